@@ -231,6 +231,6 @@ func TestLeaseIsCreatedByUpdate(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, leases.Delete(t.Context(), "l", metav1.DeleteOptions{}))
 	_, err = leases.Update(t.Context(), made, metav1.UpdateOptions{})
-	assert.True(t, apierrors.IsConflict(err), "a lease that was deleted does not come back: %v", err)
+	assert.True(t, apierrors.IsConflict(err), "a deleted lease does not come back: %v", err)
 	assert.ErrorContains(t, err, "UID in object meta: ")
 }

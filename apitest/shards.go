@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/sharding"
 )
 
-// shards is a parsed ListOptions.ShardSelector: the objects whose uid, or namespace, has a hash in
-// one of some ranges. nil selects all objects.
+// shards is a parsed ListOptions.ShardSelector: the objects with a hash of the uid, or of the
+// namespace, in one of some ranges. nil selects all objects.
 //
 //	shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000') || shardRange(…)
 type shards struct {
@@ -50,8 +50,8 @@ func (s *shards) matches(v *version) bool {
 	return false
 }
 
-// parseShards reads a selector. It is an expression in CEL, of which only a chain of calls of
-// shardRange is allowed. The errors are the server's, except for the reason of a syntax error.
+// parseShards reads a selector. It is an expression in CEL: a chain of calls of
+// shardRange. The errors are the server's, except for the reason of a syntax error.
 func parseShards(text string) (*shards, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, errors.New(

@@ -140,6 +140,6 @@ func TestSelectionChange_RefusedDelete(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		require.Equal(t, 2, s.lists)
 		require.Equal(t, "delete gone: refused", s.Status().LastError.Error())
-		require.False(t, slices.Contains(s.calls, "delete lost at 10"), "the list says what is gone")
+		require.False(t, slices.Contains(s.calls, "delete lost at 10"), "the list decides")
 	})
 }

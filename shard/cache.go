@@ -13,8 +13,8 @@ type cache interface {
 	// A shard that leaves and comes back must be listed again, with an event for each object, even
 	// if the cache has not acted on the first call yet: its keys were dropped in between.
 	assign(owned shardSet)
-	// stored returns the shards of the last assign whose objects the cache holds completely. It
-	// must not block, nor call the Shards. The cache calls Shards.cacheChanged after each change.
+	// stored returns the shards of the last assign that the cache holds completely. It must
+	// not block, nor call the Shards. The cache calls Shards.cacheChanged after each change.
 	stored() shardSet
 }
 

@@ -29,7 +29,9 @@ func someKeys(n int) []string {
 
 // Shards come and go; the store and the handlers follow.
 func TestStory_AcquireAndRelease(t *testing.T) {
-	for name, by := range map[string]By{"uid": ByUID, "namespace": ByNamespace, "owner": ByOwner()} {
+	for name, by := range map[string]By{
+		"uid": ByUID, "namespace": ByNamespace, "owner": ByOwner(),
+	} {
 		t.Run(name, func(t *testing.T) {
 			cacheStory(t, cacheVariants(by), func(w *cacheWorld) {
 				w.create(someKeys(40)...)

@@ -114,7 +114,8 @@ func newCacheWorld(t *testing.T, o cacheOptions) *cacheWorld {
 	w.narrate = narrate.New(t)
 	require.NoError(t, w.server.StartPipe())
 	client := kubernetes.NewForConfigOrDie(&rest.Config{
-		Host: w.server.URL, QPS: -1, Transport: countingTransport{w.server.Transport(), &w.received},
+		Host: w.server.URL, QPS: -1,
+		Transport: countingTransport{w.server.Transport(), &w.received},
 	}).CoreV1().RESTClient()
 	var err error
 	w.shards, err = New(Config{Name: "g", Namespace: "default", Client: client, Count: o.count})

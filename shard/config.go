@@ -29,8 +29,8 @@ type Config struct {
 	// Name of the group, which its Leases begin with: a DNS label. Replicas with the same Name in
 	// the same Namespace share their work.
 	Name, Namespace string
-	// Client reaches the Leases: a client of coordination.k8s.io/v1. It should have a rate limit of
-	// its own, or none, so that other requests do not delay the renewal of the membership.
+	// Client reaches the Leases: a client of coordination.k8s.io/v1. It should have no rate limit,
+	// or one of its own, so that other requests do not delay the renewal of the membership.
 	Client rest.Interface
 	// Count is the number of virtual shards. All replicas must agree on it for the life of the
 	// group: it decides on the shard of an object. 64 are enough for about ten replicas; use 64 for

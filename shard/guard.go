@@ -14,7 +14,7 @@ import (
 )
 
 // Reconcile returns a reconcile function that calls next only for keys of shards that this process
-// owns, and whose objects the caches hold:
+// owns, if the caches hold their objects:
 //
 //	active                              next is called
 //	syncing, or about to move           the key is tried again soon

@@ -59,8 +59,8 @@ func ByFunc(value func(obj metav1.Object) string) By {
 	return By{value: func(obj metav1.Object) (string, bool) { return value(obj), true }}
 }
 
-// Value returns the value of obj. It returns false if obj has none: a transform has removed it, or
-// obj is no API object.
+// Value returns the value of obj. It returns false if a transform has removed it, or if obj is no
+// API object.
 func (b By) Value(obj any) (string, bool) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

@@ -174,7 +174,7 @@ func (c *informerCache) item(obj runtime.Object) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
-	value, _ := c.by.value(m) // "" if it has none, as on the server
+	value, _ := c.by.value(m) // "" without one, as on the server
 	return item{
 		version: m.GetResourceVersion(), key: c.keys.hashOf(m), value: value,
 		shard: shardOf(value, c.count),
@@ -206,8 +206,8 @@ func (c *informerCache) received(ctx context.Context, shard Shard, requested sha
 // filters reports whether objects of other shards are sent to this process and dropped here.
 func (c *informerCache) filters() bool { return !c.by.selectable() || c.unselected.Load() }
 
-// covers reports whether an event, or a newer one, was passed on. held says whether an object of the
-// key was passed on.
+// covers reports whether an event, or a newer one, was passed on. held says whether an object of
+// the key was passed on.
 func (a *ahead) covers(i item, held bool) bool {
 	version, ok := number(i.version)
 	if !ok || version > a.version {
@@ -216,7 +216,7 @@ func (a *ahead) covers(i item, held bool) bool {
 	if a.listed == nil {
 		return a.shards.has(i.shard)
 	}
-	listedAt, listed := a.listed[i.key] // maybe as another object, of another shard, before or after
+	listedAt, listed := a.listed[i.key] // maybe as another object, of another shard
 	return listed && version <= listedAt || !held && a.shards.has(i.shard)
 }
 

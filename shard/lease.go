@@ -28,8 +28,8 @@ const (
 	// another holder, or no Lease, at that version.
 	SeenAnnotation = "informerstack.example.com/shard-seen"
 	// ReleasedAnnotation of a shard's Lease without holder is the number of its transitions, if its
-	// last owner has released it. Otherwise somebody has edited or created it, and an owner may not
-	// know that yet.
+	// last owner has released it. Otherwise another client has edited or created it, and an owner
+	// may not know that yet.
 	ReleasedAnnotation = "informerstack.example.com/shard-released"
 	// LeavingAnnotation of a member's Lease says that the member gives up its shards.
 	LeavingAnnotation = "informerstack.example.com/shard-leaving"
@@ -86,8 +86,8 @@ func (l leases) free(s Shard) *coordinationv1.Lease {
 	}
 }
 
-// given returns a copy of a shard's Lease with another holder. The transitions count the holders, so
-// that a token belongs to one of them.
+// given returns a copy of a shard's Lease with another holder. The transitions count the holders,
+// so that a token belongs to one of them.
 func (l leases) given(old *coordinationv1.Lease, holder string) *coordinationv1.Lease {
 	lease := old.DeepCopy()
 	now := metav1.NowMicro()

@@ -51,7 +51,8 @@ func (l *ledger) begin(c *call) {
 	for other := range l.calls {
 		if other.shard == c.shard && other.p != c.p && !other.p.dead && other.ctx.Err() == nil &&
 			c.ctx.Err() == nil {
-			l.w.t.Errorf("I1: %s and %s reconcile keys of shard %d", other.p.name, c.p.name, c.shard)
+			l.w.t.Errorf("I1: %s and %s reconcile keys of shard %d",
+				other.p.name, c.p.name, c.shard)
 		}
 	}
 	l.calls[c] = struct{}{}

@@ -184,7 +184,8 @@ func (l *link) request(r *http.Request, body []byte, w weather) (*http.Response,
 
 // failure is an answer with an error.
 func failure(code int) *http.Response {
-	status := apierrors.NewGenericServerResponse(code, "put", schema.GroupResource{}, "", "", 0, true)
+	status := apierrors.NewGenericServerResponse(
+		code, "put", schema.GroupResource{}, "", "", 0, true)
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
 	recorder.WriteHeader(code)
@@ -198,7 +199,8 @@ func (l *link) watch(r *http.Request, w weather) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	reader, writer := io.Pipe()
 	s := &stream{
-		link: l, ctx: ctx, delay: w.back, header: http.Header{}, started: make(chan int, 1), to: writer,
+		link: l, ctx: ctx, delay: w.back, header: http.Header{}, started: make(chan int, 1),
+		to: writer,
 	}
 	go func() {
 		defer cancel()
@@ -213,7 +215,8 @@ func (l *link) watch(r *http.Request, w weather) (*http.Response, error) {
 		l.open[body] = struct{}{}
 		l.mu.Unlock()
 		return &http.Response{
-			StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			StatusCode: code, Status: fmt.Sprint(code),
+			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 			Header: s.header, Body: body, Request: r,
 		}, nil
 	case <-ctx.Done():

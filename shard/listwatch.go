@@ -182,8 +182,8 @@ func (c *informerCache) notOlder(options *metav1.ListOptions) {
 	c.notOlderLocked(options)
 }
 
-// notOlderLocked makes a list as new as the objects that are held, some of which may be newer than
-// the reflector's resourceVersion.
+// notOlderLocked makes a list as new as the objects that are held. Some may be newer than the
+// reflector's resourceVersion.
 func (c *informerCache) notOlderLocked(options *metav1.ListOptions) {
 	version, ok := number(options.ResourceVersion)
 	if n := len(c.ahead); n > 0 && ok && options.Continue == "" {

@@ -121,7 +121,7 @@ func (c countingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// What a process receives is in proportion to what it owns, and to what it acquires.
+// A process receives bytes in proportion to the shards that it owns and acquires.
 func TestTransfer_IsInProportion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := cacheVariants(ByUID)[0]

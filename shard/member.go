@@ -19,7 +19,7 @@ import (
 // membership is the Lease of one term of this process, as its elector sees it.
 //
 //	M1  an identity has one term: it begins with the answer to the creation of its Lease, and a
-//	    Lease that was deleted is not created again. So it is a lasting fact that a member is over.
+//	    Lease that was deleted is not created again. So if a member is over, it stays over.
 //	M2  each renewal says up to which version this process has seen the shards' Leases and obeyed
 //	    them
 //
@@ -128,11 +128,11 @@ func (m *membership) annotated(lease *coordinationv1.Lease) *coordinationv1.Leas
 // peer is what this process knows about another member, or about one that was.
 //
 //	P1  over is true only if the member's term has ended: its Lease was released, or this process
-//	    has seen it unchanged, or missing, for its duration, and a read of the server confirmed that
+//	    has seen it unchanged, or missing, for its duration, and a read has confirmed that
 //	P2  over stays true
 //
-// The term of a member whose Lease has not changed since it was first seen in its version is over
-// after the Lease's duration, because the member counts from an earlier moment, and less time.
+// If a Lease has not changed since its version was first seen, the member's term is over after the
+// Lease's duration, because the member counts from an earlier moment, and less time.
 type peer struct {
 	name     string // of the Lease
 	identity string

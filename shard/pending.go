@@ -2,8 +2,8 @@
 
 package shard
 
-// pending is what a cache has passed on and the store does not have yet, of the objects whose
-// versions are in no order: listed objects of new shards, and tombstones. The store's version says
+// pending is what a cache has passed on and the store does not have yet, without an order of
+// versions: listed objects of new shards, and tombstones. The store's version says
 // when it has the others.
 type pending struct {
 	shards   shardSet       // are stored when everything is

@@ -24,7 +24,7 @@ type plan struct {
 // stuckness notices a member that renews its Lease, but takes no shard of those that it is to take.
 type stuckness struct {
 	shards int       // that it owned when it was last looked at
-	since  time.Time // when it has last taken one, or had none to take
+	since  time.Time // when it last took one, or had nothing to take
 	until  time.Time // it is considered stuck until then
 }
 
@@ -33,7 +33,7 @@ type stuckness struct {
 const (
 	stuckAfter = 2
 	stuckFor   = 10
-	// forgetAfter is the age at which the Lease of a member that is over is deleted.
+	// forgetAfter is when the Lease of a member that is over is deleted.
 	forgetAfter = 10
 )
 
@@ -51,7 +51,8 @@ func (t *tenure) meet(v view, now time.Time) {
 	}
 	t.obeyedAll, t.alone = "", true
 	for name, p := range t.peers {
-		if v.members[name] == nil && (p.lease == nil || !newer(p.lease.ResourceVersion, v.version)) {
+		if v.members[name] == nil &&
+			(p.lease == nil || !newer(p.lease.ResourceVersion, v.version)) {
 			p.observe(nil, now)
 		}
 		if !t.mayAct(p) {
@@ -64,8 +65,8 @@ func (t *tenure) meet(v view, now time.Time) {
 	}
 }
 
-// obeyedByAll reports whether no other member can act for a shard whose Lease had no holder, or did
-// not exist, at that version, although no owner has released it. It becomes true with the next
+// obeyedByAll reports whether no other member can act for a shard if its Lease had no holder, or
+// did not exist, at that version, although no owner has released it. It becomes true with the next
 // renewals of the others.
 func (t *tenure) obeyedByAll(version string) bool {
 	if t.alone || t.obeyedAll != "" && !newer(version, t.obeyedAll) {
@@ -207,7 +208,7 @@ func (t *tenure) findStuckLocked(now time.Time) {
 }
 
 // sweep deletes the Leases of members that are over for long, if this is the first of the members,
-// and forgets those that have none.
+// and forgets those without a Lease.
 func (t *tenure) sweep(now time.Time) {
 	first := len(t.plan.members) > 0 && t.plan.members[0] == t.me
 	t.mu.Lock()

@@ -56,7 +56,9 @@ func (r *replicas) replica(name string) *process {
 		return controller.Result{}, nil
 	}
 	c := controller.New("maps", Reconcile(p.Shards, ValueIn(maps.GetIndexer(), r.by), reconcile),
-		controller.Options[string]{Workers: 2, WaitFor: []controller.Synced{maps.HasSyncedChecker()}})
+		controller.Options[string]{
+			Workers: 2, WaitFor: []controller.Synced{maps.HasSyncedChecker()},
+		})
 	_, err := maps.AddEventHandler(c.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))
 	require.NoError(r.t, err)
 	ctx, cancel := context.WithCancel(quiet())
@@ -120,9 +122,9 @@ func (r *replicas) busy(random *rand.Rand, d time.Duration) {
 	}
 }
 
-// settled compares what was reconciled with what is on the server. Nobody sees an object that is
-// deleted while its shard has no owner, as nobody does while a controller is not running: it needs
-// a finalizer. When nothing moves, every delete is reconciled.
+// settled compares what was reconciled with what is on the server. No replica sees an object that
+// is deleted while its shard has no owner, as if the controller was not running: it needs a
+// finalizer. When nothing moves, every delete is reconciled.
 func (r *replicas) settled(d time.Duration) {
 	r.after(d)
 	r.mu.Lock()

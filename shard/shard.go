@@ -17,8 +17,8 @@
 // A shard of a member that is over can be taken as it is. No other state is kept on the server.
 //
 // Read hash.go and set.go (objects and shards), assign.go (which member is to own which shard),
-// lease.go and member.go (the Leases, and when a member is over), slot.go and guard.go (the right to
-// act), tenure.go (the state machine), transfer.go (the writes), then listwatch.go (the caches).
+// lease.go and member.go (the Leases, and when a member is over), slot.go and guard.go (the right
+// to act), tenure.go (the state machine), transfer.go (the writes), then listwatch.go (the caches).
 // Then go test -v ./shard.
 //
 // Goroutines: Run has one for the informer of the Leases, one for the elector of the membership,
@@ -70,7 +70,7 @@ type Shards struct {
 	extent  atomic.Int32                    // how much this process owns, an extent
 	passes  atomic.Uint64                   // of the manager
 	plans   atomic.Uint64                   // how often it has computed an assignment
-	unknown atomic.Uint64                   // keys that were dropped because their shard was not known
+	unknown atomic.Uint64                   // keys that were dropped: their shard was not known
 	ready   atomic.Pointer[context.Context] // of the term in which it was ready
 
 	// ended are the earlier identities of this process: no work of theirs is left. It belongs to
@@ -78,7 +78,7 @@ type Shards struct {
 	ended map[string]bool
 
 	mu     sync.Mutex
-	lister informer.SharedIndexInformer // of the Leases; Run sets it before other goroutines read it
+	lister informer.SharedIndexInformer // of the Leases; Run sets it first
 	peers  map[string]*peer             // by the name of the Lease
 	status Status
 }
@@ -152,10 +152,11 @@ func (s *Shards) newLister() informer.SharedIndexInformer {
 	lister := informer.New[*coordinationv1.Lease](s.config.Client, "leases", informer.Options{
 		Namespace: s.config.Namespace, LabelSelector: GroupLabel + "=" + s.config.Name,
 	})
-	_, err := lister.AddTypedEventHandler(informer.TypedResourceEventHandlerFuncs[*coordinationv1.Lease]{
+	type lease = *coordinationv1.Lease
+	_, err := lister.AddTypedEventHandler(informer.TypedResourceEventHandlerFuncs[lease]{
 		AddFunc:    s.saw,
-		UpdateFunc: func(_, lease *coordinationv1.Lease) { s.saw(lease) },
-		DeleteFunc: func(gone informer.DeletedObject[*coordinationv1.Lease]) { s.sawNo(gone.GetName()) },
+		UpdateFunc: func(_, newer lease) { s.saw(newer) },
+		DeleteFunc: func(gone informer.DeletedObject[lease]) { s.sawNo(gone.GetName()) },
 	}, informer.HandlerOptions{})
 	if err != nil {
 		panic(err) // the informer is new
@@ -187,7 +188,7 @@ func (s *Shards) sawNo(name string) {
 	s.wakeUp()
 }
 
-// peerLocked returns what is known about the member with that Lease.
+// peerLocked returns the peer with that Lease.
 func (s *Shards) peerLocked(name, identity string) *peer {
 	p := s.peers[name]
 	if p == nil {

@@ -201,8 +201,8 @@ func (s *simulation) roll() {
 }
 
 // edit is what a person does to a Lease of the group. Two such changes at once may bring two
-// replicas to one shard: a new replica cannot know of another whose Lease was deleted, together
-// with that of a shard.
+// replicas to one shard: a new replica cannot know of another if its Lease was deleted
+// together with that of a shard.
 func (s *simulation) edit() {
 	if time.Since(s.edited) < 2*simLease {
 		return

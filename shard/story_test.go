@@ -185,8 +185,8 @@ func TestStory_ADeletedLeaseOfAShard(t *testing.T) {
 	})
 }
 
-// A shard whose holder was erased by a person is not free for a replica that does not know whether
-// the owner knows.
+// A shard without a holder, erased by a person, is not free for a replica that does not know
+// whether the owner knows.
 func TestStory_AnErasedHolder(t *testing.T) {
 	story(t, 2, func(w *world) {
 		a := w.process("a")
@@ -403,7 +403,7 @@ func TestRun_Twice(t *testing.T) {
 // fails is a reconcile that must not be called.
 func fails(context.Context) error { return errors.New("reconcile was called") }
 
-// running is a reconcile that runs until it is told to finish.
+// running is a reconcile that runs until finish is called.
 type running struct {
 	ctx    context.Context
 	finish context.CancelFunc
@@ -451,7 +451,7 @@ func (w *world) members() (names []string) {
 	return names
 }
 
-// A new replica does not count on one that has died before it came, whose Lease is still there.
+// A new replica does not count on one that has died before it came and left its Lease.
 func TestStory_ANewReplicaDoesNotWaitForADeadOne(t *testing.T) {
 	story(t, 16, func(w *world) {
 		w.process("a")

@@ -51,7 +51,7 @@ type claim struct {
 	sent    bool      // an acquisition was sent in this term
 	doubt   bool      // the last write may have been done
 	retry   time.Time // not before
-	missing string    // the version at which the shard was first seen to have no Lease; or ""
+	missing string    // the version that first showed no Lease of the shard; or ""
 }
 
 func newTenure(s *Shards, member *membership, led context.Context) *tenure {
@@ -229,7 +229,7 @@ func (t *tenure) may(c *claim, now time.Time) bool {
 	return !c.busy && t.requests < maxRequests
 }
 
-// sync tells the caches what they are to hold. A shard is active while all of them hold it.
+// sync assigns to the caches what they are to hold. A shard is active while all of them hold it.
 func (t *tenure) sync() {
 	owned := newShardSet(len(t.slots))
 	for s, slot := range t.slots {

@@ -105,8 +105,8 @@ func (t *tenure) failed(s Shard, verb string, err error) {
 	t.noteError(t.led, fmt.Errorf("%s shard %d: %w", verb, s, err))
 }
 
-// readBack reads the Lease of a shard after a write that is in doubt, and calls then with it; with
-// nil if there is none.
+// readBack reads the Lease of a shard after a write that is in doubt, and calls then with it, or
+// with nil if it does not exist.
 func (t *tenure) readBack(s Shard, then func(read *coordinationv1.Lease)) {
 	c := &t.claims[s]
 	t.request(func(ctx context.Context) func() {

@@ -146,8 +146,8 @@ func (p *process) endWatches() {
 	p.w.settle()
 }
 
-// stopProcess pauses the process, as SIGSTOP does, or lets it continue. What the network and the
-// clocks do meanwhile is not stopped, but nothing that the process does is seen.
+// stopProcess pauses the process, as SIGSTOP does, or lets it continue. The network and the
+// clocks continue meanwhile, but no other process sees anything of this one.
 func (p *process) stopProcess(stopped bool) {
 	p.w.narrate.Event("candidate", "%s is paused: %v", p.name, stopped)
 	p.paused.Store(stopped)
@@ -264,9 +264,13 @@ func (p *process) value(s Shard) string {
 }
 
 // reconcile calls a guarded reconcile for a key of a shard.
-func (p *process) reconcile(s Shard, next func(ctx context.Context) error) (controller.Result, error) {
+func (p *process) reconcile(
+	s Shard, next func(ctx context.Context) error,
+) (controller.Result, error) {
 	value := func(Shard) (string, bool) { return p.value(s), true }
-	guarded := Reconcile(p.Shards, value, func(ctx context.Context, _ Shard) (controller.Result, error) {
+	guarded := Reconcile(p.Shards, value, func(
+		ctx context.Context, _ Shard,
+	) (controller.Result, error) {
 		return controller.Result{}, next(ctx)
 	})
 	return guarded(quiet(), s)

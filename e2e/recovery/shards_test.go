@@ -106,10 +106,12 @@ func TestShards(t *testing.T) {
 		v = g.judge(time.Time{}, time.Now())
 		return v.lost == 0
 	}, 2*time.Minute, time.Second, "lost changes")
-	v.longest = g.judge(start, time.Now()).longest // objects were created before the first replica started
+	// objects were created before the first replica started
+	v.longest = g.judge(start, time.Now()).longest
 	for _, r := range results {
 		gap := g.judge(r.begin, r.end).longest
-		rows = append(rows, line([]string{r.fault, fmt.Sprintf("%.1f", r.end.Sub(r.begin).Seconds()),
+		took := r.end.Sub(r.begin).Seconds()
+		rows = append(rows, line([]string{r.fault, fmt.Sprintf("%.1f", took),
 			fmt.Sprint(r.moves), fmt.Sprintf("%.1f", gap.Seconds())}))
 	}
 	t.Log(strings.Join(rows, "\n"))

@@ -59,6 +59,11 @@ var rules = map[string]rule{
 		ours:    []string{"leaderelection/resourcelock", "internal/helpers/termcontext"},
 		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/", "golang.org/x/sys/unix"},
 	},
+	"shard": {
+		ours: []string{"store", "reflector", "informer", "controller", "leaderelection",
+			"leaderelection/resourcelock", "internal/helpers/objects"},
+		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"},
+	},
 	"internal/helpers/termcontext": {},
 	"leaderelection/resourcelock":  {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
 	"internal/helpers/async":       {},

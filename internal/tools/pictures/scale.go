@@ -26,7 +26,7 @@ var panels = []struct {
 	top  float64
 }{{80, 2}, {370, 200}, {660, 24}}
 
-// plotScale plots scale.txt: what a replica receives, computes and remembers, by number of replicas.
+// plotScale plots scale.txt: bytes, processor time and memory of a replica, by number of replicas.
 func plotScale(root string) (string, error) {
 	text, err := os.ReadFile(picture(root, "scale.txt"))
 	if err != nil {
@@ -47,7 +47,8 @@ func plotScale(root string) (string, error) {
 				}
 				x := panel.left + int((replicas-1)*50)
 				y := 324 - int(240*min(value/panel.top, 1))
-				fmt.Fprintf(&b, `  <circle class="%s" cx="%d" cy="%d" r="4"/>`+"\n", way.class, x, y)
+				fmt.Fprintf(&b, `  <circle class="%s" cx="%d" cy="%d" r="4"/>`+"\n",
+					way.class, x, y)
 				path = append(path, fmt.Sprintf("%d %d", x, y))
 			}
 			if len(path) == 0 {
