@@ -116,6 +116,28 @@ func TestWhy_ReconciledOrNotAdded(t *testing.T) {
 	})
 }
 
+// No handler adds a key of any object: there may be a queue that is not shown.
+func TestWhy_HandlersAddNothing(t *testing.T) {
+	story(t, false, func(w *world) {
+		reasons := journal.New()
+		w.handler.SetJournal(reasons)
+		newQueue(t, w.handler, reasons)
+		w.handler.Page() // begins to record
+		handler := journal.NewHandler[informer.ResourceEventHandler](reasons, "configmaps",
+			informer.ResourceEventHandlerFuncs{})
+		handler.Named("handle")
+		_, err := w.maps.AddEventHandler(handler)
+		require.NoError(t, err)
+		w.handler.AddInformer("configmaps", w.maps)
+		synctest.Wait()
+		reason, text := w.why("ns/a")
+		assert.Equal(t, health.Handled, reason)
+		assert.Regexp(t, "^informer configmaps has ns/a at resourceVersion 5, its handlers were "+
+			"called and added no key to these queues\n  handler handle of informer configmaps has "+
+			"added no key of any object to these queues: ", text)
+	})
+}
+
 // Without queues on the page, the answer does not claim that no queue has the key.
 func TestWhy_KnowsNoQueue(t *testing.T) {
 	story(t, false, func(w *world) {
