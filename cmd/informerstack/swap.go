@@ -33,7 +33,8 @@ The program keeps its own version of every other module. client-go 0.36.x and 0.
 also by a replace line. Delete the folder to undo the swap; swap again to renew it.
 
 Pieces:
-  cache           tools/cache with synctrack and testing, and tools/watch, which depends on it
+  cache           tools/cache with synctrack and testing, and tools/watch, which depends on it;
+                  rest takes the decoders of LISTs and WATCHes of informers from it
   workqueue       util/workqueue
   leaderelection  tools/leaderelection with resourcelock`
 

@@ -211,6 +211,30 @@ func TestNegotiator_OwnUnmarshalJSON(t *testing.T) {
 	require.JSONEq(t, `{"i":7}`, string(received[7].Object.(*kept).Spec))
 }
 
+// counted is an object with items that notes how often it was decoded.
+type counted struct {
+	metav1.TypeMeta
+	count int
+}
+
+func (c *counted) UnmarshalJSON([]byte) error {
+	c.count++
+	return nil
+}
+
+func (c *counted) DeepCopyObject() runtime.Object { return c }
+
+// An object that is no list after all is decoded as if it had not been tried.
+func TestNegotiator_NoListAfterAll(t *testing.T) {
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(v1.SchemeGroupVersion.WithKind("Counted"), &counted{})
+	custom := serializer.NewCodecFactory(s).WithoutConversion()
+	body := `{"kind":"Counted","apiVersion":"v1","items":[{}]}`
+	o := newTwins(t, custom, jsonStream, strings.NewReader(body)).
+		sameLists(t, func() runtime.Object { return &counted{} })
+	require.Equal(t, &counted{count: 1}, o.list)
+}
+
 // Odd events and lists, before and after usual ones.
 func TestNegotiator_OddAnswers(t *testing.T) {
 	for _, odd := range oddEvents {
