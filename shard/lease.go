@@ -90,7 +90,7 @@ func (l leases) free(s Shard) *coordinationv1.Lease {
 // so that a token belongs to one of them.
 func (l leases) given(old *coordinationv1.Lease, holder string) *coordinationv1.Lease {
 	lease := old.DeepCopy()
-	now := metav1.NowMicro()
+	now := metav1.NewMicroTime(time.Now().Truncate(time.Microsecond)) // as it will be read
 	lease.Spec.HolderIdentity = &holder
 	lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
 	lease.Spec.LeaseTransitions = new(int32(tokenOf(old).Transitions) + 1)

@@ -44,15 +44,21 @@ func newLedger(w *world) *ledger {
 }
 
 // begin notes a call, and checks I1: no other process has a call of the shard with the right to
-// act.
+// act. It also checks what G3 is for: a process that is still a member does not run one either.
 func (l *ledger) begin(c *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for other := range l.calls {
-		if other.shard == c.shard && other.p != c.p && !other.p.dead && other.ctx.Err() == nil &&
-			c.ctx.Err() == nil {
+		if other.shard != c.shard || other.p == c.p || other.p.dead || c.ctx.Err() != nil {
+			continue
+		}
+		if other.ctx.Err() == nil {
 			l.w.t.Errorf("I1: %s and %s reconcile keys of shard %d",
 				other.p.name, c.p.name, c.shard)
+		}
+		if other.ctx.Value(rightKey{}).(*right).term.Err() == nil {
+			l.w.t.Errorf("G3: %s reconciles a key of shard %d while a reconcile of %s still runs",
+				c.p.name, c.shard, other.p.name)
 		}
 	}
 	l.calls[c] = struct{}{}

@@ -94,7 +94,7 @@ func (t *tenure) free(s Shard, lease *coordinationv1.Lease, now time.Time) bool 
 	switch {
 	case lease == nil:
 		return t.obeyedByAll(t.claims[s].missing)
-	case holder == "":
+	case holder == "", holder == t.me:
 		return isReleased(lease) || t.obeyedByAll(lease.ResourceVersion)
 	case t.ended[holder]:
 		return true

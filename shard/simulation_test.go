@@ -221,11 +221,15 @@ func (s *simulation) edit() {
 	if !isShard || s.random.IntN(2) == 0 {
 		s.narrate.Event("server", "a person deletes %s", lease.Name)
 		require.NoError(s.t, s.server.Delete(lease))
-	} else {
-		s.narrate.Event("server", "a person clears the holder of %s", lease.Name)
-		lease.Spec.HolderIdentity = new("")
-		require.NoError(s.t, s.server.Update(lease))
+		return
 	}
+	lease.Spec.HolderIdentity = new("")
+	if len(s.living) > 0 && s.random.IntN(2) == 0 {
+		p := s.living[s.random.IntN(len(s.living))]
+		lease.Spec.HolderIdentity = new(p.Status().Identity)
+	}
+	s.narrate.Event("server", "a person changes the holder of %s to %q", lease.Name, holderOf(lease))
+	require.NoError(s.t, s.server.Update(lease))
 }
 
 // forecast returns what becomes of requests: of a good, a bad or a very bad network.
@@ -303,13 +307,15 @@ func (s *simulation) calm() {
 	s.objects.check(s.t)
 }
 
-// settled reports whether every shard is active in one process, and loads are even.
+// settled reports whether every shard is active in one process, with the token of the shard's
+// Lease, and loads are even.
 func (s *simulation) settled() bool {
 	owners, loads := map[Shard]int{}, []int{}
 	for _, p := range s.living {
 		n := 0
 		for shard, slot := range p.slots {
-			if state, _, _ := slot.look(); state == Active {
+			state, _, right := slot.look()
+			if state == Active && right.token == tokenOf(s.lease(Shard(shard))) {
 				owners[Shard(shard)]++
 				n++
 			}

@@ -48,7 +48,7 @@ type tenure struct {
 // claim is what the manager remembers about one shard.
 type claim struct {
 	busy    bool      // a request is under way
-	sent    bool      // an acquisition was sent in this term
+	sent    time.Time // the acquireTime of the last acquisition that was sent in this term
 	doubt   bool      // the last write may have been done
 	retry   time.Time // not before
 	missing string    // the version that first showed no Lease of the shard; or ""
@@ -180,13 +180,13 @@ func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now 
 	wanted := !t.leaving && t.plan.targets[s] == t.me
 	switch state {
 	case Elsewhere:
-		adopt := mine && (c.sent || t.obeyedByAll(lease.ResourceVersion))
-		if running > 0 || !adopt && (mine || !wanted || !t.free(s, lease, now)) || !t.may(c, now) {
-			return
+		late := t.took(s, lease) // a write that was given up has been done
+		wanted = wanted || mine  // a person may have written this member into the Lease
+		if running == 0 && (late || wanted && t.free(s, lease, now)) && t.may(c, now) {
+			t.move(s, Acquiring, nil, nil)
+			c.doubt = late
+			t.acquire(s, lease)
 		}
-		t.move(s, Acquiring, nil, nil)
-		c.doubt = adopt
-		t.acquire(s, lease)
 
 	case Acquiring:
 		if t.may(c, now) {
@@ -218,6 +218,12 @@ func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now 
 			t.release(s, lease)
 		}
 	}
+}
+
+// took reports whether the Lease of a shard is as this member has written it in this term.
+func (t *tenure) took(s Shard, lease *coordinationv1.Lease) bool {
+	o := ownerOf(lease)
+	return o.member == t.me && o.acquired.Equal(t.claims[s].sent)
 }
 
 // may reports whether a request for a shard may be made now.

@@ -30,7 +30,7 @@ func (t *tenure) acquire(s Shard, lease *coordinationv1.Lease) {
 	c.busy = true
 	if c.doubt {
 		t.readBack(s, func(read *coordinationv1.Lease) {
-			if c.doubt = false; holderOf(read) == t.me {
+			if c.doubt = false; t.took(s, read) {
 				t.grant(s, read)
 				return
 			}
@@ -38,15 +38,19 @@ func (t *tenure) acquire(s Shard, lease *coordinationv1.Lease) {
 		})
 		return
 	}
-	c.sent = true
+	old := lease
+	if old == nil {
+		old = t.leases.free(s)
+	}
+	next := t.leases.given(old, t.me)
+	c.sent = next.Spec.AcquireTime.Time
 	t.request(func(ctx context.Context) func() {
 		var written *coordinationv1.Lease
 		var err error
 		if lease == nil {
-			written, err = t.leases.Create(
-				ctx, t.leases.given(t.leases.free(s), t.me), metav1.CreateOptions{})
+			written, err = t.leases.Create(ctx, next, metav1.CreateOptions{})
 		} else {
-			written, err = t.leases.Update(ctx, t.leases.given(lease, t.me), metav1.UpdateOptions{})
+			written, err = t.leases.Update(ctx, next, metav1.UpdateOptions{})
 		}
 		return func() {
 			c.busy = false
