@@ -227,6 +227,10 @@ func TestLeaseIsCreatedByUpdate(t *testing.T) {
 	_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
 	assert.True(t, apierrors.IsInvalid(err), "an update of a lease needs a resourceVersion: %v",
 		err)
-	_, err = leases.Update(t.Context(), made, metav1.UpdateOptions{})
+	made, err = leases.Update(t.Context(), made, metav1.UpdateOptions{})
 	require.NoError(t, err)
+	require.NoError(t, leases.Delete(t.Context(), "l", metav1.DeleteOptions{}))
+	_, err = leases.Update(t.Context(), made, metav1.UpdateOptions{})
+	assert.True(t, apierrors.IsConflict(err), "a lease that was deleted does not come back: %v", err)
+	assert.ErrorContains(t, err, "UID in object meta: ")
 }

@@ -124,19 +124,15 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 	s.log.tickLocked(time.Now())
 	c := s.log.collectionLocked(t.resource)
 	old := c.get(t.key())
+	if old == nil && (!t.resource.createOnUpdate || t.subresource != "") {
+		return nil, false, t.notFound()
+	}
+	if err := checkUID(t, uid, old); err != nil {
+		return nil, false, err
+	}
 	if old == nil {
-		if !t.resource.createOnUpdate || t.subresource != "" {
-			return nil, false, t.notFound()
-		}
 		v, err := s.createByUpdateLocked(c, t, w, mutate)
 		return v, err == nil, err
-	}
-	if uid != "" && uid != old.object.meta.UID {
-		return nil, false, apierrors.NewConflict(t.resource.GroupResource(), t.name, fmt.Errorf(
-			"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, "+
-				"AdditionalErrorMsg: "+
-				"Precondition failed: UID in precondition: %s, UID in object meta: %s",
-			t.storageKey(), uid, old.object.meta.UID))
 	}
 	obj, err := mutate(old)
 	if err != nil {
@@ -199,6 +195,23 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 		return dryVersion(obj, 0)
 	}
 	return s.storeLocked(c, obj)
+}
+
+// checkUID compares the uid that the writer saw, if any, with the stored one. An object that does
+// not exist, because it was deleted, has none.
+func checkUID(t target, uid types.UID, old *version) error {
+	stored := types.UID("")
+	if old != nil {
+		stored = old.object.meta.UID
+	}
+	if uid == "" || uid == stored {
+		return nil
+	}
+	return apierrors.NewConflict(t.resource.GroupResource(), t.name, fmt.Errorf(
+		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, "+
+			"AdditionalErrorMsg: "+
+			"Precondition failed: UID in precondition: %s, UID in object meta: %s",
+		t.storageKey(), uid, stored))
 }
 
 // checkVersion compares the resourceVersion that the writer saw with the stored one. An object

@@ -100,7 +100,8 @@ func (r *right) context(ctx context.Context) (context.Context, context.CancelFun
 	}
 }
 
-// rightContext is the context of one call of reconcile. Its Err reads the clocks.
+// rightContext is the context of one call of reconcile. Its Err is right before any other goroutine
+// has ended the context, and it reads the clocks.
 type rightContext struct {
 	context.Context
 	right *right
@@ -109,6 +110,9 @@ type rightContext struct {
 // Err implements context.Context.
 func (c *rightContext) Err() error {
 	if err := c.right.term.Err(); err != nil {
+		return err
+	}
+	if err := c.right.ctx.Err(); err != nil {
 		return err
 	}
 	return c.Context.Err()

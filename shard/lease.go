@@ -42,29 +42,30 @@ type leases struct {
 	group, namespace string
 	count            int
 	seconds          int32 // of the lease duration
+	names            []string
+	numbers          map[string]Shard // by name
 }
 
 func newLeases(config *Config) leases {
-	return leases{
+	l := leases{
 		Client: resourcelock.LeaseClient(config.Client, config.Namespace), rest: config.Client,
 		group: config.Name, namespace: config.Namespace, count: config.Count,
 		seconds: int32((config.LeaseDuration + time.Second - 1) / time.Second),
+		names:   make([]string, config.Count), numbers: make(map[string]Shard, config.Count),
 	}
+	for s := range Shard(config.Count) {
+		l.names[s] = fmt.Sprintf("%s-%d", l.group, s)
+		l.numbers[l.names[s]] = s
+	}
+	return l
 }
 
 // shardName is the name of a shard's Lease.
-func (l leases) shardName(s Shard) string { return fmt.Sprintf("%s-%d", l.group, s) }
+func (l leases) shardName(s Shard) string { return l.names[s] }
 
 // memberName is the name of the Lease of the member with that identity.
 func (l leases) memberName(identity string) string {
 	return fmt.Sprintf("%s-m-%016x", l.group, Hash(identity))
-}
-
-// shardNumber returns the shard of which a Lease has that name.
-func (l leases) shardNumber(name string) (Shard, bool) {
-	text, ours := strings.CutPrefix(name, l.group+"-")
-	n, err := strconv.Atoi(text)
-	return Shard(n), ours && err == nil && l.shardName(Shard(n)) == name
 }
 
 func (l leases) isMember(name string) bool { return strings.HasPrefix(name, l.group+"-m-") }

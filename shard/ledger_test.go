@@ -63,6 +63,24 @@ func (l *ledger) end(c *call) {
 	delete(l.calls, c)
 }
 
+// moved checks G2 and G3: the context of a reconcile ends with the right of its process at the
+// latest, and no shard is released while a reconcile runs.
+func (l *ledger) moved(p *process, m Move) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.calls {
+		if c.p != p || c.shard != m.Shard || p.dead {
+			continue
+		}
+		if m.Released() && c.ctx.Err() == nil {
+			l.w.t.Errorf("G2: %s still works for shard %d: %v", p.name, m.Shard, m)
+		}
+		if m.To == Releasing {
+			l.w.t.Errorf("G3: %s still works for shard %d: %v", p.name, m.Shard, m)
+		}
+	}
+}
+
 // write checks I4: after a write of an owner, no write of an earlier one arrives.
 func (l *ledger) write(c *call) {
 	token, ok := FencingTokenFromContext(c.ctx)

@@ -31,18 +31,18 @@ var errCut = errors.New("network is unreachable")
 // link is a process's way to the server. It is an http.RoundTripper without connections, so that a
 // request takes no time, and no other goroutine, unless the weather says so.
 type link struct {
-	server  http.Handler
-	weather func(r *http.Request) weather // of each request; may be nil
+	server http.Handler
 	// translate changes what is sent and what is received; may be nil
 	translate func(data []byte, sent bool) []byte
 
-	mu     sync.Mutex
-	cut    chan struct{} // not nil while nothing passes; closed when it does again
-	paused chan struct{} // the same while the process is paused
-	writes int
-	reads  int
-	bytes  int
-	open   map[*closer]struct{} // streams
+	mu      sync.Mutex
+	weather func(r *http.Request) weather // of each request; may be nil
+	cut     chan struct{}                 // not nil while nothing passes; closed when it does again
+	paused  chan struct{}                 // the same while the process is paused
+	writes  int
+	reads   int
+	bytes   int
+	open    map[*closer]struct{} // streams
 }
 
 // weather is what becomes of a request.
@@ -53,6 +53,17 @@ type weather struct {
 	twice       bool          // it arrives twice; the second answer counts
 	code        int           // not 0: that of the error that comes instead of the answer
 	loses       bool          // the answer does not come
+}
+
+func newLink(server http.Handler) *link {
+	return &link{server: server, open: map[*closer]struct{}{}}
+}
+
+// setWeather sets what becomes of the requests from now on.
+func (l *link) setWeather(fate func(r *http.Request) weather) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.weather = fate
 }
 
 // set closes or opens one of the two gates.
@@ -99,9 +110,12 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := l.pass(r.Context()); err != nil {
 		return nil, err
 	}
+	l.mu.Lock()
+	fate := l.weather
+	l.mu.Unlock()
 	var w weather
-	if l.weather != nil {
-		w = l.weather(r)
+	if fate != nil {
+		w = fate(r)
 	}
 	if w.fails {
 		return nil, errCut
@@ -275,10 +289,9 @@ func (l *link) translated(data []byte, sent bool) []byte {
 	return l.translate(data, sent)
 }
 
-// isWrite reports whether r writes the Lease of a shard or, with member, of a member.
-func isWrite(r *http.Request, member bool) bool {
-	return (r.Method == http.MethodPut || r.Method == http.MethodPost) &&
-		(member == strings.Contains(r.URL.Path, "-m-"))
+// isShardUpdate reports whether r updates the Lease of a shard.
+func isShardUpdate(r *http.Request) bool {
+	return r.Method == http.MethodPut && !strings.Contains(r.URL.Path, "-m-")
 }
 
 // restClient returns a client of coordination.k8s.io/v1.

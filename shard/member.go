@@ -4,7 +4,6 @@ package shard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -16,9 +15,6 @@ import (
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
-
-// errUsed ends a term or an attempt to begin one. The next has another identity.
-var errUsed = errors.New("identity is used up")
 
 // membership is the Lease of one term of this process, as its elector sees it.
 //
@@ -33,7 +29,7 @@ type membership struct {
 	leases
 	shards   *Shards
 	identity string
-	burn     context.CancelFunc // ends the attempt to begin a term
+	burn     context.CancelCauseFunc // ends the attempt to begin a term
 
 	mu      sync.Mutex
 	created bool // a creation was sent
@@ -65,17 +61,19 @@ func (m *membership) Create(
 	ctx context.Context, lease *coordinationv1.Lease, opts metav1.CreateOptions,
 ) (*coordinationv1.Lease, error) {
 	m.mu.Lock()
-	used := m.created
+	used, begun := m.created, m.begun
 	m.created = true
 	m.mu.Unlock()
 	if used {
-		m.burn()
-		return nil, fmt.Errorf("%w: Lease %s was deleted: %w",
-			leaderelection.ErrLost, lease.Name, errUsed)
+		err := fmt.Errorf("%w: Lease %s was deleted", leaderelection.ErrLost, lease.Name)
+		if !begun {
+			m.burn(err)
+		}
+		return nil, err
 	}
 	created, err := m.Client.Create(ctx, m.annotated(lease), opts)
 	if err != nil {
-		m.burn() // the server may have created it
+		m.burn(fmt.Errorf("create Lease %s: %w", lease.Name, err)) // perhaps it was created
 	}
 	return created, err
 }
@@ -88,8 +86,9 @@ func (m *membership) Update(
 	begun := m.begun
 	m.mu.Unlock()
 	if !begun && holderOf(lease) != "" {
-		m.burn()
-		return nil, fmt.Errorf("renew Lease %s: %w", lease.Name, errUsed)
+		err := fmt.Errorf("create Lease %s: the answer came too late", lease.Name)
+		m.burn(err)
+		return nil, err
 	}
 	return m.Client.Update(ctx, m.annotated(lease), opts)
 }

@@ -19,7 +19,6 @@ type plan struct {
 	stuck   map[string]bool
 	owners  []owner
 	targets []string
-	made    int // how often it was computed
 }
 
 // stuckness notices a member that renews its Lease, but takes no shard of those that it is to take.
@@ -144,7 +143,7 @@ func (t *tenure) askLocked(p *peer, now time.Time) {
 
 // arrange computes the assignment anew, if something has changed.
 func (t *tenure) arrange(v view, now time.Time) {
-	next := plan{stuck: map[string]bool{}, owners: make([]owner, len(v.shards)), made: t.plan.made}
+	next := plan{stuck: map[string]bool{}, owners: make([]owner, len(v.shards))}
 	for s, lease := range v.shards {
 		next.owners[s] = ownerOf(lease)
 	}
@@ -170,7 +169,7 @@ func (t *tenure) arrange(v view, now time.Time) {
 	if t.plan.targets == nil || !slices.Equal(next.members, t.plan.members) ||
 		!slices.Equal(next.owners, t.plan.owners) || !maps.Equal(next.stuck, t.plan.stuck) {
 		next.targets = assignment(next.members, next.stuck, next.owners)
-		next.made++
+		t.plans.Add(1)
 		t.plan = next
 	}
 	t.findStuckLocked(now)

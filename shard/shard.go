@@ -28,6 +28,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,19 +68,18 @@ type Shards struct {
 	running atomic.Bool
 	wake    chan struct{}                   // full when the manager has something to look at
 	extent  atomic.Int32                    // how much this process owns, an extent
+	passes  atomic.Uint64                   // of the manager
+	plans   atomic.Uint64                   // how often it has computed an assignment
 	unknown atomic.Uint64                   // keys that were dropped because their shard was not known
 	ready   atomic.Pointer[context.Context] // of the term in which it was ready
 
-	// of Run, which sets it before anything reads it
-	lister informer.SharedIndexInformer
-
-	// The following fields belong to the goroutine of Run or of the manager, which are never busy
-	// at the same time.
-
-	ended map[string]bool // the earlier identities of this process; no work of theirs is left
+	// ended are the earlier identities of this process: no work of theirs is left. It belongs to
+	// the goroutine of Run or of the manager, which are never busy at the same time.
+	ended map[string]bool
 
 	mu     sync.Mutex
-	peers  map[string]*peer // by the name of the Lease
+	lister informer.SharedIndexInformer // of the Leases; Run sets it before other goroutines read it
+	peers  map[string]*peer             // by the name of the Lease
 	status Status
 }
 
@@ -92,9 +92,8 @@ const (
 
 // New returns a part that does nothing before Run. It fails if config is invalid.
 func New(config Config) (*Shards, error) {
-	err := config.check()
-	if err == nil {
-		err = config.setDefaults()
+	if err := cmp.Or(config.check(), config.setDefaults()); err != nil {
+		return nil, fmt.Errorf("make shards %q: %w", config.Name, err)
 	}
 	s := &Shards{
 		config: config, leases: newLeases(&config), caches: newCaches(config.Count),
@@ -104,10 +103,8 @@ func New(config Config) (*Shards, error) {
 	for i := range s.slots {
 		s.slots[i] = &slot{state: Elsewhere}
 	}
-	if err == nil {
-		_, err = (&membership{leases: s.leases, shards: s, identity: "check"}).elector()
-	}
-	if err != nil {
+	probe := &membership{leases: s.leases, shards: s, identity: config.newIdentity()}
+	if _, err := probe.elector(); err != nil { // it checks the durations
 		return nil, fmt.Errorf("make shards %q: %w", config.Name, err)
 	}
 	return s, nil
@@ -128,7 +125,10 @@ func (s *Shards) Run(ctx context.Context) error {
 	var done sync.WaitGroup
 	defer done.Wait()
 	defer stop()
-	s.lister = s.newLister()
+	lister := s.newLister()
+	s.mu.Lock()
+	s.lister = lister
+	s.mu.Unlock()
 	done.Go(func() { s.lister.Run(watching) })
 	if informer.WaitForSync(ctx, s.lister) != nil {
 		return nil // stopped before it has joined
@@ -222,8 +222,8 @@ func (s *Shards) read() view {
 	}
 	for _, obj := range s.lister.GetStore().List() {
 		lease := obj.(*coordinationv1.Lease)
-		if n, ok := s.leases.shardNumber(lease.Name); ok && int(n) < len(v.shards) && n >= 0 {
-			v.shards[n] = lease
+		if shard, ok := s.leases.numbers[lease.Name]; ok {
+			v.shards[shard] = lease
 		} else if s.leases.isMember(lease.Name) {
 			v.members[lease.Name] = lease
 		}
@@ -266,8 +266,8 @@ func (s *Shards) join(ctx context.Context) error {
 	if err := s.checkCount(ctx); err != nil {
 		return err
 	}
-	joining, burn := context.WithCancel(ctx)
-	defer burn()
+	joining, burn := context.WithCancelCause(ctx)
+	defer burn(nil)
 	member := &membership{
 		leases: s.leases, shards: s, identity: s.config.newIdentity(), burn: burn,
 	}
@@ -281,8 +281,9 @@ func (s *Shards) join(ctx context.Context) error {
 		s.mu.Lock()
 		s.status.Terms++
 		s.mu.Unlock()
-		worked = newTenure(s, member, led).serve()
-		burn() // leave even if ctx is not done
+		if worked = newTenure(s, member, led).serve(); worked != nil {
+			burn(worked) // leave even if ctx is not done
+		}
 	})
 	s.ended[member.identity] = true
 	s.forget(ctx, member)
@@ -295,8 +296,7 @@ func (s *Shards) join(ctx context.Context) error {
 		klog.FromContext(ctx).Info("Lost the membership, joining again", "reason", err)
 		return nil
 	case ctx.Err() == nil && joining.Err() != nil:
-		return fmt.Errorf("join as %s: the creation of Lease %s failed or was not answered",
-			member.identity, s.leases.memberName(member.identity))
+		return fmt.Errorf("join as %s: %w", member.identity, context.Cause(joining))
 	}
 	return nil
 }

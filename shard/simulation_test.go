@@ -77,13 +77,15 @@ func simulate(t *testing.T, seed uint64) {
 		c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = simLease, simDeadline, simRetry
 		c.DrainTimeout = simDrain
 	}
+	w.moved = s.ledger.moved
 	defer s.end()
 	for range 1 + s.random.IntN(4) {
 		s.enter()
 	}
+	hectic := 2000 + s.random.IntN(12000)
 	for range 3 {
 		for range 30 {
-			s.pause(time.Duration(s.random.IntN(12000)) * time.Millisecond)
+			s.pause(time.Duration(s.random.IntN(hectic)) * time.Millisecond)
 			s.trouble()
 			if t.Failed() {
 				return
@@ -165,7 +167,7 @@ func (s *simulation) trouble() {
 	case 12, 13:
 		p.cutOff(false)
 	case 14, 15, 16:
-		p.link.weather = s.weather(s.random.IntN(3))
+		p.link.setWeather(s.forecast(s.random.IntN(3)))
 	case 17:
 		s.edit()
 	case 18:
@@ -215,7 +217,7 @@ func (s *simulation) edit() {
 		Namespace: "default", Name: all[s.random.IntN(len(all))].GetName(),
 	}}
 	require.NoError(s.t, s.server.Get(lease))
-	_, isShard := s.processes[0].leases.shardNumber(lease.Name)
+	_, isShard := s.processes[0].leases.numbers[lease.Name]
 	if !isShard || s.random.IntN(2) == 0 {
 		s.narrate.Event("server", "a person deletes %s", lease.Name)
 		require.NoError(s.t, s.server.Delete(lease))
@@ -226,8 +228,8 @@ func (s *simulation) edit() {
 	}
 }
 
-// weather returns what becomes of requests: of a good, a bad or a very bad network.
-func (s *simulation) weather(grade int) func(*http.Request) weather {
+// forecast returns what becomes of requests: of a good, a bad or a very bad network.
+func (s *simulation) forecast(grade int) func(*http.Request) weather {
 	if grade == 0 {
 		return nil
 	}
@@ -240,7 +242,7 @@ func (s *simulation) weather(grade int) func(*http.Request) weather {
 			return time.Duration(random.IntN(n*1000)) * time.Millisecond
 		}
 		if strings.Contains(r.URL.RawQuery, "watch=") {
-			return weather{back: seconds(2 * grade)}
+			return weather{back: seconds(2 * grade * grade * grade)}
 		}
 		if grade == 1 && random.IntN(2) == 0 {
 			return weather{}
@@ -273,7 +275,7 @@ func (s *simulation) calm() {
 	}
 	for _, p := range s.living {
 		p.stopProcess(false)
-		p.link.weather = nil
+		p.link.setWeather(nil)
 		p.cutOff(false)
 		p.endWatches()
 	}
@@ -346,10 +348,15 @@ func (s *simulation) work(p *process) {
 	for shard := range Shard(simCount) {
 		p.value(shard)
 	}
+	cache := newFakeCache(p, s.objects)
 	reconcile := func(ctx context.Context, key int) (controller.Result, error) {
 		p.step()
 		c := &call{p: p, shard: Shard(key % simCount), ctx: ctx}
 		version := s.objects.version(key)
+		if !cache.has(key) && ctx.Err() == nil {
+			s.t.Errorf("I3: %s reconciles an object of shard %d, which its cache does not hold",
+				p.name, c.shard)
+		}
 		s.ledger.begin(c)
 		defer s.ledger.end(c)
 		stubborn := below(20) == 0
@@ -375,7 +382,6 @@ func (s *simulation) work(p *process) {
 	}
 	c := controller.New("objects", Reconcile(p.Shards, value, reconcile),
 		controller.Options[int]{Workers: 3})
-	cache := newFakeCache(p, s.objects)
 	cache.enqueue, cache.pass = c.Enqueue, func() { _ = p.link.pass(p.alive) }
 	cache.takes = func() time.Duration { return milliseconds(3000) }
 	p.register(cache)

@@ -65,6 +65,11 @@ func (s *Shards) Status() Status {
 	status := s.status
 	status.Shards, status.Members = slices.Clone(status.Shards), slices.Clone(status.Members)
 	status.Moves = maps.Clone(status.Moves)
+	if s.lister != nil && !status.Joined {
+		if err := s.lister.Err(); err != nil {
+			status.LastError = err
+		}
+	}
 	s.mu.Unlock()
 	status.Group, status.Unknown = s.config.Name, s.unknown.Load()
 	status.Ready = s.Ready()

@@ -3,13 +3,23 @@
 package shard
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/leaderelection"
 )
 
-// A single replica owns all shards at once.
+// A single replica owns all shards at once. When it stops, it leaves nothing but free Leases.
 func TestStory_OneReplicaOwnsAll(t *testing.T) {
 	story(t, 16, func(w *world) {
 		a := w.process("a")
@@ -18,11 +28,16 @@ func TestStory_OneReplicaOwnsAll(t *testing.T) {
 		a.stop()
 		w.after(time.Second)
 		assert.True(t, a.returned())
+		assert.NoError(t, a.err)
+		assert.False(t, a.Ready())
+		leases, err := w.server.List("leases", "default")
+		require.NoError(t, err)
+		assert.Len(t, leases, 16, "the member's Lease is deleted")
 		assert.Empty(t, holderOf(w.lease(3)))
 	})
 }
 
-// Three replicas share the shards, and share those of one that leaves.
+// Three replicas share the shards, and those of one that leaves.
 func TestStory_ThreeReplicasConverge(t *testing.T) {
 	story(t, 16, func(w *world) {
 		a := w.process("a")
@@ -45,9 +60,393 @@ func TestStory_ADeadReplicaIsReplaced(t *testing.T) {
 		b := w.process("b")
 		w.after(time.Second)
 		b.crash()
-		w.after(DefaultLeaseDuration - 2*time.Second)
+		w.after(DefaultLeaseDuration - DefaultRetryPeriod)
 		w.loads(8)
-		w.after(4 * time.Second)
+		w.after(2 * DefaultRetryPeriod)
 		w.loads(16)
 	})
+}
+
+// A replica that is cut off stops to work before another may take its shards, and joins again under
+// another identity when it reaches the server.
+func TestStory_AReplicaThatIsCutOffStops(t *testing.T) {
+	story(t, 16, func(w *world) {
+		w.process("a")
+		b := w.process("b")
+		w.after(time.Second)
+		before := b.Status().Identity
+		b.cutOff(true)
+		w.after(DefaultRetryPeriod + DefaultRenewDeadline)
+		w.loads(8, 0)
+		w.after(2 * DefaultRetryPeriod)
+		w.loads(16, 0)
+		b.cutOff(false)
+		w.after(2 * DefaultRetryPeriod)
+		w.loads(8, 8)
+		assert.NotEqual(t, before, b.Status().Identity)
+		assert.Equal(t, 2, b.Status().Terms)
+	})
+}
+
+// The context of a reconcile lasts while its shard is drained, and the shard moves when the
+// reconcile has returned. Meanwhile a new key of the shard is tried again soon. All other shards
+// have moved before.
+func TestStory_ARunningReconcileIsFinishedFirst(t *testing.T) {
+	story(t, 2, func(w *world) {
+		a := w.process("a")
+		busy := w.busy(a, 0, 1)
+		w.process("b")
+		w.after(time.Second)
+		w.loads(1, 0)
+		given := slices.IndexFunc(a.Status().Shards, func(s ShardStatus) bool {
+			return s.State == Draining
+		})
+		assert.NoError(t, busy[given].ctx.Err())
+		result, err := a.reconcile(Shard(given), fails)
+		assert.NoError(t, err)
+		assert.Positive(t, result.RequeueAfter)
+
+		busy[given].finish()
+		w.after(time.Second)
+		w.loads(1, 1)
+		result, err = a.reconcile(Shard(given), fails)
+		assert.NoError(t, err)
+		assert.Zero(t, result, "the key is the other replica's")
+	})
+}
+
+// At the DrainTimeout the context of a running reconcile is done. The shard still waits until the
+// reconcile has returned, even if the process is to stop, and a health check says so.
+func TestStory_AReconcileThatIgnoresItsContextKeepsItsShard(t *testing.T) {
+	story(t, 1, func(w *world) {
+		a := w.process("a")
+		stubborn := w.busy(a, 0)[0]
+		b := w.process("b")
+		a.stop()
+		w.after(DefaultDrainTimeout - time.Second)
+		assert.NoError(t, stubborn.ctx.Err())
+		w.after(2 * time.Second)
+		assert.ErrorIs(t, context.Cause(stubborn.ctx), ErrMoved)
+		w.after(time.Hour)
+		w.loads(0, 0)
+		assert.False(t, a.returned())
+		assert.ErrorContains(t, a.Check(time.Minute), "block shards 0 of group group")
+		assert.NoError(t, b.Check(time.Minute))
+
+		stubborn.finish()
+		w.after(time.Second)
+		assert.True(t, a.returned())
+		w.loads(1)
+	})
+}
+
+// When the membership is lost, the contexts of the reconciles are done at once, and nothing is
+// reconciled before the replica has joined again.
+func TestStory_ALostMembershipEndsTheReconciles(t *testing.T) {
+	story(t, 4, func(w *world) {
+		a := w.process("a")
+		busy := w.busy(a, 2)[0]
+		token, ok := FencingTokenFromContext(busy.ctx)
+		require.True(t, ok)
+		w.deleteLease(a.leases.memberName(a.Status().Identity))
+		w.after(DefaultRetryPeriod + 100*time.Millisecond)
+		assert.ErrorIs(t, context.Cause(busy.ctx), leaderelection.ErrLost)
+		_, ok = FencingTokenFromContext(busy.ctx)
+		assert.False(t, ok)
+		assert.False(t, a.Ready())
+
+		busy.finish()
+		w.after(time.Second)
+		w.loads(4)
+		again, ok := FencingTokenFromContext(w.busy(a, 2)[0].ctx)
+		assert.True(t, ok)
+		assert.True(t, token.Before(again))
+	})
+}
+
+// A shard without Lease, because a person has deleted it, is taken when every member has said that
+// it knows. Its owner stops at once, and the others are not disturbed.
+func TestStory_ADeletedLeaseOfAShard(t *testing.T) {
+	story(t, 4, func(w *world) {
+		a := w.process("a")
+		w.process("b")
+		w.after(DefaultRetryPeriod)
+		owned := a.owns()[0]
+		busy := w.busy(a, owned)[0]
+		w.deleteLease(a.leases.shardName(owned))
+		w.settle()
+		assert.ErrorIs(t, context.Cause(busy.ctx), ErrLost)
+		w.loads(1, 2)
+		w.after(time.Minute)
+		w.loads(1, 2) // while the reconcile runs, a does not say that it knows
+		busy.finish()
+		w.after(2 * DefaultRetryPeriod)
+		w.loads(2, 2)
+	})
+}
+
+// A shard whose holder was erased by a person is not free for a replica that does not know whether
+// the owner knows.
+func TestStory_AnErasedHolder(t *testing.T) {
+	story(t, 2, func(w *world) {
+		a := w.process("a")
+		w.after(DefaultRetryPeriod)
+		a.cutOff(true)
+		w.process("b")
+		lease := w.lease(1)
+		lease.Spec.HolderIdentity = new("")
+		require.NoError(t, w.server.Update(lease))
+		w.after(DefaultRetryPeriod + DefaultRenewDeadline - time.Second)
+		w.loads(2, 0)
+		w.after(DefaultLeaseDuration)
+		w.loads(0, 2)
+	})
+}
+
+// If the answer to the acquisition of a shard is lost, the replica reads the Lease before it works
+// for the shard.
+func TestStory_AnAnswerIsLost(t *testing.T) {
+	for _, code := range []int{500, 504, 409} {
+		story(t, 1, func(w *world) {
+			losing := true
+			w.weather = func(r *http.Request) (fate weather) {
+				if isShardUpdate(r) && losing {
+					losing, fate.code = false, code
+				}
+				return fate
+			}
+			a := w.process("a")
+			w.after(2 * DefaultRetryPeriod)
+			w.loads(1)
+			assert.Equal(t, 1, tokenOf(w.lease(0)).Transitions)
+			losing = true
+			a.stop()
+			w.after(2 * DefaultRetryPeriod)
+			assert.True(t, a.returned())
+			assert.True(t, isReleased(w.lease(0)))
+		})
+	}
+}
+
+// A replica that renews its membership but cannot take shards does not keep them from being
+// reconciled.
+func TestStory_AStuckReplicaReceivesNothing(t *testing.T) {
+	story(t, 8, func(w *world) {
+		a := w.process("a")
+		b := w.process("b")
+		w.after(time.Second)
+		w.weather = func(r *http.Request) weather { return weather{fails: isShardUpdate(r)} }
+		c := w.process("c")
+		w.after(time.Second)
+		w.loads(3, 3, 0)
+		assert.False(t, c.Ready())
+		assert.ErrorContains(t, c.Status().LastError, "take shard")
+		w.after(2*DefaultLeaseDuration + 2*DefaultRetryPeriod)
+		w.loads(4, 4, 0)
+		for _, p := range []*process{a, b} {
+			i := slices.IndexFunc(p.Status().Members, func(m MemberStatus) bool { return m.Stuck })
+			require.GreaterOrEqual(t, i, 0)
+			assert.Contains(t, p.Status().Members[i].Identity, "c_")
+		}
+	})
+}
+
+// In a rolling update each new replica has its share before the next old one stops, and no shard
+// moves more than twice.
+func TestStory_ARollingUpdate(t *testing.T) {
+	story(t, 32, func(w *world) {
+		old := []*process{w.process("a"), w.process("b"), w.process("c")}
+		w.after(time.Second)
+		before := len(w.log)
+		for _, p := range old {
+			next := w.process(p.name + "-new")
+			for w.after(time.Second); !next.Ready(); {
+				w.after(time.Second)
+			}
+			p.stop()
+			w.after(time.Second)
+			assert.True(t, p.returned())
+		}
+		w.loads(11, 11, 10)
+		moves := make([]int, 32)
+		for _, m := range w.log[before:] {
+			if m.Acquired() {
+				moves[m.Shard]++
+			}
+		}
+		assert.LessOrEqual(t, slices.Max(moves), 2)
+	})
+}
+
+// Leases of members that died long ago are deleted, by one of the others.
+func TestStory_OldLeasesAreDeleted(t *testing.T) {
+	story(t, 2, func(w *world) {
+		w.process("a")
+		w.process("b").crash()
+		w.process("c")
+		lock := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "group-m-other",
+		}}
+		require.NoError(t, w.server.Create(lock))
+		w.after(2 * time.Minute)
+		assert.Len(t, w.members(), 4)
+		w.after(2 * time.Minute)
+		assert.Len(t, w.members(), 3)
+		assert.Contains(t, w.members(), "group-m-other", "it does not belong to the group")
+	})
+}
+
+// A replica with another number of shards does not join, and says why.
+func TestStory_AnotherCountIsRefused(t *testing.T) {
+	story(t, 8, func(w *world) {
+		w.process("a")
+		b := w.process("b", func(c *Config) { c.Count = 16 })
+		assert.True(t, b.returned())
+		assert.EqualError(t, b.err, `run shards "group": the group has 8 shards, as Lease `+
+			"default/group-0 says, but Config.Count is 16: set Count to 8, or choose another Name "+
+			"for the group")
+		w.loads(8)
+	})
+}
+
+// A Lease with the name of a shard's, but without the label of the group, is left alone.
+func TestStory_AForeignLease(t *testing.T) {
+	story(t, 4, func(w *world) {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "group-2",
+		}}
+		require.NoError(t, w.server.Create(lease))
+		a := w.process("a")
+		w.after(time.Minute)
+		w.loads(3)
+		assert.False(t, a.Ready())
+		assert.ErrorContains(t, a.Status().LastError, "Lease default/group-2 has no label")
+		require.NoError(t, w.server.Delete(lease))
+		w.after(time.Minute)
+		w.loads(4)
+	})
+}
+
+// A renewal is not looked at: the manager works only when a shard or a member changes, and at most
+// once in a LeaseDuration otherwise.
+func TestStory_RenewalsCostNothing(t *testing.T) {
+	story(t, 8, func(w *world) {
+		a := w.process("a")
+		w.process("b")
+		w.process("c")
+		w.after(time.Minute)
+		plans, passes, requests := a.plans.Load(), a.passes.Load(), a.link.writes+a.link.reads
+		w.after(10 * time.Minute)
+		assert.Equal(t, plans, a.plans.Load())
+		assert.LessOrEqual(t, a.passes.Load()-passes, uint64(45))
+		writes := int(10*time.Minute/DefaultRetryPeriod) + 2 // the reads are new watches
+		assert.LessOrEqual(t, a.link.writes+a.link.reads-requests, writes)
+	})
+}
+
+// While the server cannot be reached, Status says why.
+func TestStory_NoServer(t *testing.T) {
+	story(t, 4, func(w *world) {
+		a := w.process("a", func(c *Config) {
+			c.Client = restClient(t, newLink(http.NotFoundHandler()))
+		})
+		w.after(time.Second)
+		assert.False(t, a.Status().Joined)
+		assert.ErrorContains(t, a.Status().LastError, "the server could not find")
+		a.stop()
+		assert.True(t, a.returned())
+		assert.NoError(t, a.err)
+	})
+}
+
+// The answers come late and the watch lags: a replica that has taken a shard does not believe an
+// older watch that says that it is free.
+func TestStory_TheWatchLags(t *testing.T) {
+	story(t, 8, func(w *world) {
+		lags := func(r *http.Request) (fate weather) {
+			if strings.Contains(r.URL.RawQuery, "watch=") {
+				fate.back = time.Second
+			}
+			return fate
+		}
+		a := w.process("a")
+		b := w.process("b")
+		w.after(time.Second)
+		a.link.setWeather(lags)
+		a.endWatches()
+		b.stop()
+		w.after(10 * time.Second)
+		w.loads(8)
+		w.after(time.Minute)
+		w.loads(8)
+		assert.Zero(t, a.Status().Moves["lost"])
+	})
+}
+
+// Run can be called again, but not while it runs.
+func TestRun_Twice(t *testing.T) {
+	story(t, 4, func(w *world) {
+		a := w.process("a")
+		assert.ErrorIs(t, a.Run(t.Context()), ErrRunning)
+		a.stop()
+		w.after(time.Second)
+		ctx, cancel := context.WithTimeout(quiet(), time.Minute)
+		defer cancel()
+		go func() { _ = a.Run(ctx) }()
+		w.after(time.Second)
+		assert.Len(t, a.owns(), 4)
+		w.after(2 * time.Minute)
+		assert.Empty(t, a.owns())
+	})
+}
+
+// fails is a reconcile that must not be called.
+func fails(context.Context) error { return errors.New("reconcile was called") }
+
+// running is a reconcile that runs until it is told to finish.
+type running struct {
+	ctx    context.Context
+	finish context.CancelFunc
+}
+
+// busy starts a reconcile for each of the shards.
+func (w *world) busy(p *process, shards ...Shard) (all []*running) {
+	w.t.Helper()
+	for _, s := range shards {
+		released, release := context.WithCancel(context.Background())
+		r := &running{finish: release}
+		w.finish = append(w.finish, release)
+		go func() {
+			_, _ = p.reconcile(s, func(ctx context.Context) error {
+				r.ctx = ctx
+				<-released.Done()
+				return nil
+			})
+		}()
+		w.settle()
+		require.NotNil(w.t, r.ctx, "%s does not reconcile keys of shard %d", p.name, s)
+		all = append(all, r)
+	}
+	return all
+}
+
+// deleteLease is what a person does.
+func (w *world) deleteLease(name string) {
+	w.t.Helper()
+	w.narrate.Event("server", "a person deletes the Lease %s", name)
+	require.NoError(w.t, w.server.Delete(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name,
+	}}))
+}
+
+// members returns the names of the members' Leases.
+func (w *world) members() (names []string) {
+	leases, err := w.server.List("leases", "default")
+	require.NoError(w.t, err)
+	for _, lease := range leases {
+		if strings.HasPrefix(lease.GetName(), "group-m-") {
+			names = append(names, lease.GetName())
+		}
+	}
+	return names
 }

@@ -102,6 +102,7 @@ func (t *tenure) serve() error {
 
 // pass looks at everything once. It returns false when nothing is left to do.
 func (t *tenure) pass(now time.Time) (more bool) {
+	t.passes.Add(1)
 	t.next = now.Add(t.config.LeaseDuration)
 	if t.term.Err() != nil {
 		t.drop(context.Cause(t.term))

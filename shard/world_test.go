@@ -5,6 +5,7 @@ package shard
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
@@ -30,8 +32,11 @@ type world struct {
 	start   time.Time
 	count   int
 	narrate *narrate.Log
-	change  func(*Config) // of all processes; may be nil
+	change  func(*Config)            // of all processes; may be nil
+	moved   func(p *process, m Move) // called with each move; may be nil
 
+	weather   func(r *http.Request) weather // of processes that start
+	finish    []context.CancelFunc          // of reconciles
 	mu        sync.Mutex
 	processes []*process
 	log       []Move // of all processes
@@ -52,6 +57,9 @@ type process struct {
 	done   sync.WaitGroup   // what the test runs beside it
 	alive  context.Context  // until Run has returned
 }
+
+// The second error handler of apimachinery sleeps, by a clock that began outside of the bubble.
+func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
 func story(t *testing.T, count int, play func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -74,7 +82,8 @@ func quiet() context.Context { return klog.NewContext(context.Background(), klog
 func (w *world) process(name string, change ...func(*Config)) *process {
 	w.t.Helper()
 	p := &process{w: w, name: name, ended: make(chan struct{}), values: map[Shard]string{}}
-	p.link = &link{server: w.server, open: map[*closer]struct{}{}}
+	p.link = newLink(w.server)
+	p.link.setWeather(w.weather)
 	config := Config{
 		Name: "group", Namespace: "default", Count: w.count, Identity: name, Observe: p.observe,
 		Client: restClient(w.t, p.link),
@@ -106,6 +115,9 @@ func (w *world) process(name string, change ...func(*Config)) *process {
 func (p *process) observe(m Move) {
 	if m.Acquired() || m.Released() {
 		p.w.narrate.Event("worker", "%s: %s", p.name, m)
+	}
+	if p.w.moved != nil {
+		p.w.moved(p, m)
 	}
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
@@ -263,6 +275,9 @@ func (p *process) reconcile(s Shard, next func(ctx context.Context) error) (cont
 // end stops everything and checks that nothing is left.
 func (w *world) end() {
 	w.narrate.End()
+	for _, finish := range w.finish {
+		finish()
+	}
 	for _, p := range w.processes {
 		p.cancel()
 	}
