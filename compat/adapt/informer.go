@@ -10,7 +10,8 @@
 //
 //	controller-runtime's cache.Options.NewInformer          NewSharedIndexInformer, as it is
 //	client-go's SharedInformerFactory.InformerFor           NewSharedIndexInformer, in a function
-//	both, with options that client-go does not have         NewSharedIndexInformerWithOptions
+//	both, with options that client-go does not have, such   NewSharedIndexInformerWithOptions
+//	as those of Shards.Options (package shard)
 //	an informer of package informer that exists already     SharedIndexInformer
 //	client-go's and generated listers                       NewIndexer, Indexer
 //	a library's handler, on an informer of compat/cache     CoreEventHandler

@@ -5,7 +5,8 @@
 // program annotates each ConfigMap with the checksum of its data.
 //
 // Read manager.go (the three places), checksum.go (the reconciler), main.go (flags, and the server
-// if there is no cluster), workload.go (the changes on that server).
+// if there is no cluster), workload.go (the changes on that server). With --shards, all replicas
+// work at the same time: see shards.go.
 package main
 
 import (
@@ -34,6 +35,8 @@ func main() {
 	metrics := flag.String("metrics-bind-address", "0", "where metrics are served; 0 is nowhere")
 	probes := flag.String("health-probe-bind-address", "0",
 		"where /healthz and /readyz are served; 0 is nowhere")
+	shardCount := flag.Int("shards", 0,
+		"number of shards that all replicas work on at the same time; 0 elects one leader instead")
 	flag.Parse()
 
 	ctrl.SetLogger(klog.Background())
@@ -43,7 +46,8 @@ func main() {
 		HealthProbeBindAddress:  *probes,
 	}
 	kubeconfig := flag.Lookup(config.KubeconfigFlagName).Value.String()
-	if err := run(ctrl.SetupSignalHandler(), *inCluster || kubeconfig != "", options); err != nil {
+	cluster := *inCluster || kubeconfig != ""
+	if err := run(ctrl.SetupSignalHandler(), cluster, *shardCount, options); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -51,7 +55,9 @@ func main() {
 
 // run runs the manager until ctx is done, against a cluster or against its own server with a
 // workload.
-func run(ctx context.Context, cluster bool, options manager.Options) (err error) {
+func run(
+	ctx context.Context, cluster bool, shardCount int, options manager.Options,
+) (err error) {
 	var restConfig *rest.Config
 	if cluster {
 		if restConfig, err = config.GetConfig(); err != nil {
@@ -66,16 +72,7 @@ func run(ctx context.Context, cluster bool, options manager.Options) (err error)
 		restConfig = &rest.Config{Host: server.URL}
 	}
 
-	hostname, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("choose identity: %w", err)
-	}
-	lock, err := newLock(restConfig, options.LeaderElectionNamespace,
-		fmt.Sprintf("%s_%d", hostname, os.Getpid()))
-	if err != nil {
-		return err
-	}
-	m, err := newManager(restConfig, lock, options)
+	m, err := newReplica(restConfig, shardCount, options)
 	if err != nil {
 		return err
 	}
@@ -88,4 +85,29 @@ func run(ctx context.Context, cluster bool, options manager.Options) (err error)
 		return fmt.Errorf("run manager: %w", err)
 	}
 	return nil
+}
+
+// newReplica returns the manager of this process, which shares the work with other replicas or is
+// ready to take it over.
+func newReplica(
+	restConfig *rest.Config, shardCount int, options manager.Options,
+) (manager.Manager, error) {
+	hostname, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("choose identity: %w", err)
+	}
+	identity := fmt.Sprintf("%s_%d", hostname, os.Getpid())
+	namespace := options.LeaderElectionNamespace
+	if shardCount > 0 {
+		shards, err := newShards(restConfig, namespace, identity, shardCount)
+		if err != nil {
+			return nil, err
+		}
+		return newShardedManager(restConfig, shards, options)
+	}
+	lock, err := newLock(restConfig, namespace, identity)
+	if err != nil {
+		return nil, err
+	}
+	return newManager(restConfig, lock, options)
 }

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"example.com/informerstack/compat/adapt"
+	"example.com/informerstack/shard"
+)
+
+// shardedReplica is one process that runs the manager beside others.
+type shardedReplica struct {
+	manager.Manager
+	shards *shard.Shards
+	stop   func()
+}
+
+func (w *world) startSharded(identity string) *shardedReplica {
+	restConfig := &rest.Config{Host: w.URL, Transport: w.Transport()}
+	shards, err := newShards(restConfig, "default", identity, 16)
+	require.NoError(w.t, err)
+	r := &shardedReplica{shards: shards}
+	r.Manager, err = newShardedManager(restConfig, shards, manager.Options{
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	require.NoError(w.t, err)
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan error)
+	go func() { done <- r.Start(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		assert.NoError(w.t, <-done)
+	})
+	return r
+}
+
+// cached returns the number of ConfigMaps in the replica's cache.
+func (r *shardedReplica) cached(t *testing.T) int {
+	var list corev1.ConfigMapList
+	require.NoError(t, r.GetClient().List(t.Context(), &list))
+	return len(list.Items)
+}
+
+// allAnnotated asserts that each ConfigMap has the right checksum.
+func (w *world) allAnnotated(names []string) {
+	w.t.Helper()
+	for _, name := range names {
+		configMap := empty()
+		configMap.Name = name
+		require.NoError(w.t, w.Get(configMap))
+		require.Equal(w.t, checksum(configMap), configMap.Annotations[checksumAnnotation], name)
+	}
+}
+
+// Two replicas work at the same time, each on its part, which is all that it caches. When one
+// stops, the other works on everything.
+func TestStory_ReplicasShareTheConfigMaps(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		const count = 40
+		names := []string{"a"}
+		for i := len(names); i < count; i++ {
+			configMap := empty()
+			configMap.Name = fmt.Sprint("map-", i)
+			names = append(names, configMap.Name)
+			require.NoError(t, w.Create(configMap))
+		}
+		change := func() {
+			for _, name := range names {
+				configMap := empty()
+				configMap.Name = name
+				require.NoError(t, w.Get(configMap))
+				configMap.Data = map[string]string{"at": time.Now().String()}
+				require.NoError(t, w.Update(configMap))
+			}
+		}
+		first := w.startSharded("first")
+		defer first.stop()
+		time.Sleep(10 * time.Second)
+		require.True(t, first.shards.Ready())
+		w.allAnnotated(names)
+		require.Equal(t, count, first.cached(t))
+
+		second := w.startSharded("second")
+		defer second.stop()
+		time.Sleep(10 * time.Second)
+		require.True(t, second.shards.Ready())
+		require.Less(t, first.cached(t), count)
+		require.Equal(t, count, first.cached(t)+second.cached(t))
+		change()
+		time.Sleep(10 * time.Second)
+		w.allAnnotated(names)
+
+		first.stop()
+		change()
+		time.Sleep(10 * time.Second)
+		require.Equal(t, count, second.cached(t))
+		w.allAnnotated(names)
+		configMaps, err := second.GetCache().GetInformer(t.Context(), &corev1.ConfigMap{})
+		require.NoError(t, err)
+		core, ours := adapt.CoreInformer(configMaps)
+		require.True(t, ours)
+		require.Zero(t, core.Status().Reflector.Failures)
+	})
+}
