@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/informerstack/internal/helpers/objects"
 	"example.com/informerstack/store"
 )
 
@@ -52,8 +53,8 @@ type Sizes struct {
 // FieldSize is the estimate for one field in all objects.
 type FieldSize struct {
 	// Path is the name of the field in JSON, such as ".spec.containers", with at most two parts.
-	// Each annotation has a path of its own. The keys of other maps of texts are in no path: they
-	// are content. Path is "." for what is in no field.
+	// Each annotation has a path of its own, except in Secrets. The keys of other maps of texts are
+	// in no path: they are content. Path is "." for what is in no field.
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 	// Share is the part of the Bytes of Sizes, from 0 to 1.
@@ -63,13 +64,13 @@ type FieldSize struct {
 // SizesOf measures the objects of a store. It takes some milliseconds, and about a tenth of a
 // second at most. It lists the keys of the store once, and gets the objects of the sample by key:
 // a program that changes them meanwhile can crash, as it can while other readers read them.
-func SizesOf(objects store.Store) Sizes {
-	keys := objects.ListKeys()
+func SizesOf(stored store.Store) Sizes {
+	keys := stored.ListKeys()
 	s := Sizes{Objects: len(keys)}
 	m := measuring{fields: map[string]int64{}}
 	n := min(len(keys), maxSampled)
 	for i := 0; i < n && m.visited < maxValues; i++ {
-		obj, exists, err := objects.GetByKey(keys[i*len(keys)/n])
+		obj, exists, err := stored.GetByKey(keys[i*len(keys)/n])
 		if err == nil && exists {
 			s.Sampled++
 			m.object(obj)
@@ -118,10 +119,12 @@ type measuring struct {
 	fields  map[string]int64
 	visited int // values
 	end     int // of visited, for the present object
+	secret  bool
 }
 
 func (m *measuring) object(obj any) {
 	m.end = m.visited + maxObjectValues
+	m.secret = objects.IsSecret(obj)
 	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok {
 		obj = u.UnstructuredContent()
 	}
@@ -161,7 +164,7 @@ func (m *measuring) split(path string, v reflect.Value, depth int, own int64) {
 				m.split(path+"."+name, v.Field(i), depth+1, size)
 			}
 		}
-	case hasNames(path, v, depth):
+	case m.hasNames(path, v, depth):
 		m.add(path, own+tableBytes(v))
 		for entries := v.MapRange(); entries.Next(); {
 			name := path
@@ -177,12 +180,12 @@ func (m *measuring) split(path string, v reflect.Value, depth int, own int64) {
 
 // hasNames reports whether the keys of a map are names of fields: those of objects without a Go
 // type are, and we count annotations as fields. Data has keys of its user in any case.
-func hasNames(path string, v reflect.Value, depth int) bool {
+func (m *measuring) hasNames(path string, v reflect.Value, depth int) bool {
 	if v.Kind() != reflect.Map || v.Type().Key().Kind() != reflect.String {
 		return false
 	}
 	if path == annotations {
-		return true
+		return !m.secret
 	}
 	data := path == ".data" || path == ".stringData" || path == ".binaryData" ||
 		path == ".metadata.labels"

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"runtime"
 	"slices"
@@ -148,6 +150,46 @@ func TestServe_NeedsTheToken(t *testing.T) {
 	}
 }
 
+// The token alone is not enough: a web page that knows it cannot read the page through a browser,
+// and nothing but a GET is answered.
+func TestServe_RefusesWritesAndOtherSites(t *testing.T) {
+	served := withToken("token", handler)
+	const path = "/token/debug/informers"
+	for name, test := range map[string]struct {
+		method, host string
+		header       http.Header
+		want         int
+	}{
+		"a browser": {http.MethodGet, "127.0.0.1:9000", http.Header{
+			"Accept": {"text/html"}, "Sec-Fetch-Site": {"none"}}, http.StatusOK},
+		"a HEAD": {http.MethodHead, "127.0.0.1:9000", nil, http.StatusOK},
+		"rebinding": {http.MethodGet, "evil.example:9000", nil,
+			http.StatusForbidden},
+		"another site": {http.MethodGet, "127.0.0.1:9000", http.Header{
+			"Sec-Fetch-Site": {"cross-site"}, "Origin": {"http://evil.example"}},
+			http.StatusForbidden},
+		"another port": {http.MethodGet, "127.0.0.1:9000", http.Header{
+			"Origin": {"http://127.0.0.1:8000"}}, http.StatusForbidden},
+		"a POST":   {http.MethodPost, "127.0.0.1:9000", nil, http.StatusMethodNotAllowed},
+		"a PUT":    {http.MethodPut, "127.0.0.1:9000", nil, http.StatusMethodNotAllowed},
+		"a DELETE": {http.MethodDelete, "127.0.0.1:9000", nil, http.StatusMethodNotAllowed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest(test.method, path, http.NoBody)
+			r.Host = test.host
+			maps.Copy(r.Header, test.header)
+			w := httptest.NewRecorder()
+			served.ServeHTTP(w, r)
+			assert.Equal(t, test.want, w.Code)
+			header := w.Header()
+			assert.Contains(t, header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
+			assert.Equal(t, "same-origin", header.Get("Cross-Origin-Resource-Policy"))
+			assert.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
+			assert.Empty(t, header.Get("Access-Control-Allow-Origin"))
+		})
+	}
+}
+
 func TestServe_RefusesOtherAddresses(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":9000", "192.0.2.1:80", "nonsense", "[::]:1"} {
 		var log bytes.Buffer
@@ -268,7 +310,7 @@ func TestHandler_KnowsWhyAKeyWasReconciled(t *testing.T) {
 // The page knows whether the program reads the store of an informer, in any way that client-go has.
 // The informer, its handlers and the page do not count.
 func TestHandler_KnowsWhetherACacheIsRead(t *testing.T) {
-	maps := func() cache.SharedIndexInformer {
+	newInformer := func() cache.SharedIndexInformer {
 		server := cachetesting.NewFakeControllerSource()
 		server.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
 		return cache.NewSharedIndexInformerWithOptions(server, &corev1.ConfigMap{},
@@ -322,7 +364,7 @@ func TestHandler_KnowsWhetherACacheIsRead(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(*testing.T) {
-			i := maps()
+			i := newInformer()
 			_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 			require.NoError(t, err)
 			require.NoError(t, i.AddIndexers(cache.Indexers{

@@ -3,7 +3,6 @@
 package journal
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -11,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"example.com/informerstack/internal/helpers/objects"
 )
 
 const (
@@ -42,7 +42,7 @@ func (j *Journal) changes(id changeID, before, after any) (fields, managers []st
 		return nil, nil
 	}
 	managers = owners(from.GetManagedFields(), to.GetManagedFields())
-	if isSecret(after) || !j.mayCompare() {
+	if objects.IsSecret(after) || !j.mayCompare() {
 		return nil, managers
 	}
 	start := time.Now()
@@ -67,16 +67,6 @@ func (j *Journal) mayCompare() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.compared < burst+time.Since(j.since)/part
-}
-
-// isSecret looks at the type: an object of a typed client has no kind.
-func isSecret(obj any) bool {
-	if reflect.TypeOf(obj).String() == "*v1.Secret" {
-		return true
-	}
-	object, ok := obj.(runtime.Object)
-	return ok && object.GetObjectKind().GroupVersionKind().GroupKind() ==
-		schema.GroupKind{Kind: "Secret"}
 }
 
 // owners returns the managers of the entries that are new, the newest first.

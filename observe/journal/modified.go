@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"example.com/informerstack/internal/helpers/objects"
 )
 
 const (
@@ -103,7 +105,7 @@ func (j *Journal) check(id sampleID, where string) {
 	start := time.Now()
 	fields := []string{}
 	same := equality.Semantic.DeepEqual(s.object, s.copied)
-	if !same && !isSecret(s.object) {
+	if !same && !objects.IsSecret(s.object) {
 		fields = differences(s.copied, s.object)
 	}
 	j.mu.Lock()

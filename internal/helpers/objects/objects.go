@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // IsNil reports whether obj is nil, or a nil pointer in an interface.
@@ -21,6 +23,16 @@ func IsNil(obj any) bool {
 	}
 	v := reflect.ValueOf(obj)
 	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// IsSecret reports whether obj is a Secret. It looks at the type as well: an object of a typed
+// client has no kind.
+func IsSecret(obj any) bool {
+	if object, ok := obj.(runtime.Object); ok && !IsNil(obj) {
+		kind := object.GetObjectKind().GroupVersionKind().GroupKind()
+		return kind == schema.GroupKind{Kind: "Secret"} || fmt.Sprintf("%T", obj) == "*v1.Secret"
+	}
+	return false
 }
 
 // Meta returns the metadata of obj. It fails for a nil pointer.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func pod(resourceVersion string) *corev1.Pod {
@@ -20,6 +21,23 @@ func TestIsNil(t *testing.T) {
 	}
 	for _, obj := range []any{pod(""), "", 0, struct{}{}, map[string]any(nil), []any(nil)} {
 		require.False(t, IsNil(obj), "%T", obj)
+	}
+}
+
+func TestIsSecret(t *testing.T) {
+	secret := metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
+	for _, obj := range []any{
+		&corev1.Secret{}, &metav1.PartialObjectMetadata{TypeMeta: secret},
+		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}},
+	} {
+		require.True(t, IsSecret(obj), "%T", obj)
+	}
+	for _, obj := range []any{
+		nil, (*corev1.Secret)(nil), "Secret", &corev1.ConfigMap{}, &metav1.PartialObjectMetadata{},
+		&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Secret"}},
+	} {
+		require.False(t, IsSecret(obj), "%T", obj)
 	}
 }
 

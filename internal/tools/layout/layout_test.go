@@ -93,7 +93,7 @@ var rules = map[string]rule{
 		outside: []string{"go.opentelemetry.io/otel/"},
 	},
 	"observe/journal": {
-		ours: []string{"store", "workqueue", "internal/helpers/callsite",
+		ours: []string{"store", "workqueue", "internal/helpers/callsite", "internal/helpers/objects",
 			"internal/helpers/printable"},
 		outside: []string{"sigs.k8s.io/structured-merge-diff/"},
 	},
