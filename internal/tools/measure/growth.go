@@ -17,9 +17,9 @@ func Growth(t testing.TB, n int, run func(n int)) {
 	const factor, limit, rounds = 8, 24, 20
 	took := func(n int) time.Duration {
 		runtime.GC()
-		start := processorTime()
+		start := ProcessorTime()
 		run(n)
-		return processorTime() - start
+		return ProcessorTime() - start
 	}
 	small, large := time.Duration(0), time.Duration(math.MaxInt64)
 	for range rounds {

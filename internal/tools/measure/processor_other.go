@@ -8,5 +8,5 @@ import "time"
 
 var begin = time.Now()
 
-// processorTime is the time that has passed.
-func processorTime() time.Duration { return time.Since(begin) }
+// ProcessorTime is the time that has passed.
+func ProcessorTime() time.Duration { return time.Since(begin) }

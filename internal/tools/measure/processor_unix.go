@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// processorTime is the time that this process has used the processors.
-func processorTime() time.Duration {
+// ProcessorTime is the time that this process has used the processors.
+func ProcessorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 		panic(err) // a wrong argument
