@@ -382,8 +382,13 @@ func TestNegotiator_ReadsAhead(t *testing.T) {
 			w, err = endless.faster.Get().Resource("all").Watch(t.Context())
 			require.NoError(t, err)
 			<-w.ResultChan()
-			w.Stop()
-			w.Stop()
+			go func() {
+				w.Stop()
+				w.Stop()
+			}()
+			for e := range w.ResultChan() { // at most what was under way
+				require.Equal(t, watch.Added, e.Type)
+			}
 			synctest.Wait() // the bubble ends only if every goroutine does
 		})
 	}

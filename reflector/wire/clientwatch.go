@@ -180,12 +180,12 @@ func (w *clientWatch) copyEvent(in *jsontext.Decoder) (e clientEvent, err error)
 	err = c.object(func(name []byte) error {
 		kind := in.PeekKind()
 		switch {
-		case string(name) == `"type"` && kind == '"' && e.name == "":
+		case string(name) == `"type"` && kind == '"':
 			value, err := c.value()
 			text, _ := jsontext.AppendUnquote(nil, value)
 			e.name = string(text)
 			return err
-		case string(name) == `"object"` && kind == '{' && e.object == nil:
+		case string(name) == `"object"` && kind == '{':
 			begin := len(c.out)
 			e.of, err = copyObject(c)
 			e.object = c.out[begin:]
@@ -203,8 +203,8 @@ func (w *clientWatch) copyEvent(in *jsontext.Decoder) (e clientEvent, err error)
 	return e, err
 }
 
-// copyObject copies an object. It returns its kind if that is clear: client-go reads both fields in
-// any case, and of two the last one.
+// copyObject copies an object. It returns its kind if that is clear: client-go reads the names of
+// both fields in any case.
 func copyObject(c *copier) (of metav1.TypeMeta, err error) {
 	isClear := true
 	err = c.object(func(name []byte) error {
@@ -219,7 +219,6 @@ func copyObject(c *copier) (of metav1.TypeMeta, err error) {
 		}
 		value, err := c.value()
 		if field != nil {
-			isClear = isClear && *field == "" && value.Kind() == '"'
 			text, _ := jsontext.AppendUnquote(nil, value)
 			*field = string(text)
 		}
@@ -381,7 +380,7 @@ func (w *clientWatch) newDecoderOf(of metav1.TypeMeta) *decoder {
 	d.metadata = w.metadata
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	_, isFree := obj.(*unstructured.Unstructured) // its content is replaced
-	if !isFree && !reflect.ValueOf(obj).Elem().IsZero() || w.codec.protobuf && !d.protobufs {
+	if !isFree && !reflect.ValueOf(obj).Elem().IsZero() {
 		return nil
 	}
 	return &d
