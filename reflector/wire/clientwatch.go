@@ -4,6 +4,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -99,7 +100,14 @@ func (w *clientWatch) Close() error {
 }
 
 // Read reads a frame, or a part of one with io.ErrShortBuffer.
-func (w *clientWatch) Read(p []byte) (int, error) {
+func (w *clientWatch) Read(p []byte) (n int, err error) {
+	if n, err = w.read(p); err == errStopped {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (w *clientWatch) read(p []byte) (int, error) {
 	if len(w.unread) == 0 && w.own == nil {
 		w.event = clientEvent{}
 		if err := w.cut(); err != nil {
@@ -127,7 +135,7 @@ func (w *clientWatch) cutJSON(in *tokens, noted *recorder) error {
 		err = in.endFrame(in.decoder.InputOffset() - in.begin)
 	}
 	switch {
-	case ended, in.err == errStopped:
+	case ended:
 		return io.EOF
 	case err != nil:
 		w.handOver(noted.since(), w.in)
@@ -232,8 +240,8 @@ func copyObject(c *copier) (of metav1.TypeMeta, err error) {
 
 // cutProtobuf cuts a metav1.WatchEvent. Its length precedes it in four bytes.
 func (w *clientWatch) cutProtobuf(in *messages) error {
-	if ended, err := in.atEnd(); ended || err == errStopped {
-		return io.EOF
+	if ended, err := in.atEnd(); ended || err != nil {
+		return cmp.Or(err, io.EOF)
 	}
 	length, err := in.take(4)
 	if err == nil {
