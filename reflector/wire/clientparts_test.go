@@ -271,7 +271,7 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 		join(field(1, kind), field(2, pod), field(3, []byte("x")), field(4, []byte("x"))),
 		join(field(1, kind), field(2, pod), field(7, []byte("x"))),
 		join(field(1, kind), field(2, pod), []byte{7<<3 | 0, 1}),
-		join(field(1, kind), []byte{2<<3 | 0, 1}), join(field(1, kind), []byte{2<<3 | 2, 99}),
+		join(field(1, kind), []byte{2<<3 | 0, 0}), join(field(1, kind), []byte{2<<3 | 2, 99}),
 		join(field(1, join(kind, kind)), field(2, pod)),
 	} {
 		object := append([]byte(magic), envelope...)
@@ -375,16 +375,31 @@ func TestNegotiator_ReadsAhead(t *testing.T) {
 				got++
 			}
 			require.Equal(t, count, got)
-
-			endless := newTwinsOf(t, typed, contentType, func() io.Reader {
-				return &endless{data: event, size: len(event), closed: make(chan struct{})}
-			})
-			w, err = endless.faster.Get().Resource("all").Watch(t.Context())
-			require.NoError(t, err)
-			<-w.ResultChan()
-			w.Stop()
-			w.Stop()
-			synctest.Wait() // the bubble ends only if every goroutine does
 		})
+	}
+}
+
+// Stop ends a watch without an ERROR event, even if something still receives.
+func TestNegotiator_Stop(t *testing.T) {
+	for range 30 {
+		for _, contentType := range []string{jsonStream, protobufStream} {
+			synctest.Test(t, func(t *testing.T) {
+				event := encodeEvents(t, contentType, contents()[0])
+				clients := newTwinsOf(t, typed, contentType, func() io.Reader {
+					return &endless{data: event, size: len(event), closed: make(chan struct{})}
+				})
+				w, err := clients.faster.Get().Resource("all").Watch(t.Context())
+				require.NoError(t, err)
+				<-w.ResultChan()
+				go func() {
+					w.Stop()
+					w.Stop()
+				}()
+				for e := range w.ResultChan() { // until it is stopped
+					require.Equal(t, watch.Added, e.Type)
+				}
+				synctest.Wait() // the bubble ends only if every goroutine does
+			})
+		}
 	}
 }

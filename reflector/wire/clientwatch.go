@@ -4,6 +4,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -99,7 +100,14 @@ func (w *clientWatch) Close() error {
 }
 
 // Read reads a frame, or a part of one with io.ErrShortBuffer.
-func (w *clientWatch) Read(p []byte) (int, error) {
+func (w *clientWatch) Read(p []byte) (n int, err error) {
+	if n, err = w.read(p); err == errStopped {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (w *clientWatch) read(p []byte) (int, error) {
 	if len(w.unread) == 0 && w.own == nil {
 		w.event = clientEvent{}
 		if err := w.cut(); err != nil {
@@ -127,7 +135,7 @@ func (w *clientWatch) cutJSON(in *tokens, noted *recorder) error {
 		err = in.endFrame(in.decoder.InputOffset() - in.begin)
 	}
 	switch {
-	case ended, in.err == errStopped:
+	case ended:
 		return io.EOF
 	case err != nil:
 		w.handOver(noted.since(), w.in)
@@ -180,12 +188,12 @@ func (w *clientWatch) copyEvent(in *jsontext.Decoder) (e clientEvent, err error)
 	err = c.object(func(name []byte) error {
 		kind := in.PeekKind()
 		switch {
-		case string(name) == `"type"` && kind == '"' && e.name == "":
+		case string(name) == `"type"` && kind == '"':
 			value, err := c.value()
 			text, _ := jsontext.AppendUnquote(nil, value)
 			e.name = string(text)
 			return err
-		case string(name) == `"object"` && kind == '{' && e.object == nil:
+		case string(name) == `"object"` && kind == '{':
 			begin := len(c.out)
 			e.of, err = copyObject(c)
 			e.object = c.out[begin:]
@@ -203,8 +211,8 @@ func (w *clientWatch) copyEvent(in *jsontext.Decoder) (e clientEvent, err error)
 	return e, err
 }
 
-// copyObject copies an object. It returns its kind if that is clear: client-go reads both fields in
-// any case, and of two the last one.
+// copyObject copies an object. It returns its kind if that is clear: client-go reads the names of
+// both fields in any case.
 func copyObject(c *copier) (of metav1.TypeMeta, err error) {
 	isClear := true
 	err = c.object(func(name []byte) error {
@@ -219,7 +227,6 @@ func copyObject(c *copier) (of metav1.TypeMeta, err error) {
 		}
 		value, err := c.value()
 		if field != nil {
-			isClear = isClear && *field == "" && value.Kind() == '"'
 			text, _ := jsontext.AppendUnquote(nil, value)
 			*field = string(text)
 		}
@@ -233,8 +240,8 @@ func copyObject(c *copier) (of metav1.TypeMeta, err error) {
 
 // cutProtobuf cuts a metav1.WatchEvent. Its length precedes it in four bytes.
 func (w *clientWatch) cutProtobuf(in *messages) error {
-	if ended, err := in.atEnd(); ended || err == errStopped {
-		return io.EOF
+	if ended, err := in.atEnd(); ended || err != nil {
+		return cmp.Or(err, io.EOF)
 	}
 	length, err := in.take(4)
 	if err == nil {
@@ -381,7 +388,7 @@ func (w *clientWatch) newDecoderOf(of metav1.TypeMeta) *decoder {
 	d.metadata = w.metadata
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	_, isFree := obj.(*unstructured.Unstructured) // its content is replaced
-	if !isFree && !reflect.ValueOf(obj).Elem().IsZero() || w.codec.protobuf && !d.protobufs {
+	if !isFree && !reflect.ValueOf(obj).Elem().IsZero() {
 		return nil
 	}
 	return &d
