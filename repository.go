@@ -12,5 +12,5 @@ import "embed"
 //
 //go:embed *.md .ci/run LICENSE Makefile repository.go
 //go:embed apitest cmd compat controller deltafifo docs informer internal leaderelection
-//go:embed observe reflector store testdata workqueue
+//go:embed observe reflector shard store testdata workqueue
 var Files embed.FS

@@ -40,8 +40,8 @@ func valued(kind, version, canary string) *unstructured.Unstructured {
 	}}
 }
 
-// No value of an object is shown or recorded, and of Secrets not even the names in their data, labels
-// and annotations: in pages, answers, reasons and findings, for all forms of objects.
+// No value of an object is shown or recorded, and of Secrets not even the names in data, labels and
+// annotations: in pages, answers, reasons and findings, for all forms of objects.
 func TestPage_ShowsNoValues(t *testing.T) {
 	typed := func(into runtime.Object) func(string, string, string) metav1.Object {
 		return func(kind, version, canary string) metav1.Object {

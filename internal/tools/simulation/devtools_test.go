@@ -3,10 +3,19 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
+	"sync/atomic"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/observe/health"
@@ -14,8 +23,8 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// devtools are what a page of a process shows. Every other process has them: so their decorators
-// keep all invariants. All methods do nothing without them.
+// devtools are what a page of a process shows. Every other process has them, and each one of an
+// observed script: so their decorators keep all invariants. All methods do nothing without them.
 type devtools struct {
 	page    *health.Handler
 	journal *journal.Journal
@@ -23,7 +32,7 @@ type devtools struct {
 }
 
 func (p *process) newDevtools() *devtools {
-	if p.impl != ours || p.world.starts%2 == 0 {
+	if p.impl != observed && (p.impl != ours || p.world.starts%2 == 0) {
 		return nil
 	}
 	d := &devtools{page: health.New(), journal: journal.New()}
@@ -53,6 +62,53 @@ func (d *devtools) newQueue(
 ) workqueue.TypedRateLimitingInterface[string] {
 	queue := workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})
 	return journal.NewRateLimitingQueue(d.journal, name, queue)
+}
+
+// ask asks for all that a page shows, and about a key in turn, until the process ends.
+func (d *devtools) ask(ctx context.Context, p *process) {
+	for n := 0; ctx.Err() == nil; n++ {
+		d.get([]string{"", "?format=json&limit=20"}[n%2])
+		key := "default/nothing"
+		if keys := slices.Sorted(slices.Values(p.informer.GetStore().ListKeys())); len(keys) > 0 {
+			key = keys[n%len(keys)]
+		}
+		d.get("?why=" + url.QueryEscape(key))
+		select {
+		case <-time.After(pollPeriod):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// pollPeriod is no part of the other periods. The web page asks three times as often, which would
+// take most of the time of a simulation.
+const pollPeriod = 7345 * time.Millisecond
+
+func (d *devtools) get(target string) {
+	r := httptest.NewRequest(http.MethodGet, "/debug/informers"+target, http.NoBody)
+	r.Host = "localhost"
+	d.page.ServeHTTP(httptest.NewRecorder(), r)
+}
+
+// Nothing that a page does changes a history: the same script has the same one with and without
+// devtools.
+func TestReferenceDevtools(t *testing.T) {
+	var with, without atomic.Int64 // lists and watches
+	t.Run("seeds", func(t *testing.T) {
+		for n := *first; n < *first+*seeds; n += 4 { // each takes as long as four without a page
+			t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
+				t.Parallel()
+				s := generate(n)
+				p := pair{run(t, compared(s, comparable)), run(t, compared(s, observed))}
+				without.Add(int64(p.ours.requests))
+				with.Add(int64(p.theirs.requests))
+				require.Len(t, p.theirs.histories, len(p.ours.histories))
+				assert.Empty(t, p.differences())
+			})
+		}
+	})
+	t.Logf("lists and watches: %d without devtools, %d with them", without.Load(), with.Load())
+	assert.InEpsilon(t, without.Load(), with.Load(), 0.1)
 }
 
 // checkDevtools checks invariant 9 for some of the keys: answers are true now. All goroutines are

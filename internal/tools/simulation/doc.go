@@ -31,7 +31,7 @@
 //	8  After a stop each Run returns in bounded time, and no goroutine and no watch is left. A
 //	   handler that was removed is not called. Objects that were replaced are garbage.
 //	9  The answers of devtools are true when they are given, and every other process has them: so
-//	   they change none of the above.
+//	   they change none of the above. A script has the same history with and without them.
 //
 // Read script_test.go and generate_test.go (the scripts), world_test.go, process_test.go and
 // callbacks_test.go (the simulated programs), beside_test.go (what runs beside them),
@@ -39,7 +39,8 @@
 // docs/testing.md. queues_test.go and factory_test.go simulate pieces that the processes do not
 // use. The reference files run the same scripts on client-go and compare the histories.
 // contest_test.go, candidate_test.go and checkcontest_test.go do so with elections, pages_test.go
-// with pages. devtools_test.go asks processes about keys. Elections of ours alone also have
+// with pages. devtools_test.go asks processes about keys, and compares scripts
+// with and without that. Elections of ours alone also have
 // lock_test.go (locks, and lost answers to their writes), coordinator_test.go and
 // electionduties_test.go. Goroutines: those of the simulated programs, all in the bubble. Locking:
 // each recorder's mutex.

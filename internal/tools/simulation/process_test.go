@@ -118,6 +118,9 @@ func (w *world) start(s setup, index int) *process {
 			p.violate(4, "%s: the controller ends: %v", p.name, err)
 		}
 	})
+	if p.impl == observed {
+		running.Go(func() { p.devtools.ask(ctx, p) })
+	}
 	go func() {
 		running.Wait()
 		if n := p.work.running(); n > 0 {

@@ -12,7 +12,7 @@ import (
 // script is everything that a simulation does. The same script takes the same steps at the same
 // fake times; only the order of goroutines within one instant may differ.
 type script struct {
-	impl   string  // of the informers and queues: ours, comparable or clientGo
+	impl   string  // of the informers and queues: one of those below
 	setups []setup // one for each process
 	steps  []step
 }
@@ -21,6 +21,7 @@ type script struct {
 const (
 	ours       = ""           // with all options
 	comparable = "comparable" // ours, as client-go works without options
+	observed   = "observed"   // comparable, and each process has a page that is asked all the time
 	clientGo   = "client-go"
 )
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"example.com/informerstack/leaderelection"
+)
+
+// State is the state of one shard in this process. tenure.step decides which one follows.
+type State string
+
+// The states.
+const (
+	Elsewhere State = "elsewhere" // another replica has the shard, or no replica
+	Acquiring State = "acquiring" // the shard's Lease is being written, or the answer was lost
+	Syncing   State = "syncing"   // owned; the caches list its objects
+	Active    State = "active"    // owned, and its keys are reconciled
+	Draining  State = "draining"  // owned; no reconcile begins, and the running ones come to an end
+	Releasing State = "releasing" // the shard's Lease is being cleared, or the answer was lost
+)
+
+// owned reports whether the process has the right to act for the shard.
+func (s State) owned() bool { return s == Syncing || s == Active || s == Draining }
+
+// Move is a change of the state of one shard in this process.
+type Move struct {
+	Shard    Shard
+	From, To State
+	Token    leaderelection.FencingToken // of the shard that was acquired or is given up
+	Err      error                       // why the shard was lost, or the write failed
+	Time     time.Time
+}
+
+// Acquired reports whether the process owns the shard since this change.
+func (m Move) Acquired() bool { return !m.From.owned() && m.To.owned() }
+
+// Released reports whether the process owned the shard until this change.
+func (m Move) Released() bool { return m.From.owned() && !m.To.owned() }
+
+// String is a line for a log.
+func (m Move) String() string {
+	text := fmt.Sprintf("shard %d: %s -> %s", m.Shard, m.From, m.To)
+	if m.Err != nil {
+		text += fmt.Sprintf(" (%v)", m.Err)
+	}
+	return text
+}
+
+// The causes of the end of a reconcile's context, see context.Cause.
+var (
+	// ErrMoved is the cause if the shard is to move and the reconcile has used up the DrainTimeout.
+	ErrMoved = errors.New("shard moves to another replica")
+	// ErrLost is the cause if the shard was lost: its Lease was deleted, or names another holder.
+	// If the membership was lost, the cause is a leaderelection.ErrLost.
+	ErrLost = errors.New("shard was lost")
+)
+
+// slot is one shard in this process, where the manager and the workers meet.
+//
+//	G1  a call of reconcile begins only while the state is Active and the member's term is valid
+//	G2  right is set while the state is owned, and its context ends with it at the latest
+//	G3  the shard is not released while running > 0
+type slot struct {
+	mu      sync.Mutex
+	state   State
+	since   time.Time // when the state was reached
+	running int       // calls of reconcile, also those that were begun under an earlier right
+	right   *right
+}
+
+// right is the right to act for a shard: from its acquisition until the shard is released or lost,
+// or the member's term is over.
+type right struct {
+	ctx    context.Context // of the reconciles
+	end    context.CancelCauseFunc
+	term   context.Context // Err reads the clocks
+	token  leaderelection.FencingToken
+	drains time.Time // when ctx ends because the shard moves; zero if it is to stay
+}
+
+func newRight(term context.Context, token leaderelection.FencingToken) *right {
+	r := &right{term: term, token: token}
+	r.ctx, r.end = context.WithCancelCause(term)
+	return r
+}
+
+// valid reports whether the right lasts. It reads the clocks, so that after a pause of the process
+// the answer is right before a timer has fired.
+func (r *right) valid() bool { return r.term.Err() == nil && r.ctx.Err() == nil }
+
+// enter begins a call of reconcile, if the shard is active.
+func (s *slot) enter() (*right, State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != Active || !s.right.valid() {
+		return nil, s.state
+	}
+	s.running++
+	return s.right, Active
+}
+
+// leave ends a call, and reports whether the manager waits for that.
+func (s *slot) leave() (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+	return s.running == 0 && s.state != Active
+}
+
+// look returns the state, the running calls and the right.
+func (s *slot) look() (State, int, *right) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state, s.running, s.right
+}
+
+// set changes the state. If it ends the ownership, it ends the right, for that reason.
+func (s *slot) set(to State, r *right, why error) (move Move) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	move = Move{From: s.state, To: to, Err: why, Time: time.Now()}
+	if r != nil {
+		s.right = r
+	}
+	if s.right != nil {
+		move.Token = s.right.token
+	}
+	if !to.owned() && s.right != nil {
+		s.right.end(why)
+		s.right = nil
+	}
+	s.state, s.since = to, move.Time
+	return move
+}
