@@ -93,8 +93,8 @@ var rules = map[string]rule{
 		outside: []string{"go.opentelemetry.io/otel/"},
 	},
 	"observe/journal": {
-		ours: []string{"store", "workqueue", "internal/helpers/callsite", "internal/helpers/objects",
-			"internal/helpers/printable"},
+		ours: []string{"store", "workqueue", "internal/helpers/callsite",
+			"internal/helpers/objects", "internal/helpers/printable"},
 		outside: []string{"sigs.k8s.io/structured-merge-diff/"},
 	},
 	"observe/health": {
