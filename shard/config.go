@@ -57,19 +57,19 @@ type Config struct {
 func (c *Config) check() error {
 	var wrong []error
 	for _, fault := range validation.IsDNS1123Label(c.Name) {
-		wrong = append(wrong, fmt.Errorf("Name %q: %s", c.Name, fault))
+		wrong = append(wrong, fmt.Errorf("option Name %q: %s", c.Name, fault))
 	}
 	for _, fault := range validation.IsDNS1123Label(c.Namespace) {
-		wrong = append(wrong, fmt.Errorf("Namespace %q: %s", c.Namespace, fault))
+		wrong = append(wrong, fmt.Errorf("option Namespace %q: %s", c.Namespace, fault))
 	}
 	if c.Client == nil {
-		wrong = append(wrong, errors.New("Client is nil"))
+		wrong = append(wrong, errors.New("option Client is nil"))
 	}
 	if c.Count < 0 {
-		wrong = append(wrong, fmt.Errorf("Count is negative: %d", c.Count))
+		wrong = append(wrong, fmt.Errorf("option Count is negative: %d", c.Count))
 	}
 	if c.DrainTimeout < 0 {
-		wrong = append(wrong, fmt.Errorf("DrainTimeout is negative: %v", c.DrainTimeout))
+		wrong = append(wrong, fmt.Errorf("option DrainTimeout is negative: %v", c.DrainTimeout))
 	}
 	return errors.Join(wrong...)
 }

@@ -127,7 +127,7 @@ func (l leases) checkCount(lease *coordinationv1.Lease) error {
 
 // foreign is the error of a Lease that has the name of a shard's.
 func (l leases) foreign(lease *coordinationv1.Lease) error {
-	return fmt.Errorf("Lease %s/%s has no label %s=%s, so it is not this group's: delete it, or "+
+	return fmt.Errorf("lease %s/%s has no label %s=%s, so it is not this group's: delete it, or "+
 		"choose another Name for the group", l.namespace, lease.Name, GroupLabel, l.group)
 }
 

@@ -228,7 +228,8 @@ func (s *simulation) edit() {
 		p := s.living[s.random.IntN(len(s.living))]
 		lease.Spec.HolderIdentity = new(p.Status().Identity)
 	}
-	s.narrate.Event("server", "a person changes the holder of %s to %q", lease.Name, holderOf(lease))
+	s.narrate.Event("server", "a person changes the holder of %s to %q",
+		lease.Name, holderOf(lease))
 	require.NoError(s.t, s.server.Update(lease))
 }
 

@@ -320,7 +320,7 @@ func TestStory_AForeignLease(t *testing.T) {
 		w.after(time.Minute)
 		w.loads(3)
 		assert.False(t, a.Ready())
-		assert.ErrorContains(t, a.Status().LastError, "Lease default/group-2 has no label")
+		assert.ErrorContains(t, a.Status().LastError, "lease default/group-2 has no label")
 		require.NoError(t, w.server.Delete(lease))
 		w.after(time.Minute)
 		w.loads(4)

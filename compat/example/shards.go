@@ -101,7 +101,8 @@ func configMapValues(c cache.Cache) (func(reconcile.Request) (string, bool), err
 
 // guarded returns a reconciler that calls inner only for requests of shards that this replica owns.
 func guarded(
-	shards *shard.Shards, valueOf func(reconcile.Request) (string, bool), inner reconcile.Reconciler,
+	shards *shard.Shards, valueOf func(reconcile.Request) (string, bool),
+	inner reconcile.Reconciler,
 ) reconcile.Reconciler {
 	next := func(ctx context.Context, request reconcile.Request) (controller.Result, error) {
 		result, err := inner.Reconcile(ctx, request)

@@ -270,8 +270,8 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 		join(field(1, kind, field(2, []byte("Node"))), field(2, pod)),
 		join(field(1, kind), field(2, pod), field(3, []byte("x")), field(4, []byte("x"))),
 		join(field(1, kind), field(2, pod), field(7, []byte("x"))),
-		join(field(1, kind), field(2, pod), []byte{7<<3 | 0, 1}),
-		join(field(1, kind), []byte{2<<3 | 0, 0}), join(field(1, kind), []byte{2<<3 | 2, 99}),
+		join(field(1, kind), field(2, pod), []byte{7 << 3, 1}),
+		join(field(1, kind), []byte{2 << 3, 0}), join(field(1, kind), []byte{2<<3 | 2, 99}),
 		join(field(1, join(kind, kind)), field(2, pod)),
 	} {
 		object := append([]byte(magic), envelope...)
@@ -286,7 +286,7 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 	}
 	for _, list := range [][]byte{
 		field(2, pod, pod), join(field(2, pod), field(1, field(2, []byte("5"))), field(2, pod)),
-		join(field(2, pod), field(9, pod)), join(field(2, pod), []byte{2<<3 | 0, 1}),
+		join(field(2, pod), field(9, pod)), join(field(2, pod), []byte{2 << 3, 1}),
 		field(2, pod, pod[:len(pod)-1]), field(2, nil, nil),
 	} {
 		for _, envelope := range [][]byte{
