@@ -77,6 +77,9 @@ func NewSharedIndexInformerWithOptions(
 	) *reflector.Reflector {
 		return newReflector(lw, expectedType, queue, set.Start(o))
 	}
+	if options.Form != nil {
+		options.Reflector.Transform = set.Transform(options.Reflector.Transform)
+	}
 	core := informer.NewSharedIndexInformer(CoreListerWatcher(lw), exampleObject, options)
 	return &sharedInformer{core, core.Run, set}
 }

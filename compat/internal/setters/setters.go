@@ -26,6 +26,7 @@ type Setters struct {
 	mu                sync.Mutex
 	started           bool
 	transform         store.TransformFunc
+	isInside          bool // Transform was called
 	watchErrorHandler reflector.WatchErrorHandler
 }
 
@@ -35,13 +36,34 @@ func (s *Setters) Start(options reflector.Options) reflector.Options {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.started = true
-	if s.transform != nil {
+	if s.transform != nil && !s.isInside {
 		options.Transform = s.transform
 	}
 	if s.watchErrorHandler != nil {
 		options.WatchErrorHandler = s.watchErrorHandler
 	}
 	return options
+}
+
+// Transform returns a function that calls the transform that is set, or otherwise. It is for an
+// informer that does something else with the result before it is stored: Start does not replace
+// what the informer makes of it.
+func (s *Setters) Transform(otherwise store.TransformFunc) store.TransformFunc {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isInside = true
+	return func(obj any) (any, error) {
+		s.mu.Lock()
+		transform := s.transform
+		s.mu.Unlock()
+		if transform == nil {
+			transform = otherwise
+		}
+		if transform == nil {
+			return obj, nil
+		}
+		return transform(obj)
+	}
 }
 
 // SetTransform sets the transform; nil means that of the options. It fails if the informer has
