@@ -35,8 +35,14 @@ type reader struct {
 
 var present atomic.Pointer[reader]
 
-// To sets the Report and the Journal of the process.
-func To(r Report, j *journal.Journal) { present.Store(&reader{r, j}) }
+// To sets the Report and the Journal of the process; nil ends the reports.
+func To(r Report, j *journal.Journal) {
+	if r == nil {
+		present.Store(nil)
+		return
+	}
+	present.Store(&reader{r, j})
+}
 
 // Journal returns the Journal that handlers and queues write to, or nil.
 func Journal() *journal.Journal {
