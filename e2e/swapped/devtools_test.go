@@ -68,7 +68,7 @@ func TestSwapped_Devtools(t *testing.T) {
 		`(?m)^finding: a worker of queue settings has had default/hangs for \S+$`,
 		`(?m)^finding: queue settings reconciles default/loops in a loop: 40 of the last 40 ` +
 			`reconciles followed an update during the one before: ` + update + `$`,
-		`(?m)^informer ` + kind + `: synced, 5 objects$`,
+		`(?m)^informer ` + kind + `: synced, 5 objects\b.*$`,
 		`(?m)^queue settings\n  ready: \d+\n  processing: \d\n    default/hangs$`,
 		`(?m)^  informer ` + kind + ` -> handler main.main.func\d -> queue settings: ` +
 			`\d+ keys added$`,
