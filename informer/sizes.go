@@ -38,6 +38,8 @@ const (
 // is usually within 10 % of what the allocator gave. Where objects differ in size, the sample adds
 // an error of about 6 % of their standard deviation.
 //
+// Of a store with a form of package compact, they are those of the packed objects.
+//
 // Not counted are the store's own map, keys and indexes. A text or an array that several objects
 // share is counted for each of them. An object with more than 100,000 fields and elements is
 // counted in part.
@@ -65,6 +67,9 @@ type FieldSize struct {
 // second at most. It lists the keys of the store once, and gets the objects of the sample by key:
 // a program that changes them meanwhile can crash, as it can while other readers read them.
 func SizesOf(stored store.Store) Sizes {
+	if compacted, ok := stored.(interface{ Packed() store.Indexer }); ok {
+		stored = compacted.Packed()
+	}
 	keys := stored.ListKeys()
 	s := Sizes{Objects: len(keys)}
 	m := measuring{fields: map[string]int64{}}
@@ -125,6 +130,15 @@ type measuring struct {
 func (m *measuring) object(obj any) {
 	m.end = m.visited + maxObjectValues
 	m.secret = objects.IsSecret(obj)
+	if p, ok := obj.(interface {
+		Sizes() (encoded map[string]int64, rest any)
+	}); ok {
+		encoded, rest := p.Sizes()
+		for path, n := range encoded {
+			m.add(path, n)
+		}
+		obj = rest
+	}
 	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok {
 		obj = u.UnstructuredContent()
 	}

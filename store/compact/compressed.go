@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"unsafe"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,6 +49,10 @@ type compressedObject struct {
 	Meta
 	codec *codec
 	data  []byte
+}
+
+func (o *compressedObject) sizes() map[string]int64 {
+	return map[string]int64{".": int64(unsafe.Sizeof(*o)-unsafe.Sizeof(o.Meta)) + int64(cap(o.data))}
 }
 
 // compressedKeeper compresses the objects of one store.

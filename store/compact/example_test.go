@@ -53,7 +53,7 @@ func ExampleFieldsOf() {
 	fmt.Println(err)
 	fmt.Println(errors.As(err, new(*compact.NotKeptError)))
 	// Output:
-	// default/web@7 spec.nodeName="node-1" spec.containers[*].image=["web:1","proxy:3"]
+	// default/web@7 with spec.nodeName, spec.containers[*].image
 	// [web:1 proxy:3] <nil>
 	// field status.phase of *v1.Pod is not kept, only spec.nodeName, spec.containers[*].image
 	// true

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -118,14 +119,18 @@ func (f *Fields) MarshalJSON() ([]byte, error) {
 		f.Namespace, f.Name, f.paths.typ)
 }
 
-// String returns the name and the fields, for messages.
-func (f *Fields) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s/%s@%s", f.Namespace, f.Name, f.ResourceVersion)
+func (f *Fields) sizes() map[string]int64 {
+	sizes := map[string]int64{".": int64(unsafe.Sizeof(*f) - unsafe.Sizeof(f.Meta))}
 	for i, value := range strings.Split(f.values, fieldSeparator) {
 		if i < len(f.paths.texts) {
-			fmt.Fprintf(&b, " %s=%s", f.paths.texts[i], value)
+			sizes["."+f.paths.texts[i]] += int64(len(value))
 		}
 	}
-	return b.String()
+	return sizes
+}
+
+// String returns the name and the paths, for messages. It has no values: f may be of a Secret.
+func (f *Fields) String() string {
+	return fmt.Sprintf("%s/%s@%s with %s", f.Namespace, f.Name, f.ResourceVersion,
+		strings.Join(f.paths.texts, ", "))
 }

@@ -35,6 +35,9 @@ func New(form Form, options store.Options) *Indexer {
 // that Indexers returned, and no others.
 func (p *Packer) Reader(packed store.Indexer) *Indexer { return &Indexer{p, packed} }
 
+// Packed returns the store of packed objects, to measure them.
+func (x *Indexer) Packed() store.Indexer { return x.packed }
+
 // Add packs obj and stores it.
 func (x *Indexer) Add(obj any) error { return x.write(obj, x.packed.Add) }
 

@@ -46,6 +46,15 @@ type packed struct {
 // GetObjectMeta returns the object's identity, for key functions.
 func (p *packed) GetObjectMeta() metav1.Object { return p.meta().GetObjectMeta() }
 
+// Sizes returns the bytes of the fields that p holds encoded, by path as in informer.Sizes, and the
+// rest of p, which is a Go value with fields.
+func (p *packed) Sizes() (encoded map[string]int64, rest any) {
+	if e, ok := p.kept.(interface{ sizes() map[string]int64 }); ok {
+		return e.sizes(), p.meta()
+	}
+	return nil, p.kept
+}
+
 // NewPacker returns the packer of a store with indexers.
 func NewPacker(form Form, indexers store.Indexers) *Packer {
 	return &Packer{form: form, keeper: form.newKeeper(), indices: newIndices(indexers)}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/informerstack/internal/tools/measure"
+	"example.com/informerstack/store"
+	"example.com/informerstack/store/compact"
+)
+
+type podNode struct {
+	compact.Meta
+	Node string
+}
+
+// The sizes of a store with a form are those of the packed objects: the memory that they take, less
+// that of the store itself.
+func TestSizes_OfForms(t *testing.T) {
+	const n, before = 2000, 500 // objects that are measured, and before them
+	for name, test := range map[string]struct {
+		form  compact.Form
+		paths []string
+	}{
+		"compressed": {compact.Compressed(), []string{"."}},
+		"fields": {compact.FieldsOf[*corev1.Pod]("spec.nodeName", "metadata.labels"),
+			[]string{".spec.nodeName", ".metadata.labels"}},
+		"summary": {compact.Summary(func(pod *corev1.Pod) *podNode {
+			return &podNode{Node: pod.Spec.NodeName}
+		}), []string{".Node", ".Name"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := compact.New(test.form, store.Options{})
+			add := func(i int) {
+				encoded, err := measure.ClusterPod(i).Marshal()
+				require.NoError(t, err)
+				pod := &corev1.Pod{}
+				require.NoError(t, pod.Unmarshal(encoded))
+				require.NoError(t, s.Add(pod))
+			}
+			for i := range before { // those that stay decoded, and the encoder
+				add(i)
+			}
+			live := measure.Live()
+			for i := range n {
+				add(before + i)
+			}
+			live = measure.Live() - live
+			sizes := SizesOf(s)
+			t.Logf("%d bytes each, %v", live/n, sizes)
+			own := live/n - sizes.Bytes/int64(sizes.Objects)
+			assert.Greater(t, own, int64(100), "the store's own map and key are not in the estimate")
+			assert.Less(t, own, int64(350))
+			for _, path := range test.paths {
+				assert.Positive(t, sizes.Field(path).Bytes, path)
+			}
+			runtime.KeepAlive(s)
+		})
+	}
+}
