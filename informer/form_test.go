@@ -3,6 +3,7 @@
 package informer
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -165,4 +166,31 @@ func TestForm_NewNeedsWholeObjects(t *testing.T) {
 	const want = "informer: Options.Form keeps a part of each object: use NewProjected"
 	assert.PanicsWithValue(t, want,
 		func() { New[*corev1.ConfigMap](nil, "configmaps", options) })
+}
+
+// F3: in a resync both objects are the same one, even if each read decodes it anew.
+func TestForm_ResyncOfLargeObject(t *testing.T) {
+	o := worldOptions{form: compact.Compressed(), resync: time.Minute}
+	for _, impl := range []string{ours, oursRealFIFO} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			inBubble(t, impl, o, func(w *world) {
+				w.transform = func(obj any) (any, error) {
+					c := obj.(*corev1.ConfigMap).DeepCopy()
+					c.Data = map[string]string{"large": strings.Repeat("x", 1<<20)}
+					return c, nil
+				}
+				w.create("a")
+				w.start()
+				w.after(time.Minute + time.Second)
+				w.handlerSaw("initial a", "resync a")
+				indexer := w.informer.(ourSubject).GetIndexer()
+				first, _, err := indexer.GetByKey("ns/a")
+				require.NoError(w.t, err)
+				second, _, err := indexer.GetByKey("ns/a")
+				require.NoError(w.t, err)
+				assert.NotSame(w.t, first, second)
+				assert.Equal(w.t, first, second)
+			})
+		})
+	}
 }

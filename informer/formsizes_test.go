@@ -55,7 +55,7 @@ func TestSizes_OfForms(t *testing.T) {
 			sizes := SizesOf(s)
 			t.Logf("%d bytes each, %v", live/n, sizes)
 			own := live/n - sizes.Bytes/int64(sizes.Objects)
-			assert.Greater(t, own, int64(100), "the store's own map and key are not in the estimate")
+			assert.Greater(t, own, int64(100), "the store's map and keys are not in the estimate")
 			assert.Less(t, own, int64(350))
 			for _, path := range test.paths {
 				assert.Positive(t, sizes.Field(path).Bytes, path)

@@ -38,7 +38,7 @@ const (
 // is usually within 10 % of what the allocator gave. Where objects differ in size, the sample adds
 // an error of about 6 % of their standard deviation.
 //
-// Of a store with a form of package compact, they are those of the packed objects.
+// The sizes of a store with a form of package compact are those of the packed objects.
 //
 // Not counted are the store's own map, keys and indexes. A text or an array that several objects
 // share is counted for each of them. An object with more than 100,000 fields and elements is

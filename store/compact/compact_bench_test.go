@@ -187,3 +187,39 @@ func BenchmarkList(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkEvent is BenchmarkUpdate with a handler that reads a field of the old and of the new
+// object.
+func BenchmarkEvent(b *testing.B) {
+	nodeOf := func(obj any) (node string) {
+		switch o := obj.(type) {
+		case *corev1.Pod:
+			node = o.Spec.NodeName
+		case *podSummary:
+			node = o.Node
+		case *compact.Fields:
+			node, _ = compact.Get[string](o, "spec.nodeName")
+		}
+		return node
+	}
+	for _, impl := range benchImpls {
+		b.Run(impl.name, func(b *testing.B) {
+			s := impl.make()
+			encoded, keys := warm(b, s, warmPods)
+			i := 0
+			for b.Loop() {
+				pod := decoded(b, encoded[i%warmPods])
+				pod.ManagedFields = nil
+				oldObj, _, _ := s.GetByKey(keys[i%warmPods])
+				if err := s.Update(pod); err != nil {
+					b.Fatal(err)
+				}
+				newObj, _, _ := s.GetByKey(keys[i%warmPods])
+				if nodeOf(oldObj) == "" || nodeOf(newObj) == "" {
+					b.Fatal("no node")
+				}
+				i++
+			}
+		})
+	}
+}

@@ -52,7 +52,8 @@ type compressedObject struct {
 }
 
 func (o *compressedObject) sizes() map[string]int64 {
-	return map[string]int64{".": int64(unsafe.Sizeof(*o)-unsafe.Sizeof(o.Meta)) + int64(cap(o.data))}
+	own := unsafe.Sizeof(*o) - unsafe.Sizeof(o.Meta)
+	return map[string]int64{".": int64(own) + int64(cap(o.data))}
 }
 
 // compressedKeeper compresses the objects of one store.
@@ -88,7 +89,7 @@ func (c *compressedKeeper) restore(k kept) any {
 	}
 	obj, encodedLen, err := o.codec.decode(o.data)
 	if err != nil { // the codec has decoded another object of this type
-		panic(fmt.Errorf("compact: unpack %s/%s: %w", o.Namespace, o.Name, err))
+		panic(fmt.Errorf("compact: unpack %s: %w", o.key(), err))
 	}
 	if encodedLen <= maxRecentBytes {
 		c.recent.Add(o, obj)

@@ -85,7 +85,7 @@ func Get[V any](f *Fields, path string) (V, error) {
 	}
 	raw := strings.Split(f.values, fieldSeparator)[i]
 	if err := utiljson.Unmarshal([]byte(raw), &v); err != nil {
-		return v, fmt.Errorf("read %s of %s/%s: %w", path, f.Namespace, f.Name, err)
+		return v, fmt.Errorf("read %s of %s: %w", path, f.key(), err)
 	}
 	return v, nil
 }
@@ -115,8 +115,8 @@ func (f *Fields) SelectorLabels() (map[string]string, error) {
 
 // MarshalJSON fails: a server would take f for the whole object.
 func (f *Fields) MarshalJSON() ([]byte, error) {
-	return nil, fmt.Errorf("%s/%s holds only some fields of a %v, and must not be sent to a server",
-		f.Namespace, f.Name, f.paths.typ)
+	return nil, fmt.Errorf("%s holds only some fields of a %v, and must not be sent to a server",
+		f.key(), f.paths.typ)
 }
 
 func (f *Fields) sizes() map[string]int64 {
@@ -131,6 +131,6 @@ func (f *Fields) sizes() map[string]int64 {
 
 // String returns the name and the paths, for messages. It has no values: f may be of a Secret.
 func (f *Fields) String() string {
-	return fmt.Sprintf("%s/%s@%s with %s", f.Namespace, f.Name, f.ResourceVersion,
+	return fmt.Sprintf("%s@%s with %s", f.key(), f.ResourceVersion,
 		strings.Join(f.paths.texts, ", "))
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/informerstack/internal/helpers/objects"
+	"example.com/informerstack/store"
 )
 
 // Form says what a store keeps of each object, and so what its readers get. A Form has no state: it
@@ -71,9 +72,12 @@ func (m *Meta) GetObjectMeta() metav1.Object {
 // SelectorLabels makes a lister with a label selector fail, which would find nothing otherwise. A
 // Summary that keeps the labels has a method GetLabels, as whole objects have; listers prefer it.
 func (m *Meta) SelectorLabels() (map[string]string, error) {
-	return nil, fmt.Errorf("labels of %s/%s are not kept: a Summary needs a method GetLabels",
-		m.Namespace, m.Name)
+	const text = "labels of %s are not kept: a Summary needs a method GetLabels"
+	return nil, fmt.Errorf(text, m.key())
 }
+
+// key returns "namespace/name", or "name".
+func (m *Meta) key() string { return store.NewObjectName(m.Namespace, m.Name).String() }
 
 func (m *Meta) meta() *Meta { return m }
 

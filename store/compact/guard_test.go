@@ -165,5 +165,5 @@ func TestIndex_NeedsWholeObject(t *testing.T) {
 func TestAdd_OtherType(t *testing.T) {
 	s := New(Summary(summarize), store.Options{})
 	err := s.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
-	require.EqualError(t, err, "pack /n: object is a *v1.Node, not a *v1.Pod")
+	require.EqualError(t, err, "pack n: object is a *v1.Node, not a *v1.Pod")
 }

@@ -85,13 +85,13 @@ func (p *Packer) Pack(obj any) (any, error) {
 	values := make([][]string, len(indices))
 	for i, x := range indices {
 		if values[i], err = x.indexFunc(obj); err != nil {
-			panic(fmt.Errorf("unable to calculate an index entry for %s/%s on index %q: %w",
-				meta.Namespace, meta.Name, x.name, err))
+			panic(fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w",
+				meta.key(), x.name, err))
 		}
 	}
 	k, err := p.keeper.keep(obj, meta)
 	if err != nil {
-		return nil, fmt.Errorf("pack %s/%s: %w", meta.Namespace, meta.Name, err)
+		return nil, fmt.Errorf("pack %s: %w", meta.key(), err)
 	}
 	return &packed{k, values}, nil
 }
