@@ -4,6 +4,7 @@ package informer
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,28 +82,36 @@ func byUID(obj any) ([]string, error) { return []string{string(obj.(*corev1.Conf
 // the store held before. In a resync both are the same object.
 func TestForm_OldObjects(t *testing.T) {
 	formStory(t, func(w *world, version func(any) string, _ bool) {
+		var mu sync.Mutex
 		var got []string
+		note := func(line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, line)
+		}
 		_, err := w.informer.addHandler(ResourceEventHandlerFuncs{
-			AddFunc: func(obj any) { got = append(got, "add "+version(obj)) },
+			AddFunc: func(obj any) { note("add " + version(obj)) },
 			UpdateFunc: func(oldObj, newObj any) {
 				if oldObj == newObj {
-					got = append(got, "resync "+version(newObj))
+					note("resync " + version(newObj))
 					return
 				}
-				got = append(got, "update "+version(oldObj)+" to "+version(newObj))
+				note("update " + version(oldObj) + " to " + version(newObj))
 			},
 			DeleteFunc: func(obj any) {
 				if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {
-					got = append(got, "tombstone "+version(tombstone.Obj))
+					note("tombstone " + version(tombstone.Obj))
 					return
 				}
-				got = append(got, "delete "+version(obj))
+				note("delete " + version(obj))
 			},
 		}, HandlerOptions{})
 		require.NoError(w.t, err)
 		saw := func(want ...string) {
 			w.t.Helper()
 			w.settle()
+			mu.Lock()
+			defer mu.Unlock()
 			assert.Equal(w.t, want, got)
 			got = nil
 		}
