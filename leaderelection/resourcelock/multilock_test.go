@@ -95,8 +95,8 @@ func TestMultiLock_UnknownLeader(t *testing.T) {
 	})
 }
 
-// The holder makes a half again that was deleted, whether or not it has seen that. The other half
-// still names the holder.
+// The holder makes a half again that was deleted. If it has not seen that, the server refuses the
+// write, and it reads first, as an elector does. The other half still names the holder.
 func TestMultiLock_AHalfIsMadeAgain(t *testing.T) {
 	for _, resource := range []string{"endpoints", "leases.coordination.k8s.io"} {
 		for _, seen := range []bool{false, true} {
@@ -108,12 +108,14 @@ func TestMultiLock_AHalfIsMadeAgain(t *testing.T) {
 					objects, err := s.List(resource, "kube-system")
 					require.NoError(t, err)
 					require.NoError(t, s.Delete(&objects[0]))
-					if seen {
-						record, _, err := both.Get(ctx)
-						require.NoError(t, err)
-						assert.Equal(t, "a", record.HolderIdentity)
-						assert.Equal(t, 7, record.LeaderTransitions)
+					if !seen {
+						err := both.Update(ctx, heldBy("a", 7))
+						require.True(t, apierrors.IsConflict(err), "%v", err)
 					}
+					record, _, err := both.Get(ctx)
+					require.NoError(t, err)
+					assert.Equal(t, "a", record.HolderIdentity)
+					assert.Equal(t, 7, record.LeaderTransitions)
 					require.NoError(t, both.Update(ctx, heldBy("a", 7)))
 					for _, half := range []Interface{old, young} {
 						record, _, err := half.Get(ctx)
