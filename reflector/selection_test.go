@@ -138,6 +138,7 @@ func TestSelectionChange_RefusedDelete(t *testing.T) {
 		s.run(t)
 		require.True(t, s.second.IsStopped())
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		require.Equal(t, 2, s.lists)
 		require.Equal(t, "delete gone: refused", s.Status().LastError.Error())
 		require.False(t, slices.Contains(s.calls, "delete lost at 10"), "the list decides")

@@ -280,6 +280,7 @@ func TestFindings(t *testing.T) {
 		"a cached object is changed": {func(p *program) {
 			p.reconcile = func(key string) error {
 				if key == "default/settings-5" {
+					synctest.Wait() // the handler has returned
 					obj, _, _ := p.maps.GetStore().GetByKey(key)
 					obj.(*corev1.ConfigMap).Data = map[string]string{"mine": "true"}
 				}
