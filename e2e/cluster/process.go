@@ -105,10 +105,6 @@ func (p *Process) LogTail(lines int) []byte {
 	if err != nil {
 		return []byte(err.Error())
 	}
-	end := bytes.TrimRight(text, "\n")
-	i := len(end)
-	for ; i > 0 && lines > 0; lines-- {
-		i = bytes.LastIndexByte(end[:i], '\n')
-	}
-	return end[max(i+1, 0):]
+	all := bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n"))
+	return bytes.Join(all[max(len(all)-lines, 0):], []byte("\n"))
 }

@@ -89,7 +89,6 @@ func (w *askedWorkload) filters() {
 	require.NoError(w.t, err)
 	w.first.answers("swapped/alone", `informer SharedIndexInformer \*v1\.Pod, handler `+
 		`replicaset\.\S+; added no key\n`)
-	w.t.Log(w.first.ask("--why", "swapped/alone"))
 	require.NoError(w.t, w.client.CoreV1().Pods(w.namespace).Delete(w.t.Context(), "alone",
 		*metav1.NewDeleteOptions(0)))
 }

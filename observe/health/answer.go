@@ -36,23 +36,24 @@ type Reason string
 const (
 	Reconciling Reason = "reconciling" // a worker has the key
 	Queued      Reason = "queued"      // a worker may take the key
-	Delayed     Reason = "delayed"     // it will be queued later: a retry, or AddAfter
+	Delayed     Reason = "delayed"     // it failed, and is queued again later
 	GivenUp     Reason = "givenUp"     // it is a dead letter
 	Elsewhere   Reason = "elsewhere"   // another replica has its shard
 	Behind      Reason = "behind"      // it is stored, and a handler has calls before it
 	Filtered    Reason = "filtered"    // the last calls of its handlers added no key
 	Reconciled  Reason = "reconciled"  // a worker has done it, and it has not changed since
+	Scheduled   Reason = "scheduled"   // AddAfter or RequeueAfter will queue it later
 	Handled     Reason = "handled"     // it is stored, all handlers were called, no queue has it
 	Unsynced    Reason = "unsynced"    // an informer that does not have it has no list yet
 	Unknown     Reason = "unknown"     // no informer has it
 )
 
 // fromWorker has the reasons in the order of an Answer.
-var fromWorker = slices.Concat(onTheWay, inNoQueue)
+var fromWorker = slices.Concat(onTheWay, []Reason{Elsewhere, Behind, Filtered, Reconciled,
+	Scheduled, Handled, Unsynced, Unknown})
 
+// onTheWay has those of keys that their last change has brought to a queue.
 var onTheWay = []Reason{Reconciling, Queued, Delayed, GivenUp}
-
-var inNoQueue = []Reason{Elsewhere, Behind, Filtered, Reconciled, Handled, Unsynced, Unknown}
 
 // maxCalls bounds the calls in the text of an Answer.
 const maxCalls = 10

@@ -32,12 +32,14 @@ func (h *Handler) Why(key string) Answer {
 	// A key may be missed that moves while it is looked for, and one that is due is for a moment in
 	// no queue: look again, a little later, before the answer is that no queue has it.
 	answer := h.lookFor(key)
-	for look := 1; look < looks && slices.Contains(inNoQueue, answer.Reason); look++ {
+	for look := 1; look < looks && !slices.Contains(inAQueue, answer.Reason); look++ {
 		time.Sleep(pause)
 		answer = h.lookFor(key)
 	}
 	return answer
 }
+
+var inAQueue = append(slices.Clone(onTheWay), Scheduled)
 
 func (h *Handler) lookFor(key string) Answer {
 	page := h.snapshot(math.MaxInt)
@@ -310,17 +312,17 @@ func (s *search) waiting(name string, waiting List[WaitingKey], failing []Failin
 		if !s.is(w.Key) {
 			continue
 		}
-		after := "AddAfter or RequeueAfter"
+		reason, after := Scheduled, "AddAfter or RequeueAfter"
 		if w.Attempts > 0 {
-			after = plural(w.Attempts, "failure")
+			reason, after = Delayed, plural(w.Attempts, "failure")
 		}
 		for _, f := range failing {
 			if attempts := max(f.Attempts, w.Attempts); attempts > 0 && s.is(f.Key) {
-				after = fmt.Sprintf("%s, the last one %s ago: %s", plural(attempts, "failure"),
-					short(s.now.Sub(f.Last)), f.LastError)
+				reason, after = Delayed, fmt.Sprintf("%s, the last one %s ago: %s",
+					plural(attempts, "failure"), short(s.now.Sub(f.Last)), f.LastError)
 			}
 		}
-		s.add(Delayed, "%s joins %s in %s, at %s, after %s", s.text, name,
+		s.add(reason, "%s joins %s in %s, at %s, after %s", s.text, name,
 			short(w.Due.Sub(s.now)), w.Due.Format(time.RFC3339), after)
 	}
 }

@@ -77,7 +77,7 @@ func TestStory_WhyAKeyIsNotReconciled(t *testing.T) {
 			{"ns/a", health.Queued, "ns/a is number 2 of 3 in controller volumes; its workers " +
 				"have 1 other key, the longest for 90ms\n" +
 				"  informer configmaps has ns/a at resourceVersion 5, its handlers were called\n"},
-			{"ns/later", health.Delayed, "ns/later joins controller volumes in 59m59.91s, at " +
+			{"ns/later", health.Scheduled, "ns/later joins controller volumes in 59m59.91s, at " +
 				"2000-01-01T01:00:00Z, after AddAfter or RequeueAfter\n"},
 			{"ns/hopeless", health.GivenUp, "controller volumes gave ns/hopeless up 90ms ago " +
 				"(Terminal, attempts: 1) until it changes: terminal error: spec makes no sense\n"},
@@ -163,6 +163,22 @@ func TestWhy_HandlerIsBehind(t *testing.T) {
 		assert.Equal(t, health.Behind, reason)
 		assert.Regexp(t, "^informer configmaps has ns/a at resourceVersion 5, and its handler .* "+
 			"is 2 calls behind, the oldest for 1\\.\\d+s: that of ns/a may be one of them\n$", text)
+	})
+}
+
+// A reconcile that is due in an hour is not why the last change is not reconciled.
+func TestWhy_HandlerIsBehindAKeyThatIsScheduled(t *testing.T) {
+	story(t, false, func(w *world) {
+		release := make(chan struct{})
+		_, err := w.maps.AddEventHandler(informer.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { <-release }})
+		require.NoError(t, err)
+		defer close(release)
+		w.run(controller.Options[string]{}).Queue().AddAfter("ns/a", time.Hour)
+		time.Sleep(time.Second)
+		answer := w.handler.Why("ns/a")
+		assert.Equal(t, health.Behind, answer.Reason)
+		assert.Regexp(t, "^ns/a joins .* after AddAfter or RequeueAfter$", answer.Evidence[0])
 	})
 }
 
@@ -354,7 +370,9 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 	key, _ := queue.Get()
 	queue.AddAfter(key, time.Hour)
 	queue.Done(key)
-	assert.Equal(t, health.Delayed, page.Why("b").Reason)
+	answer = page.Why("b")
+	assert.Equal(t, health.Reconciled, answer.Reason)
+	assert.Regexp(t, "b joins queue .* in .*, after AddAfter or RequeueAfter", answer.Evidence[0])
 }
 
 // Many handlers get each change of a pod, and one of them adds a key: it is not filtered out.

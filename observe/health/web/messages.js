@@ -21,7 +21,7 @@ const messages = {
     yes: "leads", no: "does not lead", stack: "its goroutine", lastCalls: "Last calls of its handlers", lastReconciles: "Last reconciles",
     notStarted: "not started", notSynced: "not synced", synced: "synced", stopped: "stopped", close: "Close", none: "none", filtered: "added no key",
     reasons: {
-      reconciling: "A worker has it", queued: "It waits for a worker", delayed: "It waits for its time", givenUp: "It was given up",
+      reconciling: "A worker has it", queued: "It waits for a worker", delayed: "It failed, and waits for its time", scheduled: "It waits for its time", givenUp: "It was given up",
       behind: "A handler is behind", filtered: "A handler filtered it out", reconciled: "It was reconciled", handled: "Its handlers were called",
       unsynced: "An informer has no list", elsewhere: "Another replica has its shard", unknown: "No informer has it",
     },
@@ -51,7 +51,7 @@ const messages = {
     yes: "正在领导", no: "未领导", stack: "它的 goroutine", lastCalls: "最近的 handler 调用", lastReconciles: "最近的 reconcile",
     notStarted: "未启动", notSynced: "未同步", synced: "已同步", stopped: "已停止", close: "关闭", none: "无", filtered: "没有加入 key",
     reasons: {
-      reconciling: "worker 正在处理", queued: "在等 worker", delayed: "还没到时间", givenUp: "已放弃",
+      reconciling: "worker 正在处理", queued: "在等 worker", delayed: "失败过，还没到重试时间", scheduled: "还没到时间", givenUp: "已放弃",
       behind: "handler 有积压", filtered: "被 handler 过滤掉了", reconciled: "已经 reconcile 过", handled: "handler 已被调用",
       unsynced: "informer 还没有列表", elsewhere: "它的分片在另一个副本上", unknown: "没有 informer 有它",
     },

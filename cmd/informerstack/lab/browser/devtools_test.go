@@ -209,8 +209,8 @@ func TestDevtools_HasBothLanguages(t *testing.T) {
 			...Object.keys(en).filter((n) => !(n in zh))];
 	})()`))
 	reasons := []health.Reason{health.Reconciling, health.Queued, health.Delayed, health.GivenUp,
-		health.Behind, health.Filtered, health.Reconciled, health.Handled, health.Unsynced,
-		health.Unknown}
+		health.Elsewhere, health.Behind, health.Filtered, health.Reconciled, health.Scheduled,
+		health.Handled, health.Unsynced, health.Unknown}
 	kinds := []health.FindingKind{health.FailingInformer, health.SilentWatch, health.HandlerStuck,
 		health.HandlerSlow, health.ReconcileStuck, health.NoWorkers, health.Loop, health.HotKey,
 		health.IdleUpdates, health.ResyncTimer, health.NoForgets, health.LeaseLate,
