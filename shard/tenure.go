@@ -66,7 +66,7 @@ func newTenure(s *Shards, member *membership, led context.Context) *tenure {
 // and no request is left in either case. It looks at everything whenever something has happened,
 // but it does not look at renewals.
 func (t *tenure) serve() error {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(t.config.RetryPeriod)
 	defer timer.Stop()
 	stopping, over := t.led.Done(), t.term.Done()
 	for {

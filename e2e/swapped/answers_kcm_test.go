@@ -108,8 +108,8 @@ func (w *askedWorkload) meetsQuota() {
 	}, patience, 50*time.Millisecond)
 	w.scale(5)
 	w.first.answers(w.replicaSet, `^swapped/web-\w+ joins queue replicaset in \S+, at \S+, after `+
-		`\d+ failures?, the last one \S+ ago: pods "web-\S+" is forbidden: exceeded quota: few, .*`+
-		` because of: retry after: `)
+		`\d+ failures?, the last one \S+ ago: sync \S+ failed with pods "web-\S+" is forbidden: exceeded `+
+		`quota: few, .* because of: retry after: `)
 	require.NoError(w.t, quotas.Delete(w.t.Context(), "few", metav1.DeleteOptions{}))
 	w.runs(5, "v1")
 }
@@ -149,7 +149,8 @@ func (w *askedWorkload) mayNoLonger() {
 	w.gate.allow(reads, leases, rule("apps", "*", "*"), rule("", "events", "create patch"))
 	w.scale(7)
 	w.first.answers(w.replicaSet, `^swapped/web-\w+ joins queue replicaset in \S+, at \S+, after `+
-		`\d+ failures?, the last one \S+ ago: pods is forbidden: User "weak" cannot create `)
+		`\d+ failures?, the last one \S+ ago: sync \S+ failed with pods is forbidden: User "weak" `+
+		`cannot create `)
 	w.gate.allow(leases)
 	w.gate.cut()
 	w.first.answers("swapped/web", kcmDeployments+` may be old: \d+ failures? in a row, the last one `+
