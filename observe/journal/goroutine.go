@@ -35,8 +35,9 @@ func (j *Journal) workersOf(queue *queueName) map[string]Worker {
 // goroutine returns the number of the calling goroutine, as stacks name it.
 func goroutine() string {
 	var head [64]byte // "goroutine 123 [running]:"
-	fields := bytes.Fields(head[:runtime.Stack(head[:], false)])
-	return string(fields[1])
+	text := head[:runtime.Stack(head[:], false)]
+	number, _, _ := bytes.Cut(bytes.TrimPrefix(text, []byte("goroutine ")), []byte(" "))
+	return string(number)
 }
 
 const (

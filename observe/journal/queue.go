@@ -21,7 +21,13 @@ func newNotes[T comparable](j *Journal, name string) notes[T] {
 	return notes[T]{j, &queueName{printable.Short(name)}}
 }
 
-func (n notes[T]) place(item T) place { return place{n.name, printable.Short(fmt.Sprint(item))} }
+func (n notes[T]) place(item T) place {
+	text, isText := any(item).(string)
+	if !isText {
+		text = fmt.Sprint(item)
+	}
+	return place{n.name, printable.Short(text)}
+}
 
 func (n notes[T]) added(item T, c Cause, delayed bool) {
 	if n.journal.recording() {
