@@ -69,8 +69,9 @@ func (s *Shards) withoutValue(ctx context.Context, key any) (controller.Result, 
 	return controller.Result{}, nil
 }
 
-// The pause before a key of a shard that is not active is tried again. It is as long as the shard
-// has waited, within these limits, so that many keys cost little.
+// The pause before a key of a shard that is not active is tried again. It is a quarter of the time
+// that the shard has waited, within these limits: many keys cost little, and no wait becomes much
+// longer.
 const (
 	leastPause = 50 * time.Millisecond
 	mostPause  = 2 * time.Second
@@ -87,7 +88,7 @@ func (s *Shards) refuse(
 	slot.mu.Lock()
 	waited := time.Since(slot.since)
 	slot.mu.Unlock()
-	return controller.Result{RequeueAfter: min(max(waited, leastPause), mostPause)}, nil
+	return controller.Result{RequeueAfter: min(max(waited/4, leastPause), mostPause)}, nil
 }
 
 // context returns the context of one call of reconcile. It ends with ctx, and with the right.
