@@ -41,11 +41,13 @@ func assignment(members []string, stuck map[string]bool, owners []owner) []strin
 			free = append(free, Shard(s))
 		}
 	}
-	room := quotas(members, stuck, held, len(owners))
-	for member, shards := range held {
+	for _, shards := range held {
 		slices.SortFunc(shards, func(a, b Shard) int {
 			return cmp.Or(owners[a].acquired.Compare(owners[b].acquired), cmp.Compare(a, b))
 		})
+	}
+	room := quotas(members, stuck, held, owners)
+	for member, shards := range held {
 		kept := min(len(shards), room[member])
 		for _, s := range shards[:kept] {
 			targets[s] = member
@@ -63,13 +65,15 @@ func assignment(members []string, stuck map[string]bool, owners []owner) []strin
 	return targets
 }
 
-// quotas returns how many of the count shards each of the members is to own. Members are sorted. If
-// the shards cannot be divided evenly, members that have one more keep it, so that nothing moves
-// for it; then the order of their names decides, which does not change while shards move.
+// quotas returns how many shards each of the members is to own. Members are sorted, and so are the
+// shards that they hold, by age. If the shards cannot be divided evenly, members that have one more
+// keep it, so that nothing moves for it. If too many have one more, those keep it that have had it
+// for the longest time. If too few have, the order of the names decides. None of that changes while
+// shards move.
 func quotas(
-	members []string, stuck map[string]bool, held map[string][]Shard, count int,
+	members []string, stuck map[string]bool, held map[string][]Shard, owners []owner,
 ) map[string]int {
-	quota := map[string]int{}
+	quota, count := map[string]int{}, len(owners)
 	sharing := slices.Clone(members)
 	for again := true; again && len(sharing) > 0; {
 		each := count / len(sharing)
@@ -88,15 +92,20 @@ func quotas(
 		return quota
 	}
 	each, more := count/len(sharing), count%len(sharing)
+	var having []string // one more
 	for _, member := range sharing {
-		quota[member] = each
-		if more > 0 && len(held[member]) > each {
-			quota[member]++
-			more--
+		if quota[member] = each; len(held[member]) > each {
+			having = append(having, member)
 		}
 	}
-	for _, member := range sharing {
-		if more > 0 && quota[member] == each && !stuck[member] {
+	since := func(member string) time.Duration { // from the last shard of the quota to one more
+		last := owners[held[member][max(each-1, 0)]].acquired
+		return owners[held[member][each]].acquired.Sub(last)
+	}
+	slices.SortStableFunc(having, func(a, b string) int { return cmp.Compare(since(a), since(b)) })
+	for _, member := range slices.Concat(having, sharing) {
+		able := len(held[member]) > each || !stuck[member]
+		if more > 0 && quota[member] == each && able {
 			quota[member]++
 			more--
 		}

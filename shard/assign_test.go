@@ -47,6 +47,7 @@ func (c *cluster) leave(member string) {
 // have moved. Each shard that an owner gives up is free for a moment.
 func (c *cluster) settle() (moved int) {
 	c.t.Helper()
+	c.now = c.now.Add(time.Minute)
 	for range 10*len(c.owners) + 10 {
 		targets := assignment(c.members, c.stuck, c.owners)
 		var todo []int

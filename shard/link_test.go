@@ -42,6 +42,7 @@ type link struct {
 	writes  int
 	reads   int
 	bytes   int
+	events  int                  // of watches
 	open    map[*closer]struct{} // streams
 }
 
@@ -253,6 +254,7 @@ func (s *stream) Write(data []byte) (int, error) {
 	}
 	s.link.mu.Lock()
 	s.link.bytes += len(data)
+	s.link.events += bytes.Count(data, []byte("\n"))
 	s.link.mu.Unlock()
 	if _, err := s.to.Write(s.link.translated(data, false)); err != nil {
 		return 0, err

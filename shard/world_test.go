@@ -45,17 +45,18 @@ type world struct {
 // process is one replica.
 type process struct {
 	*Shards
-	w      *world
-	name   string
-	link   *link
-	cancel context.CancelFunc
-	ended  chan struct{}
-	err    error // of Run
-	dead   bool
-	values map[Shard]string // a value of each shard
-	paused atomic.Bool      // as by SIGSTOP
-	done   sync.WaitGroup   // what the test runs beside it
-	alive  context.Context  // until Run has returned
+	w         *world
+	name      string
+	link      *link
+	cancel    context.CancelFunc
+	ended     chan struct{}
+	err       error // of Run
+	dead      bool
+	cancelled bool             // stopped by its cancel
+	values    map[Shard]string // a value of each shard
+	paused    atomic.Bool      // as by SIGSTOP
+	done      sync.WaitGroup   // what the test runs beside it
+	alive     context.Context  // until Run has returned
 }
 
 // The second error handler of apimachinery sleeps, by a clock that began outside of the bubble.

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/store"
+)
+
+// pausedTerm is the context of a term that is over by the clocks, though no timer has fired.
+type pausedTerm struct {
+	context.Context
+	over bool
+}
+
+func (p *pausedTerm) Err() error {
+	if p.over {
+		return context.Canceled
+	}
+	return p.Context.Err()
+}
+
+// shards returns the part of a process with one shard, which is in that state.
+func shards(t testing.TB, state State) (s *Shards, term *pausedTerm) {
+	s, err := New(Config{
+		Name: "group", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
+	})
+	require.NoError(t, err)
+	term = &pausedTerm{Context: context.Background()}
+	var r *right
+	if state.owned() {
+		r = newRight(term, leaderelection.FencingToken{UID: "u", Transitions: 3})
+	}
+	s.slots[0].set(state, r, nil)
+	return s, term
+}
+
+func always(value string) func(string) (string, bool) {
+	return func(string) (string, bool) { return value, true }
+}
+
+func unknown(string) (string, bool) { return "", false }
+
+// What the guard does with a key, by the state of its shard.
+func TestReconcile(t *testing.T) {
+	const called = time.Hour // the result of reconcile
+	for _, test := range []struct {
+		name   string
+		state  State
+		extent int32
+		value  func(string) (string, bool)
+		after  time.Duration
+	}{
+		{"elsewhere", Elsewhere, ownsPart, always("v"), 0},
+		{"acquiring", Acquiring, ownsPart, always("v"), leastPause},
+		{"syncing", Syncing, ownsPart, always("v"), leastPause},
+		{"active", Active, ownsPart, always("v"), called},
+		{"draining", Draining, ownsPart, always("v"), leastPause},
+		{"releasing", Releasing, ownsPart, always("v"), leastPause},
+		{"unknown, owns some", Active, ownsPart, unknown, 0},
+		{"unknown, owns all", Active, ownsAll, unknown, called},
+		{"unknown, some sync", Syncing, syncsAll, unknown, leastPause},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, _ := shards(t, test.state)
+			s.extent.Store(test.extent)
+			next := func(context.Context, string) (controller.Result, error) {
+				_, running, _ := s.slots[0].look()
+				assert.Equal(t, 1, running)
+				return controller.Result{RequeueAfter: called}, nil
+			}
+			result, err := Reconcile(s, test.value, next)(t.Context(), "key")
+			assert.NoError(t, err)
+			assert.Equal(t, test.after, result.RequeueAfter)
+			_, running, _ := s.slots[0].look()
+			assert.Zero(t, running)
+			wantUnknown := uint64(0)
+			if test.name == "unknown, owns some" {
+				wantUnknown = 1
+			}
+			assert.Equal(t, wantUnknown, s.Status().Unknown)
+		})
+	}
+}
+
+// After a pause of the process, no reconcile begins, and one that runs learns that its right is
+// over, before any timer has fired.
+func TestReconcile_AfterAPause(t *testing.T) {
+	s, term := shards(t, Active)
+	guarded := Reconcile(s, always("v"), func(ctx context.Context, _ string) (controller.Result, error) {
+		token, ok := FencingTokenFromContext(ctx)
+		assert.True(t, ok)
+		assert.Equal(t, "3.u", token.String())
+		require.NoError(t, ctx.Err())
+		term.over = true
+		assert.Error(t, ctx.Err())
+		_, ok = FencingTokenFromContext(ctx)
+		assert.False(t, ok)
+		return controller.Result{}, ctx.Err()
+	})
+	_, err := guarded(t.Context(), "key")
+	assert.Error(t, err)
+	result, err := guarded(t.Context(), "key")
+	assert.NoError(t, err)
+	assert.Positive(t, result.RequeueAfter, "it was not called")
+	_, ok := FencingTokenFromContext(t.Context())
+	assert.False(t, ok)
+}
+
+// The context ends with the controller's, keeps its values, and ends when the shard is lost.
+func TestReconcile_Context(t *testing.T) {
+	type name struct{}
+	stopped, stop := context.WithCancelCause(context.WithValue(t.Context(), name{}, "value"))
+	errStopped := errors.New("stopped")
+	s, _ := shards(t, Active)
+	guarded := Reconcile(s, always("v"), func(ctx context.Context, _ string) (controller.Result, error) {
+		assert.Equal(t, "value", ctx.Value(name{}))
+		derived, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stop(errStopped)
+		<-derived.Done()
+		assert.ErrorIs(t, context.Cause(derived), errStopped)
+		return controller.Result{}, ctx.Err()
+	})
+	_, err := guarded(stopped, "key")
+	assert.ErrorIs(t, err, context.Canceled)
+
+	guarded = Reconcile(s, always("v"), func(ctx context.Context, _ string) (controller.Result, error) {
+		s.slots[0].set(Elsewhere, nil, ErrLost)
+		assert.Error(t, ctx.Err(), "at once")
+		<-ctx.Done()
+		assert.ErrorIs(t, context.Cause(ctx), ErrLost)
+		return controller.Result{}, nil
+	})
+	_, err = guarded(t.Context(), "key")
+	assert.NoError(t, err)
+}
+
+// A reconcile that panics does not count as running.
+func TestReconcile_Panics(t *testing.T) {
+	s, _ := shards(t, Active)
+	guarded := Reconcile(s, always("v"), func(context.Context, string) (controller.Result, error) {
+		panic("boom")
+	})
+	assert.Panics(t, func() { _, _ = guarded(t.Context(), "key") })
+	_, running, _ := s.slots[0].look()
+	assert.Zero(t, running)
+}
+
+func TestValueOfNamespace(t *testing.T) {
+	value, ok := ValueOfNamespace("ns/a")
+	assert.Equal(t, "ns", value)
+	assert.True(t, ok)
+	value, ok = ValueOfNamespace("a")
+	assert.Empty(t, value)
+	assert.True(t, ok)
+	_, ok = ValueOfNamespace("a/b/c")
+	assert.False(t, ok)
+}
+
+// recalling is an indexer that knows deleted objects.
+type recalling struct{ store.Indexer }
+
+func (recalling) recall(key string) (string, bool) { return "was " + key, key == "ns/gone" }
+
+func TestValueIn(t *testing.T) {
+	objects := store.New(store.MetaNamespaceKeyFunc, store.Options{})
+	require.NoError(t, objects.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "a", UID: "u",
+	}}))
+	value, ok := ValueIn(objects, ByUID)("ns/a")
+	assert.Equal(t, "u", value)
+	assert.True(t, ok)
+	_, ok = ValueIn(objects, ByUID)("ns/gone")
+	assert.False(t, ok)
+	value, ok = ValueIn(recalling{objects}, ByUID)("ns/gone")
+	assert.Equal(t, "was ns/gone", value)
+	assert.True(t, ok)
+	_, ok = ValueIn(recalling{objects}, ByUID)("ns/never")
+	assert.False(t, ok)
+}
+
+// What the guard adds to a reconcile.
+func BenchmarkReconcile(b *testing.B) {
+	s, _ := shards(b, Active)
+	plain := func(ctx context.Context, _ string) (controller.Result, error) {
+		return controller.Result{}, ctx.Err()
+	}
+	for name, reconcile := range map[string]controller.ReconcileFunc[string]{
+		"plain": plain, "guarded": Reconcile(s, ValueOfNamespace, plain),
+	} {
+		b.Run(name, func(b *testing.B) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = reconcile(ctx, "namespace/name")
+			}
+		})
+	}
+}
