@@ -52,7 +52,7 @@ func always(value string) func(string) (string, bool) {
 
 func unknown(string) (string, bool) { return "", false }
 
-// What the guard does with a key, by the state of its shard.
+// The guard decides about a key by the state of its shard.
 func TestReconcile(t *testing.T) {
 	const called = time.Hour // the result of reconcile
 	for _, test := range []struct {
@@ -98,7 +98,9 @@ func TestReconcile(t *testing.T) {
 // over, before any timer has fired.
 func TestReconcile_AfterAPause(t *testing.T) {
 	s, term := shards(t, Active)
-	guarded := Reconcile(s, always("v"), func(ctx context.Context, _ string) (controller.Result, error) {
+	guarded := Reconcile(s, always("v"), func(
+		ctx context.Context, _ string,
+	) (controller.Result, error) {
 		token, ok := FencingTokenFromContext(ctx)
 		assert.True(t, ok)
 		assert.Equal(t, "3.u", token.String())
@@ -124,7 +126,9 @@ func TestReconcile_Context(t *testing.T) {
 	stopped, stop := context.WithCancelCause(context.WithValue(t.Context(), name{}, "value"))
 	errStopped := errors.New("stopped")
 	s, _ := shards(t, Active)
-	guarded := Reconcile(s, always("v"), func(ctx context.Context, _ string) (controller.Result, error) {
+	guarded := Reconcile(s, always("v"), func(
+		ctx context.Context, _ string,
+	) (controller.Result, error) {
 		assert.Equal(t, "value", ctx.Value(name{}))
 		derived, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -136,7 +140,9 @@ func TestReconcile_Context(t *testing.T) {
 	_, err := guarded(stopped, "key")
 	assert.ErrorIs(t, err, context.Canceled)
 
-	guarded = Reconcile(s, always("v"), func(ctx context.Context, _ string) (controller.Result, error) {
+	guarded = Reconcile(s, always("v"), func(
+		ctx context.Context, _ string,
+	) (controller.Result, error) {
 		s.slots[0].set(Elsewhere, nil, ErrLost)
 		assert.Error(t, ctx.Err(), "at once")
 		<-ctx.Done()
@@ -191,7 +197,7 @@ func TestValueIn(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// What the guard adds to a reconcile.
+// The cost of the guard for one reconcile.
 func BenchmarkReconcile(b *testing.B) {
 	s, _ := shards(b, Active)
 	plain := func(ctx context.Context, _ string) (controller.Result, error) {

@@ -167,6 +167,12 @@ func (t *tenure) arrange(v view, now time.Time) {
 		}
 	}
 	slices.Sort(next.members)
+	for s, o := range next.owners { // shards that this member is taking count already
+		state, _, _ := t.slots[s].look()
+		if _, owned := slices.BinarySearch(next.members, o.member); state == Acquiring && !owned {
+			next.owners[s] = owner{t.me, t.claims[s].sent}
+		}
+	}
 	if t.plan.targets == nil || !slices.Equal(next.members, t.plan.members) ||
 		!slices.Equal(next.owners, t.plan.owners) || !maps.Equal(next.stuck, t.plan.stuck) {
 		next.targets = assignment(next.members, next.stuck, next.owners)

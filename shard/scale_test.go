@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-var replicas = flag.Int("replicas", 8, "TestScale has so many replicas, with 64 shards each")
+var scaleMembers = flag.Int("replicas", 8, "TestScale has so many replicas, with 64 shards each")
 
 // latency of a request, both ways.
 const latency = 10 * time.Millisecond
@@ -81,11 +81,11 @@ func (w *world) even(members int) {
 	w.t.Fatalf("%d members do not converge", members)
 }
 
-// What a group costs the server, and how long it takes to move shards. docs/scale.md has the
+// The cost of a group for the server, and the time that moves of shards take. docs/scale.md has the
 // numbers of -replicas 100.
 func TestScale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := *replicas
+		n := *scaleMembers
 		w := newWorld(t, 64*n)
 		w.weather = func(r *http.Request) weather {
 			if r.URL.Query().Get("watch") != "" {
