@@ -82,7 +82,7 @@ func (w *world) even(members int) {
 }
 
 // The cost of a group for the server, and the time that moves of shards take. docs/scale.md has the
-// numbers of -replicas 100.
+// numbers.
 func TestScale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := *scaleMembers
