@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-var scaleMembers = flag.Int("replicas", 8, "TestScale has so many replicas, with 64 shards each")
+var scaleMembers = flag.Int("replicas", 4, "TestScale has so many replicas, with 64 shards each")
 
 // latency of a request, both ways.
 const latency = 10 * time.Millisecond
