@@ -167,9 +167,13 @@ func (t *tenure) arrange(v view, now time.Time) {
 		}
 	}
 	slices.Sort(next.members)
-	for s, o := range next.owners { // shards that this member is taking count already
-		state, _, _ := t.slots[s].look()
-		if _, owned := slices.BinarySearch(next.members, o.member); state == Acquiring && !owned {
+	for s, o := range next.owners {
+		if state, _, _ := t.slots[s].look(); state != Acquiring {
+			continue
+		}
+		// A shard that this member is taking counts already: otherwise it would take one too many
+		// while the answer is on its way, and give it back.
+		if _, owned := slices.BinarySearch(next.members, o.member); !owned {
 			next.owners[s] = owner{t.me, t.claims[s].sent}
 		}
 	}

@@ -336,7 +336,7 @@ func (s *Shards) forget(ctx context.Context, member *membership) {
 	}
 }
 
-// sleep waits for d or until ctx is done.
+// sleep waits for d or until ctx is done, and not at all if d is 0.
 func sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return

@@ -39,6 +39,7 @@ func (h *Handler) Why(key string) Answer {
 	return answer
 }
 
+// inAQueue has the reasons of keys that a queue, or a dead letter, has.
 var inAQueue = append(slices.Clone(onTheWay), Scheduled)
 
 func (h *Handler) lookFor(key string) Answer {

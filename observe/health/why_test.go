@@ -150,13 +150,18 @@ func TestWhy_KnowsNoQueue(t *testing.T) {
 	})
 }
 
+// blockHandler adds a handler that blocks in its first call until release.
+func (w *world) blockHandler() (release func()) {
+	blocked := make(chan struct{})
+	_, err := w.maps.AddEventHandler(informer.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { <-blocked }})
+	require.NoError(w.t, err)
+	return func() { close(blocked) }
+}
+
 func TestWhy_HandlerIsBehind(t *testing.T) {
 	story(t, false, func(w *world) {
-		release := make(chan struct{})
-		_, err := w.maps.AddEventHandler(informer.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { <-release }})
-		require.NoError(t, err)
-		defer close(release)
+		defer w.blockHandler()()
 		w.run(controller.Options[string]{})
 		time.Sleep(time.Second)
 		reason, text := w.why("ns/a")
@@ -169,11 +174,7 @@ func TestWhy_HandlerIsBehind(t *testing.T) {
 // A reconcile that is due in an hour is not why the last change is not reconciled.
 func TestWhy_HandlerIsBehindAKeyThatIsScheduled(t *testing.T) {
 	story(t, false, func(w *world) {
-		release := make(chan struct{})
-		_, err := w.maps.AddEventHandler(informer.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { <-release }})
-		require.NoError(t, err)
-		defer close(release)
+		defer w.blockHandler()()
 		w.run(controller.Options[string]{}).Queue().AddAfter("ns/a", time.Hour)
 		time.Sleep(time.Second)
 		answer := w.handler.Why("ns/a")
