@@ -25,14 +25,20 @@ func IsNil(obj any) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// IsSecret reports whether obj is a Secret. It looks at the type as well: an object of a typed
-// client has no kind.
+// IsSecret reports whether obj is a Secret, or may be one: a server sends the metadata of all
+// objects without their kind. It looks at the type as well: an object of a typed client has no
+// kind.
 func IsSecret(obj any) bool {
-	if object, ok := obj.(runtime.Object); ok && !IsNil(obj) {
-		kind := object.GetObjectKind().GroupVersionKind().GroupKind()
-		return kind == schema.GroupKind{Kind: "Secret"} || fmt.Sprintf("%T", obj) == "*v1.Secret"
+	object, ok := obj.(runtime.Object)
+	if !ok || IsNil(obj) {
+		return false
 	}
-	return false
+	kind := object.GetObjectKind().GroupVersionKind().GroupKind()
+	if _, partial := obj.(*metav1.PartialObjectMetadata); partial &&
+		(kind.Kind == "" || kind.Kind == "PartialObjectMetadata") {
+		return true
+	}
+	return kind == schema.GroupKind{Kind: "Secret"} || fmt.Sprintf("%T", obj) == "*v1.Secret"
 }
 
 // Meta returns the metadata of obj. It fails for a nil pointer.

@@ -28,12 +28,15 @@ func TestIsSecret(t *testing.T) {
 	secret := metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
 	for _, obj := range []any{
 		&corev1.Secret{}, &metav1.PartialObjectMetadata{TypeMeta: secret},
+		&metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
+			APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}},
 		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}},
 	} {
 		require.True(t, IsSecret(obj), "%T", obj)
 	}
 	for _, obj := range []any{
-		nil, (*corev1.Secret)(nil), "Secret", &corev1.ConfigMap{}, &metav1.PartialObjectMetadata{},
+		nil, (*corev1.Secret)(nil), "Secret", &corev1.ConfigMap{},
+		&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}},
 		&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "example.com/v1", "kind": "Secret"}},
 	} {

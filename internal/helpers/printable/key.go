@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printable
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Key returns a short text for an item of a queue: what %v prints of it, if it is a text, a number
+// or a struct of them, also with a String method. It follows no pointer: the program may change
+// the target meanwhile, which may be an object with values. A pointer is its type and address.
+func Key(item any) string {
+	if text, ok := item.(string); ok {
+		return Short(text)
+	}
+	return Short(keyText(reflect.ValueOf(item)))
+}
+
+func keyText(v reflect.Value) string {
+	switch {
+	case !v.IsValid():
+		return "<nil>"
+	case isPlain(v.Type()):
+		return fmt.Sprint(v) // of what it holds
+	}
+	switch v.Kind() {
+	case reflect.Interface:
+		return keyText(v.Elem())
+	case reflect.Struct:
+		fields := make([]string, v.NumField())
+		for i := range fields {
+			fields[i] = keyText(v.Field(i))
+		}
+		return "{" + strings.Join(fields, " ") + "}"
+	case reflect.Pointer, reflect.Chan, reflect.UnsafePointer:
+		return fmt.Sprintf("%s(%#x)", v.Type(), v.Pointer())
+	}
+	return v.Type().String()
+}
+
+// isPlain reports whether values of a comparable type refer to nothing but texts. A copy of a lock
+// is not plain: a String method may wait for it.
+func isPlain(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String:
+		return true
+	case reflect.Array:
+		return isPlain(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !isPlain(t.Field(i).Type) {
+				return false
+			}
+		}
+		return t.PkgPath() != "sync"
+	}
+	return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Complex128
+}
