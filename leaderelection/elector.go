@@ -89,7 +89,7 @@ func NewLeaderElector(config LeaderElectionConfig) (*LeaderElector, error) {
 		now:      readClocks,
 		jitter:   rand.Float64,
 		notifier: notifier{notify: config.Callbacks.OnNewLeader},
-		status:   Status{Phase: Idle},
+		status:   Status{Phase: Idle, RetryPeriod: config.RetryPeriod},
 	}
 	e.metricOff()
 	return e, nil

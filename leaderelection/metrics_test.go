@@ -110,7 +110,8 @@ func TestEvents(t *testing.T) {
 func TestStatus(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", releasing).works(time.Second)
-		assert.Equal(t, Status{Phase: Idle}, a.Status())
+		assert.Equal(t, Status{Phase: Idle, RetryPeriod: a.config.RetryPeriod},
+			a.Status())
 		a.api("fails")
 		a.runs()
 		s := a.Status()
@@ -131,7 +132,8 @@ func TestStatus(t *testing.T) {
 		assert.Equal(t, time.Now().Add(-time.Second), s.LastRenewal)
 
 		b := w.candidate("b").runs()
-		assert.Equal(t, Status{Phase: Acquiring, Leader: "a"}, b.Status(), "waiting is no failure")
+		assert.Equal(t, Status{Phase: Acquiring, RetryPeriod: b.config.RetryPeriod, Leader: "a"},
+			b.Status(), "waiting is no failure")
 		a.stop()
 		w.settle()
 		assert.Equal(t, Finishing, a.Status().Phase)

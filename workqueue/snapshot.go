@@ -19,6 +19,8 @@ type Snapshot[T comparable] struct {
 	Again []T
 	// Waiting are the items that are due later, the next one first. A Typed has no such items.
 	Waiting []Waiting[T]
+	// Taken is the number of items that Get has returned.
+	Taken uint64
 	// Limited is the number of items that the limiter remembers: see Tracker.
 	Limited int
 }
@@ -34,7 +36,7 @@ type Waiting[T comparable] struct {
 func (q *Typed[T]) Snapshot() Snapshot[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var s Snapshot[T]
+	s := Snapshot[T]{Taken: q.gets}
 	if fifo, ok := q.queue.(*fifo[T]); ok {
 		s.Ready = slices.Clone(fifo.slice[fifo.first:])
 	} else {

@@ -412,6 +412,7 @@ func TestStory_SnapshotShowsWhereItemsAre(t *testing.T) {
 				{Item: "e", Due: time.Now().Add(time.Hour)},
 				{Item: "f", Due: time.Now().Add(2 * time.Hour)},
 			},
+			Taken:   2,
 			Limited: 1,
 		}, q.Snapshot())
 	})
