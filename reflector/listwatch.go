@@ -18,7 +18,7 @@ import (
 // client-go's ListWatch, and so every generated informer's, is a ListerWatcher. If the error is
 // nil, the result must not be nil. Both methods should return soon after ctx is done. The optional
 // interfaces StreamLister and WatchListRefuser say more about a ListerWatcher, and SelectionChange
-// about a watch; a wrapper should implement them if the wrapped one does.
+// and Reselector about a watch; a wrapper should implement them if the wrapped one does.
 //
 // Source: tools/cache/listwatch.go ListerWatcherWithContext
 type ListerWatcher interface {
@@ -62,6 +62,14 @@ type SelectionChange interface {
 	// Dropped yields what the Store holds and the ListerWatcher does not select any more. The
 	// reflector removes it from the Store before it calls ResultChan.
 	Dropped() iter.Seq[store.DeletedFinalStateUnknown]
+}
+
+// Reselector is a watch that its ListerWatcher can end in order to select other objects.
+type Reselector interface {
+	watch.Interface
+	// Reselects reports whether that is why the watch has ended. Then the reflector opens the next
+	// one at once, however short this one was.
+	Reselects() bool
 }
 
 // ListWatch makes a ListerWatcher of two functions. Both must be set.

@@ -325,6 +325,7 @@ func TestOutage_SickPeersDoNotWakeEachOtherAllTheTime(t *testing.T) {
 			}
 			running.Wait()
 			time.Sleep(time.Minute) // requests that were given up return
+			synctest.Wait()
 			for i := range servers {
 				all += servers[i].listCount
 			}

@@ -21,6 +21,11 @@ import (
 	"example.com/informerstack/store"
 )
 
+// reselecting is a watch that ends because another selection follows.
+type reselecting struct{ *watch.FakeWatcher }
+
+func (reselecting) Reselects() bool { return true }
+
 // changedWatch is a watch of another selection.
 type changedWatch struct {
 	*watch.FakeWatcher
@@ -41,7 +46,7 @@ func (w changedWatch) Dropped() iter.Seq[store.DeletedFinalStateUnknown] {
 // its calls.
 type selecting struct {
 	refuse string // the key of a delete that fails
-	first  *watch.FakeWatcher
+	first  reselecting
 	second changedWatch
 	lists  int
 	calls  []string
@@ -88,7 +93,7 @@ func (s *selecting) run(t *testing.T) {
 		s.Run(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-	time.Sleep(2 * time.Second)
+	time.Sleep(time.Millisecond) // a watch that ends so soon is a failure otherwise
 	s.first.Stop()
 	synctest.Wait()
 }
@@ -97,7 +102,7 @@ func selectionStory(t *testing.T, play func(t *testing.T, s *selecting)) {
 	synctest.Test(t, func(t *testing.T) {
 		reported = func(error, string) {}
 		s := &selecting{
-			first:  watch.NewFake(),
+			first:  reselecting{watch.NewFake()},
 			second: changedWatch{watch.NewFake(), []string{"gone", "lost"}},
 		}
 		play(t, s)

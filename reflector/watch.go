@@ -163,8 +163,9 @@ func (r *Reflector) followWatch(ctx context.Context) error {
 		r.backoff.healthy()
 		r.member.Recovered()
 	}
+	reselector, ok := r.round.open.Interface.(Reselector)
 	switch {
-	case err != nil, news, lived >= veryShortWatch:
+	case err != nil, news, lived >= veryShortWatch, ok && reselector.Reselects():
 		return err
 	case r.round.open.eventCount == 0: // a stream has brought the initial events
 		return &VeryShortWatchError{Name: r.Name()}

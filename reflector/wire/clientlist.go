@@ -4,8 +4,10 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -29,12 +31,12 @@ func (l clientList) Decode(
 	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	target := reflect.ValueOf(into)
-	if into != nil && (target.IsNil() || !target.Elem().IsZero()) { // the decoder merges both
+	if into != nil && (target.Kind() != reflect.Pointer || target.IsNil() ||
+		!target.Elem().IsZero()) { // the decoder merges both
 		return l.Decoder.Decode(data, defaults, into)
 	}
 	if parts, ok := l.cut(data); ok {
-		list, gvk, err := l.Decoder.Decode(parts.head, defaults, into)
-		if err == nil && l.fill(list, parts.items) {
+		if list, gvk, ok := l.decode(parts, defaults, into); ok {
 			return list, gvk, nil
 		}
 		if into != nil {
@@ -44,6 +46,35 @@ func (l clientList) Decode(
 	return l.Decoder.Decode(data, defaults, into)
 }
 
+// decode reports whether it could decode a list. A type that panics without its items needs them.
+func (l clientList) decode(
+	parts listParts, defaults *schema.GroupVersionKind, into runtime.Object,
+) (list runtime.Object, gvk *schema.GroupVersionKind, ok bool) {
+	defer func() { _ = recover() }()
+	list, gvk, err := l.Decoder.Decode(parts.head, defaults, into)
+	ok = err == nil && (list == into || !l.presets(*gvk)) && l.fill(list, parts.items)
+	return list, gvk, ok
+}
+
+// presets reports whether the client creates lists of a kind with items. Its own decoder merges
+// those of the answer with them, if it is in JSON.
+func (l clientList) presets(gvk schema.GroupVersionKind) bool {
+	if l.codec.protobuf {
+		return false
+	}
+	apiVersion, kind := gvk.ToAPIVersionAndKind()
+	least, err := json.Marshal(metav1.TypeMeta{APIVersion: apiVersion, Kind: kind})
+	if err != nil {
+		return true
+	}
+	list, _, err := l.Decoder.Decode(least, nil, nil)
+	if err != nil {
+		return true
+	}
+	items := itemsOf(list)
+	return items.IsValid() && !items.IsNil()
+}
+
 // fill sets the items of list. It reports whether all could be decoded.
 func (l clientList) fill(list runtime.Object, raw [][]byte) bool {
 	field, kind := itemsOf(list), metav1.TypeMeta{}
@@ -51,7 +82,7 @@ func (l clientList) fill(list runtime.Object, raw [][]byte) bool {
 		field = reflect.ValueOf(&u.Items).Elem()
 		kind.APIVersion, kind.Kind = u.GetAPIVersion(), u.GetKind()
 	}
-	if !field.IsValid() {
+	if !field.IsValid() || field.IsNil() != l.codec.protobuf { // in JSON, [] is not nil
 		return false
 	}
 	items := reflect.MakeSlice(field.Type(), len(raw), len(raw))
@@ -89,7 +120,9 @@ func itemsOf(list runtime.Object) reflect.Value {
 	name, _, _ := strings.Cut(items.Tag.Get("json"), ",")
 	number := items.Tag.Get("protobuf")
 	if name != "items" || number != "" && !strings.HasPrefix(number, "bytes,2,rep,") ||
+		!items.IsExported() || hasUnmarshaler(items.Type) ||
 		items.Type.Kind() != reflect.Slice || items.Type.Elem().Kind() != reflect.Struct ||
+		items.Type.Elem() == reflect.TypeFor[unstructured.Unstructured]() || // needs a kind
 		!reflect.PointerTo(items.Type.Elem()).Implements(reflect.TypeFor[runtime.Object]()) {
 		return reflect.Value{}
 	}
@@ -115,20 +148,16 @@ func (l clientList) cut(data []byte) (parts listParts, ok bool) {
 func (p *listParts) cutJSON(data []byte) bool {
 	in := jsontext.NewDecoder(bytes.NewBuffer(data),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	head := copier{in: in}
-	err := head.object(func(name []byte) error {
-		text, err := jsontext.AppendUnquote(nil, name)
+	err := eachMember(in, func(name []byte) error {
 		switch {
-		case err != nil, string(text) != "items":
-			_, err := head.value()
+		case string(name) != "items":
+			_, err := in.ReadValue()
 			return err
 		case p.items != nil:
 			return errRepeated
 		}
-		head.out = append(head.out, "[]"...)
-		return p.cutItems(in)
+		return p.cutItems(in, data)
 	})
-	p.head = head.out
 	if err != nil {
 		return false
 	}
@@ -136,10 +165,12 @@ func (p *listParts) cutJSON(data []byte) bool {
 	return err == io.EOF
 }
 
-func (p *listParts) cutItems(in *jsontext.Decoder) error {
+// cutItems cuts the items out of data, which in reads.
+func (p *listParts) cutItems(in *jsontext.Decoder, data []byte) error {
 	if begin, err := in.ReadToken(); err != nil || begin.Kind() != '[' {
 		return errSyntax
 	}
+	begin := in.InputOffset()
 	for in.PeekKind() == '{' {
 		item, err := in.ReadValue()
 		if err != nil {
@@ -150,6 +181,7 @@ func (p *listParts) cutItems(in *jsontext.Decoder) error {
 	if end, err := in.ReadToken(); err != nil || end.Kind() != ']' {
 		return errSyntax
 	}
+	p.head = slices.Concat(data[:begin], data[in.InputOffset()-1:])
 	return nil
 }
 

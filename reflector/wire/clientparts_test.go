@@ -124,13 +124,20 @@ func TestNegotiator_CreatorWithDefaults(t *testing.T) {
 	})
 	got := newTwins(t, s, jsonStream, strings.NewReader(usualEvent)).sameWatches(t)
 	require.Equal(t, "default", got.events[0].Object.(*v1.Pod).Spec.NodeName)
+	list := `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`
+	got = newTwins(t, s, jsonStream, strings.NewReader(list)).sameLists(t, noList)
+	require.Equal(t, "default", got.list.(*v1.PodList).Items[0].Spec.NodeName)
 }
 
 type createsWithDefault struct{ runtime.ObjectCreater }
 
 func (c createsWithDefault) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
-	if gvk.Kind == "Pod" {
-		return &v1.Pod{Spec: v1.PodSpec{NodeName: "default"}}, nil
+	pod := v1.Pod{Spec: v1.PodSpec{NodeName: "default"}}
+	switch gvk.Kind {
+	case "Pod":
+		return &pod, nil
+	case "PodList":
+		return &v1.PodList{Items: []v1.Pod{pod}}, nil
 	}
 	return c.ObjectCreater.New(gvk)
 }
@@ -273,11 +280,13 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 		join(field(1, kind), field(2, pod), []byte{7 << 3, 1}),
 		join(field(1, kind), []byte{2 << 3, 0}), join(field(1, kind), []byte{2<<3 | 2, 99}),
 		join(field(1, join(kind, kind)), field(2, pod)),
+		join(field(1, []byte("no kind"), kind), field(2, pod)),
 	} {
 		object := append([]byte(magic), envelope...)
 		event := join(field(1, []byte("ADDED")), field(2, field(1, object)))
 		for _, message := range [][]byte{
 			event, append(event, event...), append(event, field(9, pod)...), event[:len(event)/2],
+			join(field(2, []byte("no object")), event),
 		} {
 			body := append([]byte{0, 0, 0, byte(len(message))}, message...)
 			newTwins(t, typed, protobufStream, bytes.NewReader(body)).

@@ -129,7 +129,7 @@ func (w *clientWatch) read(p []byte) (int, error) {
 func (w *clientWatch) cutJSON(in *tokens, noted *recorder) error {
 	ended, err := in.ended()
 	if err == nil && !ended {
-		w.event, err = w.copyEvent(in.decoder)
+		w.event, err = readEvent(in.decoder, noted)
 	}
 	if err == nil && !ended {
 		err = in.endFrame(in.decoder.InputOffset() - in.begin)
@@ -142,10 +142,7 @@ func (w *clientWatch) cutJSON(in *tokens, noted *recorder) error {
 		return nil
 	}
 	end := in.decoder.InputOffset()
-	if !w.event.isUsual() {
-		whole := noted.since()[:end-noted.from]
-		w.frame = append(w.frame[:0], bytes.TrimSpace(whole)...)
-	}
+	w.frame = bytes.TrimSpace(noted.since()[:end-noted.from]) // until noted reads the next one
 	noted.from = end
 	return nil
 }
@@ -181,54 +178,56 @@ func (r *recorder) Read(p []byte) (int, error) {
 // since returns what was read since the begin of the frame.
 func (r *recorder) since() []byte { return r.held[r.from-r.begin:] }
 
-// copyEvent copies an event to frame, without blanks between its parts.
-func (w *clientWatch) copyEvent(in *jsontext.Decoder) (e clientEvent, err error) {
-	c := &copier{in: in, out: w.frame[:0]}
+// readEvent reads an event.
+func readEvent(in *jsontext.Decoder, noted *recorder) (e clientEvent, err error) {
+	var begin, end int64 // of the object, and what precedes it
 	isUsual := true
-	err = c.object(func(name []byte) error {
+	err = eachMember(in, func(name []byte) (err error) {
 		kind := in.PeekKind()
 		switch {
-		case string(name) == `"type"` && kind == '"':
-			value, err := c.value()
+		case string(name) == "type" && kind == '"':
+			value, err := in.ReadValue()
 			text, _ := jsontext.AppendUnquote(nil, value)
 			e.name = string(text)
 			return err
-		case string(name) == `"object"` && kind == '{':
-			begin := len(c.out)
-			e.of, err = copyObject(c)
-			e.object = c.out[begin:]
+		case string(name) == "object" && kind == '{':
+			begin = in.InputOffset()
+			e.of, err = readKind(in)
+			end = in.InputOffset()
 			return err
 		}
 		isUsual = false
-		_, err := c.value()
+		_, err = in.ReadValue()
 		return err
 	})
-	w.frame = c.out
-	if !isUsual || e.of.APIVersion == "" {
+	if err != nil || !isUsual || e.of.APIVersion == "" {
 		return clientEvent{}, err
 	}
+	object := noted.since()[begin-noted.from : end-noted.from]
+	e.object = object[bytes.IndexByte(object, '{'):]
 	e.raw = e.object
-	return e, err
+	return e, nil
 }
 
-// copyObject copies an object. It returns its kind if that is clear: client-go reads the names of
-// both fields in any case.
-func copyObject(c *copier) (of metav1.TypeMeta, err error) {
+// readKind reads an object. It returns its kind if that is clear: client-go reads the names of both
+// fields in any case.
+func readKind(in *jsontext.Decoder) (of metav1.TypeMeta, err error) {
 	isClear := true
-	err = c.object(func(name []byte) error {
+	err = eachMember(in, func(name []byte) error {
 		var field *string
-		switch text, _ := jsontext.AppendUnquote(nil, name); {
-		case string(text) == "kind":
+		switch text := string(name); {
+		case text == "kind":
 			field = &of.Kind
-		case string(text) == "apiVersion":
+		case text == "apiVersion":
 			field = &of.APIVersion
-		case strings.EqualFold(string(text), "kind"), strings.EqualFold(string(text), "apiVersion"):
+		case strings.EqualFold(text, "kind"), strings.EqualFold(text, "apiVersion"):
 			isClear = false
 		}
-		value, err := c.value()
+		value, err := in.ReadValue()
 		if field != nil {
 			text, _ := jsontext.AppendUnquote(nil, value)
 			*field = string(text)
+			isClear = isClear && (value.Kind() == '"' || value.Kind() == 'n')
 		}
 		return err
 	})
@@ -273,8 +272,8 @@ func openProtobuf(message []byte) (e clientEvent, ok bool) {
 	return e, ok1 && ok2 && ok3 && ok4 && ok5 && e.of.APIVersion != ""
 }
 
-// firstTwo returns the fields 1 and 2 of a message, each the last of its number. It reports whether
-// all fields are of bytes.
+// firstTwo returns the fields 1 and 2 of a message. It reports whether all fields are of bytes, and
+// neither of the two is repeated.
 func firstTwo(message []byte) (first, second []byte, ok bool) {
 	var fields [3][]byte
 	for len(message) > 0 {
@@ -283,7 +282,7 @@ func firstTwo(message []byte) (first, second []byte, ok bool) {
 			return nil, nil, false
 		}
 		value, length := protowire.ConsumeBytes(message[n:])
-		if length < 0 {
+		if length < 0 || number < 3 && fields[number] != nil {
 			return nil, nil, false
 		}
 		if number < 3 {
@@ -328,6 +327,9 @@ func (d eventDecoder) Decode(
 			return obj, &gvk, nil
 		}
 	}
+	if w.event.isUsual() {
+		data = bytes.Clone(data) // of the frame, which is used again
+	}
 	return w.decoder.Decode(data, defaults, into)
 }
 
@@ -363,8 +365,9 @@ func (w *clientWatch) decoderOf(of metav1.TypeMeta) *decoder {
 }
 
 // newDecoderOf returns a decoder for the Go type that the client's own decoder makes of an object
-// with no more than its kind.
-func (w *clientWatch) newDecoderOf(of metav1.TypeMeta) *decoder {
+// with no more than its kind. It returns nil if that panics, because a type may need more.
+func (w *clientWatch) newDecoderOf(of metav1.TypeMeta) (result *decoder) {
+	defer func() { _ = recover() }()
 	var least []byte
 	var err error
 	if w.codec.protobuf {

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type decoder struct {
 	newObject NewObject
 	metadata  *sharedMetadata
 	protobufs bool // the objects can be read from protobuf
+	copies    bool // reading from protobuf copies the bytes, as all of Kubernetes' own types do
 	plain     bool // the objects can be read from JSON by v2
 	// differs is set when v2 has refused an object that is valid. Then v2 is not asked again,
 	// because the type may be the reason.
@@ -80,10 +82,11 @@ func nests(t reflect.Type, outer []reflect.Type) bool {
 
 func newDecoder(newObject NewObject, options Options) decoder {
 	obj := newObject()
+	t := reflect.TypeOf(obj).Elem()
 	return decoder{
 		newObject: newObject, expected: newExpected(obj, options), metadata: newSharedMetadata(),
-		protobufs: readsProtobuf(obj), plain: readsPlainly(reflect.TypeOf(obj).Elem()),
-		differs: &atomic.Bool{},
+		protobufs: readsProtobuf(obj), copies: strings.HasPrefix(t.PkgPath(), "k8s.io/"),
+		plain: readsPlainly(t), differs: &atomic.Bool{},
 	}
 }
 
@@ -120,6 +123,9 @@ func (d decoder) protobuf(raw []byte) (runtime.Object, error) {
 	obj := d.newObject()
 	if !d.protobufs {
 		return nil, fmt.Errorf("decode %T: it is not read from protobuf", obj)
+	}
+	if !d.copies {
+		raw = bytes.Clone(raw)
 	}
 	if err := obj.(protobufObject).Unmarshal(raw); err != nil {
 		return nil, fmt.Errorf("decode %T: %w", obj, err)

@@ -143,42 +143,22 @@ func (t *tokens) frame() (jsontext.Value, error) {
 	return raw, err
 }
 
-// copier copies parts of a stream of JSON, without the blanks between them.
-type copier struct {
-	in  *jsontext.Decoder
-	out []byte
-}
-
-// object copies { "name": value, ... }. It calls member after each name, which is still quoted, to
-// copy the value.
-func (c *copier) object(member func(name []byte) error) error {
-	if begin, err := c.in.ReadToken(); err != nil || begin.Kind() != '{' {
+// eachMember calls member after each name of an object, to read its value.
+func eachMember(in *jsontext.Decoder, member func(name []byte) error) error {
+	if begin, err := in.ReadToken(); err != nil || begin.Kind() != '{' {
 		return cmp.Or(err, errSyntax)
 	}
-	c.out = append(c.out, '{')
-	for c.in.PeekKind() == '"' {
-		begin := len(c.out)
-		if _, err := c.value(); err != nil {
+	var text []byte
+	for in.PeekKind() == '"' {
+		name, err := in.ReadValue()
+		if err != nil {
 			return err
 		}
-		name := c.out[begin:]
-		c.out = append(c.out, ':')
-		if err := member(name); err != nil {
+		text, _ = jsontext.AppendUnquote(text[:0], name) // which replaces what is not valid
+		if err := member(text); err != nil {
 			return err
 		}
-		c.out = append(c.out, ',')
 	}
-	if _, err := c.in.ReadToken(); err != nil { // which is the end, or an error
-		return err
-	}
-	c.out = append(bytes.TrimSuffix(c.out, []byte(",")), '}')
-	return nil
-}
-
-// value copies a value, and returns the copy.
-func (c *copier) value() (jsontext.Value, error) {
-	value, err := c.in.ReadValue()
-	begin := len(c.out)
-	c.out = append(c.out, value...)
-	return c.out[begin:], err
+	_, err := in.ReadToken() // the end, or an error
+	return err
 }

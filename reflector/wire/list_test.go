@@ -493,3 +493,21 @@ func TestGrowth(t *testing.T) {
 		})
 	}
 }
+
+// The metadata of a list repeats the selector, in JSON and in protobuf.
+func TestReadList_ShardInfo(t *testing.T) {
+	list := &v1.PodList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
+		ListMeta: metav1.ListMeta{
+			ResourceVersion: "5", ShardInfo: &metav1.ShardInfo{Selector: "s"},
+		},
+		Items: []v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
+	}
+	for _, format := range []string{jsonStream, protobufStream} {
+		body := encodeList(t, format, list)
+		m, err := ReadList(bytes.NewReader(body), newPod, Options{},
+			func(runtime.Object) error { return nil })
+		require.NoError(t, err)
+		require.Equal(t, list.ListMeta, m)
+	}
+}

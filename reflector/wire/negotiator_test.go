@@ -212,6 +212,7 @@ var newLists = []func() runtime.Object{
 	func() runtime.Object { return &metav1.PartialObjectMetadataList{} },
 	func() runtime.Object { return &v1.List{} },
 	func() runtime.Object { return &v1.Pod{} },
+	func() runtime.Object { return noPointer{} },
 	func() runtime.Object { // with a content, which stays where the answer has no other
 		old := v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "old"}}
 		return &v1.PodList{Items: []v1.Pod{old}, ListMeta: metav1.ListMeta{Continue: "old"}}
@@ -236,6 +237,9 @@ var oddEvents = []string{
 	`{"type":"ADDED","object":{"kind":"Pod","Kind":"Node","apiVersion":"v1"}}`,
 	`{"type":"ADDED","object":{"kind":"Pod","\u212aind":"Node","apiVersion":"v1"}}`,
 	`{"type":"ADDED","object":{"kind":"Pod","kind":null,"apiVersion":"v1","apiVersion":5}}`,
+	`{"type":"ADDED","object":{"apiVersion":5,"kind":"Pod","apiVersion":"v1"}}`,
+	`{"type":"ADDED","object":{"kind":{},"apiVersion":"v1","kind":"Pod"}}`,
+	`{"type":"ADDED","object":{"kind":null,"apiVersion":"v1","kind":"Pod"}}`,
 	`{"type":"ADDED","object":{"Kind":"Pod","APIVersion":"v1"}}`,
 	`{"type":"ADDED","object":{"kind":"Pod","apiVersion":null}}`,
 	`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"a/b/c"}}`,

@@ -53,10 +53,15 @@ func (c config) name() string {
 func configs(url string) (all []config) {
 	for _, way := range []string{"list", "streamed", "watchlist"} {
 		for _, content := range []string{"json", "protobuf"} {
-			for _, impl := range []string{"ours", "compat", "client-go"} {
-				if way != "streamed" || impl != "compat" {
-					all = append(all, config{url, way, content, impl})
-				}
+			impls := []string{"ours", "compat", "client-go"}
+			switch way {
+			case "streamed":
+				impls = []string{"ours", "compressed", "client-go"}
+			case "watchlist":
+				impls = append(impls, "compressed")
+			}
+			for _, impl := range impls {
+				all = append(all, config{url, way, content, impl})
 			}
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"example.com/informerstack/internal/tools/measure"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
+	"example.com/informerstack/store/compact"
 )
 
 // synced is an informer with the index by namespace.
@@ -105,6 +106,9 @@ func newSubject(c config) (synced, error) {
 	}
 	useWatchList := c.Way == "watchlist"
 	options := informer.Options{Reflector: reflector.Options{UseWatchList: &useWatchList}}
+	if c.Impl == "compressed" {
+		options.Form = compact.Compressed()
+	}
 	if c.Way != "list" {
 		return ourSubject{
 			informer.New[*corev1.Pod](clients.CoreV1().RESTClient(), "pods", options),

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+)
+
+// custom are the codecs of a client for objects of the kind Custom, and lists of them, in
+// example.com/v1.
+func custom(obj, list runtime.Object) runtime.NegotiatedSerializer {
+	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(gv.WithKind("Custom"), obj)
+	s.AddKnownTypeWithName(gv.WithKind("CustomList"), list)
+	metav1.AddToGroupVersion(s, gv)
+	return serializer.NewCodecFactory(s).WithoutConversion()
+}
+
+// verbatim keeps the bytes it was decoded from, if it has a spec.
+type verbatim struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Raw []byte
+}
+
+func (v *verbatim) DeepCopyObject() runtime.Object { return v }
+func (v *verbatim) UnmarshalJSON(raw []byte) error {
+	if bytes.Contains(raw, []byte("spec")) {
+		v.Raw = raw
+	}
+	return nil
+}
+
+// needy is verbatim, and cannot be decoded without a spec.
+type needy struct{ verbatim }
+
+func (n *needy) DeepCopyObject() runtime.Object { return n }
+func (n *needy) UnmarshalJSON(raw []byte) error {
+	var in struct{ Spec *string }
+	err := json.Unmarshal(raw, &in)
+	n.Name, n.Raw = *in.Spec, raw
+	return err
+}
+
+// UnmarshalJSON of an object sees the bytes that the server has sent, and nothing writes into them
+// later. It may panic without fields that each object has.
+func TestNegotiator_UnmarshalJSONOfObjects(t *testing.T) {
+	events := ""
+	for i := range 5 {
+		events += fmt.Sprintf(`{"type": "ADDED", "object" : { "kind": "Custom",`+
+			` "apiVersion" : "example.com/v1" , "spec": "%d" }}`, i)
+	}
+	for _, obj := range []runtime.Object{&verbatim{}, &needy{}} {
+		got := newTwins(t, custom(obj, &keptList{}), jsonStream, strings.NewReader(events)).
+			sameWatches(t, "%T", obj)
+		require.Len(t, got.events, 5)
+		require.IsType(t, obj, got.events[0].Object)
+	}
+}
+
+func (v *verbatim) Reset() { *v = verbatim{} }
+func (v *verbatim) Unmarshal(raw []byte) error {
+	v.Raw = raw
+	return nil
+}
+
+// N3 for a type with code for protobuf that does not copy.
+func TestNegotiator_UnmarshalKeepsProtobuf(t *testing.T) {
+	var body []byte
+	for i := range 3 {
+		object := marshaled(t, &runtime.Unknown{
+			TypeMeta: runtime.TypeMeta{APIVersion: "example.com/v1", Kind: "Custom"},
+			Raw:      fmt.Append(nil, i),
+		})
+		raw := runtime.RawExtension{Raw: append([]byte(magic), object...)}
+		event := marshaled(t, &metav1.WatchEvent{Type: "ADDED", Object: raw})
+		body = append(append(body, 0, 0, 0, byte(len(event))), event...)
+	}
+	got := newTwins(t, custom(&verbatim{}, &keptList{}), protobufStream, bytes.NewReader(body)).
+		sameWatches(t)
+	require.Equal(t, "0", string(got.events[0].Object.(*verbatim).Raw))
+}
+
+type listOf[Items any] struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           Items `json:"items"`
+}
+
+func (l *listOf[Items]) DeepCopyObject() runtime.Object { return l }
+
+// doubled has an own UnmarshalJSON.
+type doubled []kept
+
+func (d *doubled) UnmarshalJSON(raw []byte) error {
+	var items []kept
+	err := json.Unmarshal(raw, &items)
+	*d = append(items, items...)
+	return err
+}
+
+// lateMetadata has no metadata until they are decoded.
+type lateMetadata struct {
+	metav1.TypeMeta `json:",inline"`
+	*Metadata       `json:",inline"`
+	Spec            string `json:"spec"`
+}
+
+type Metadata struct {
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (l *lateMetadata) DeepCopyObject() runtime.Object { return l }
+
+type hiddenItems []kept
+
+type hiddenList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	hiddenItems     `json:"items"`
+}
+
+func (l *hiddenList) DeepCopyObject() runtime.Object { return l }
+
+// needyList cannot be decoded without an item.
+type needyList struct{ keptList }
+
+func (l *needyList) UnmarshalJSON(raw []byte) error {
+	err := json.Unmarshal(raw, &l.keptList)
+	l.Continue = l.Items[0].Name
+	return err
+}
+
+// Lists of unusual types.
+func TestNegotiator_ListTypes(t *testing.T) {
+	for _, list := range []runtime.Object{
+		&listOf[[]kept]{}, &listOf[[]*kept]{}, &listOf[[]any]{}, &listOf[doubled]{},
+		&listOf[[]unstructured.Unstructured]{}, &listOf[[]lateMetadata]{}, &hiddenList{},
+		&needyList{},
+	} {
+		for _, item := range []string{
+			`{}`, `{"spec":"x"}`, `{"kind":"A","metadata":{"name":"a"}}`,
+			`{"kind":"A","apiVersion":"a/b/c"}`, `{"kind":"A","apiVersion":"a/b","spec":"x"}`,
+		} {
+			body := `{"kind":"CustomList","apiVersion":"example.com/v1","items":[` + item + `]}`
+			newList := func() runtime.Object { return newOf(reflect.TypeOf(list).Elem()) }
+			clients := newTwins(t, custom(&kept{}, list), jsonStream, strings.NewReader(body))
+			clients.sameLists(t, newList, "%T %s", list, item)
+			clients.sameLists(t, noList, "%T %s", list, item)
+		}
+	}
+	require.False(t, itemsOf(&hiddenList{hiddenItems: hiddenItems{}}).IsValid())
+	lists := clientList{metadata: newSharedMetadata()}
+	items := [][]byte{[]byte(`{}`)}
+	require.False(t, lists.fill(&keptList{}, items)) // "items" has set another field
+	require.True(t, lists.fill(&keptList{Items: []kept{}}, items))
+}
+
+// noPointer is an object that no decoder can fill.
+type noPointer map[string]any
+
+func (n noPointer) DeepCopyObject() runtime.Object   { return n }
+func (n noPointer) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
