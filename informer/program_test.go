@@ -19,6 +19,7 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/store"
+	"example.com/informerstack/store/compact"
 )
 
 // A complete controller. It is called with the name of each Pod of the application that is new, has
@@ -58,6 +59,52 @@ func ExampleNew() {
 	// Output:
 	// default/web-0 runs on node-1
 	// default/web-0 is gone
+}
+
+// nodeOf is what a program reads of a Pod.
+type nodeOf struct {
+	compact.Meta
+	Node string
+}
+
+// A program that needs too much memory measures its store, and keeps less of each object.
+func ExampleNewProjected() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	client := newClientset(ctx).CoreV1().RESTClient()
+
+	smaller := informer.Options{Form: compact.Compressed()}
+	smaller.Reflector.Transform = func(obj any) (any, error) {
+		obj.(*corev1.Pod).ManagedFields = nil
+		return obj, nil
+	}
+	whole := informer.New[*corev1.Pod](client, "pods", smaller)
+	fields := informer.NewProjected(client, "pods",
+		compact.FieldsOf[*corev1.Pod]("spec.nodeName", "metadata.labels"), informer.Options{})
+	summaries := informer.NewProjected(client, "pods",
+		compact.Summary(func(pod *corev1.Pod) *nodeOf {
+			return &nodeOf{Node: pod.Spec.NodeName}
+		}), informer.Options{})
+	go whole.Run(ctx)
+	go fields.Run(ctx)
+	go summaries.Run(ctx)
+	if err := informer.WaitForSync(ctx, whole, fields, summaries); err != nil {
+		fmt.Println(err)
+	}
+
+	fmt.Println(informer.SizesOf(whole.GetIndexer()).Objects, "objects are measured")
+	pod, err := whole.Lister().ByNamespace("default").Get("web-0")
+	fmt.Println(pod.Name, "runs on", pod.Spec.NodeName, err)
+	summary, err := summaries.Lister().ByNamespace("default").Get("web-0")
+	fmt.Println(summary.Name, "runs on", summary.Node, err)
+	kept, _ := fields.Lister().ByNamespace("default").Get("web-0")
+	node, err := compact.Get[string](kept, "spec.nodeName")
+	fmt.Println(kept.Name, "runs on", node, err)
+	// Output:
+	// 2 objects are measured
+	// web-0 runs on node-1 <nil>
+	// web-0 runs on node-1 <nil>
+	// web-0 runs on node-1 <nil>
 }
 
 // A complete program. It runs in a cluster until it is interrupted.

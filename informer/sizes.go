@@ -55,8 +55,8 @@ type Sizes struct {
 // FieldSize is the estimate for one field in all objects.
 type FieldSize struct {
 	// Path is the name of the field in JSON, such as ".spec.containers", with at most two parts.
-	// Each annotation has a path of its own, except in Secrets. The keys of other maps of texts are
-	// in no path: they are content. Path is "." for what is in no field.
+	// Each annotation has a path of its own, except in Secrets and in a compact.Summary. The keys
+	// of other maps of texts are in no path: they are content. Path is "." for what is in no field.
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 	// Share is the part of the Bytes of Sizes, from 0 to 1.
@@ -133,6 +133,7 @@ func (m *measuring) object(obj any) {
 	if p, ok := obj.(interface {
 		Sizes() (encoded map[string]int64, rest any)
 	}); ok {
+		m.secret = true // a Summary may be of one
 		encoded, rest := p.Sizes()
 		for path, n := range encoded {
 			m.add(path, n)

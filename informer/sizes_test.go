@@ -145,7 +145,7 @@ func TestSizes_OfASample(t *testing.T) {
 	const n = 10 * maxSampled
 	objects := make([]any, n)
 	for i := range objects {
-		objects[i] = &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat("x", 1024)}}
+		objects[i] = &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat("x", 2048)}}
 		if i%2 == 0 {
 			objects[i].(*corev1.ConfigMap).BinaryData = map[string][]byte{"b": make([]byte, 2048)}
 		}
@@ -153,7 +153,7 @@ func TestSizes_OfASample(t *testing.T) {
 	sizes := SizesOf(storeOf(t, objects...))
 	assert.Equal(t, n, sizes.Objects)
 	assert.Equal(t, maxSampled, sizes.Sampled)
-	assert.InEpsilon(t, 1400*n, sizes.Field(".data").Bytes, 0.1)
+	assert.InEpsilon(t, 2400*n, sizes.Field(".data").Bytes, 0.1)
 	assert.InEpsilon(t, 2500*n/2, sizes.Field(".binaryData").Bytes, 0.3)
 	assert.Regexp(t, `^3000 objects, about \d+ kB: .data \d+ %, .binaryData \d+ %, `,
 		sizes.String())

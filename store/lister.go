@@ -17,20 +17,29 @@ import (
 // matches all objects. Only a selector that looks at labels needs objects with metadata. Then the
 // first object without metadata is an error; appendFn has been called for the objects before it.
 //
-// A store that makes its objects when they are read has a method All, which yields one after the
-// other: those that do not match are not in memory together. An object that may be without labels
-// has a method SelectorLabels, whose error ListAll returns.
+// A store that makes its objects when they are read has the methods All and AllByIndex, which yield
+// one after the other: those that do not match are not in memory together. An object that may be
+// without labels has a method SelectorLabels, whose error ListAll returns.
 //
 // Source: tools/cache/listers.go ListAll
 func ListAll(store Store, selector labels.Selector, appendFn func(obj any)) error {
 	if labels.MatchesNothing(selector) {
 		return nil
 	}
-	lazy, ok := store.(interface{ All() iter.Seq[any] })
-	if !ok {
-		return appendMatching(store.List(), selector, appendFn)
+	if lazy, ok := store.(lazyStore); ok {
+		return appendEach(lazy.All(), selector, appendFn)
 	}
-	for obj := range lazy.All() {
+	return appendMatching(store.List(), selector, appendFn)
+}
+
+// lazyStore makes its objects when they are read.
+type lazyStore interface {
+	All() iter.Seq[any]
+	AllByIndex(indexName, indexedValue string) (iter.Seq[any], error)
+}
+
+func appendEach(all iter.Seq[any], selector labels.Selector, appendFn func(obj any)) error {
+	for obj := range all {
 		if err := appendMatching([]any{obj}, selector, appendFn); err != nil {
 			return err
 		}
@@ -50,6 +59,11 @@ func ListAllByNamespace(
 	}
 	if namespace == metav1.NamespaceAll {
 		return ListAll(indexer, selector, appendFn)
+	}
+	if lazy, ok := indexer.(lazyStore); ok {
+		if inNamespace, err := lazy.AllByIndex(NamespaceIndex, namespace); err == nil {
+			return appendEach(inNamespace, selector, appendFn)
+		}
 	}
 	inNamespace, err := indexer.Index(NamespaceIndex, &metav1.ObjectMeta{Namespace: namespace})
 	if err == nil {

@@ -3,6 +3,8 @@
 package store
 
 import (
+	"iter"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,6 +39,20 @@ func selector(text string) labels.Selector {
 	return s
 }
 
+// lazyIndexer makes its objects when they are read, one after the other.
+type lazyIndexer struct{ Indexer }
+
+func (x lazyIndexer) All() iter.Seq[any] { return slices.Values(x.Indexer.List()) }
+
+func (x lazyIndexer) AllByIndex(name, value string) (iter.Seq[any], error) {
+	found, err := x.ByIndex(name, value)
+	return slices.Values(found), err
+}
+
+func (lazyIndexer) List() []any { panic("all objects are made at once") }
+
+func (lazyIndexer) Index(string, any) ([]any, error) { panic("all objects are made at once") }
+
 // Lists by namespace and selector, with a namespace index and without, on ours and on client-go.
 func TestList(t *testing.T) {
 	with := listerIndexer(Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
@@ -62,7 +78,7 @@ func TestList(t *testing.T) {
 		{"ns", "nothing", []string{}},
 	} {
 		t.Run(c.namespace+","+c.selector, func(t *testing.T) {
-			for _, indexer := range []Indexer{with, without} {
+			for _, indexer := range []Indexer{with, without, lazyIndexer{with}} {
 				var got []any
 				add := func(obj any) { got = append(got, obj) }
 				require.NoError(

@@ -29,7 +29,9 @@ const (
 // protobuf if their type has generated code for it, otherwise in JSON. Objects that are like each
 // other need little: the first ones are the dictionary of the others.
 //
-// An object is decoded when it is read, unless it is among the last 128 that were received or read.
+// An object is decoded when it is read, unless it is among the last 128 of at most 64 KiB, encoded,
+// that were received or read. A field that is not encoded is lost, such as one with the tag
+// json:"-". In JSON, a float64 without a fraction in a field of any type becomes an int64.
 func Compressed() Form { return compressed{} }
 
 type compressed struct{}
@@ -92,7 +94,9 @@ func (c *compressedKeeper) restore(k kept) any {
 		panic(fmt.Errorf("compact: unpack %s: %w", o.key(), err))
 	}
 	if encodedLen <= maxRecentBytes {
-		c.recent.Add(o, obj)
+		if other, ok, _ := c.recent.PeekOrAdd(o, obj); ok { // another reader decoded it meanwhile
+			return other
+		}
 	}
 	return obj
 }
@@ -142,6 +146,13 @@ type protobufObject interface {
 func isProtobuf(obj any) bool {
 	_, ok := obj.(protobufObject)
 	return ok
+}
+
+// encodesItself reports whether a type has methods for its encoding, which a struct that embeds it
+// has too: they encode the embedded value only.
+func encodesItself(t reflect.Type) bool {
+	protobuf := reflect.TypeFor[protobufObject]()
+	return marshalsItself(t) || t.Implements(protobuf) || reflect.PointerTo(t).Implements(protobuf)
 }
 
 // buffers holds encoded objects while they are compressed or decoded.
@@ -194,7 +205,7 @@ func (c *codec) unmarshal(encoded []byte) (any, error) {
 		err = o.Unmarshal(encoded)
 		o.GetObjectKind().SetGroupVersionKind(c.kind)
 	default:
-		err = json.Unmarshal(encoded, obj)
+		err = utiljson.Unmarshal(encoded, obj) // an int in an any stays one
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decode %T: %w", obj, err)
@@ -205,8 +216,14 @@ func (c *codec) unmarshal(encoded []byte) (any, error) {
 var errLossy = errors.New("its encoding changes when it is decoded and encoded again: its methods" +
 	" MarshalJSON and UnmarshalJSON differ")
 
-// check returns an error unless obj can be decoded from what it is encoded to.
+// check returns an error unless obj can be decoded from what it is encoded to. It compares the
+// encodings: equal objects may differ in empty lists, or in the private fields of generated types.
 func (c *codec) check(obj any) error {
+	for t, i := c.typ.Elem(), 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
+		if field := t.Field(i); field.Anonymous && encodesItself(field.Type) {
+			return fmt.Errorf("encode %T: its encoding is that of the embedded %v", obj, field.Type)
+		}
+	}
 	encoded, err := c.marshal(obj, nil)
 	if err != nil {
 		return fmt.Errorf("encode %T: %w", obj, err)

@@ -24,7 +24,7 @@ import (
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
-	Spec              map[string]int64 `json:"spec"`
+	Spec              map[string]any `json:"spec"`
 }
 
 // Objects of every kind of encoding are equal after they were decoded, with their kind, if they had
@@ -36,7 +36,7 @@ func TestCompressed_Encodings(t *testing.T) {
 		"protobuf":           &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "n"}},
 		"protobuf with kind": &corev1.Pod{TypeMeta: kind, ObjectMeta: meta},
 		"metadata":           &metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: meta},
-		"JSON":               &widget{kind, meta, map[string]int64{"n": 1 << 60}},
+		"JSON":               &widget{kind, meta, map[string]any{"n": int64(1<<60 + 1), "f": 1.5}},
 		"unstructured": &unstructured.Unstructured{Object: map[string]any{
 			"kind": "Widget", "apiVersion": "example.com/v1",
 			"metadata": map[string]any{"namespace": "ns", "name": "a", "resourceVersion": "7"},
@@ -101,6 +101,10 @@ func TestCompressed_RefusesLossyTypes(t *testing.T) {
 		"rejected":                    &lossy{widget: named("reject")},
 		"no JSON today":               &lossy{widget: named("a"), broken: true},
 		"is a compact.byValue, not a": byValue{&metav1.ObjectMeta{Name: "a"}},
+		"of the embedded v1.Pod":      &pricedPod{*labeledPod(), 3},
+		"of the embedded *v1.Pod":     &pricedPointer{labeledPod(), 3},
+		"of the embedded *unstructured.Unstructured": &pricedUnstructured{
+			&unstructured.Unstructured{Object: map[string]any{}}, 3},
 	} {
 		s := New(Compressed(), store.Options{})
 		require.ErrorContains(t, s.Add(obj), want)
@@ -110,6 +114,48 @@ func TestCompressed_RefusesLossyTypes(t *testing.T) {
 }
 
 type byValue struct{ metav1.Object }
+
+// Types that have the methods of an embedded object for their encoding.
+type (
+	pricedPod struct {
+		corev1.Pod
+		Cost float64
+	}
+	pricedPointer struct {
+		*corev1.Pod
+		Cost float64
+	}
+	pricedUnstructured struct {
+		*unstructured.Unstructured
+		Cost float64
+	}
+)
+
+// slow calls a function once, while it is decoded.
+type slow struct{ widget }
+
+var whileDecoded func()
+
+func (s *slow) UnmarshalJSON(data []byte) error {
+	if during := whileDecoded; during != nil {
+		whileDecoded = nil
+		during()
+	}
+	return json.Unmarshal(data, &s.widget)
+}
+
+// F2: readers that decode a version at the same time get the same object.
+func TestCompressed_ReadersAtTheSameTime(t *testing.T) {
+	k := Compressed().newKeeper().(*compressedKeeper)
+	kept, err := k.keep(&slow{}, Meta{})
+	require.NoError(t, err)
+	k.recent.Purge()
+	var first any
+	whileDecoded = func() { first = k.restore(kept) }
+	second := k.restore(kept)
+	assert.NotNil(t, first)
+	assert.Same(t, first, second)
+}
 
 // The number of decoded objects, and the size of each, are bounded.
 func TestCompressed_RecentIsBounded(t *testing.T) {

@@ -40,11 +40,14 @@ type fieldPaths struct {
 //	metadata.annotations['example.com/owner']
 //	spec.containers[*].image
 //
-// It panics if a T cannot have one of the paths, or if one cannot be read. Namespace, name, UID and
-// resourceVersion are always kept.
+// A path may begin with a dot, as those of informer.Sizes do. It panics if a T cannot have one of
+// the paths, or if one cannot be read. Namespace, name, UID and resourceVersion are always kept, in
+// the fields of Meta.
 func FieldsOf[T any](paths ...string) Projection[T, *Fields] {
-	form := &fieldPaths{typ: reflect.TypeFor[T](), texts: paths}
+	form := &fieldPaths{typ: reflect.TypeFor[T]()}
 	for _, text := range paths {
+		text = strings.TrimPrefix(text, ".")
+		form.texts = append(form.texts, text)
 		parsed, err := parsePath(text)
 		if err == nil {
 			err = parsed.checkType(form.typ)
@@ -76,10 +79,11 @@ func (p *fieldPaths) of(obj any, meta Meta) (*Fields, error) {
 
 // Get returns the value of a path that f keeps, as a V: a Go type that has the JSON of the field,
 // such as string, map[string]string or []corev1.Container. A field that the object has not set is
-// the zero V. The error is a *NotKeptError if f does not keep the path. The result is the caller's.
+// the zero V. The error is a *NotKeptError if FieldsOf was not given this path, but for example a
+// part of it. The result is the caller's.
 func Get[V any](f *Fields, path string) (V, error) {
 	var v V
-	i := slices.Index(f.paths.texts, path)
+	i := slices.Index(f.paths.texts, strings.TrimPrefix(path, "."))
 	if i < 0 {
 		return v, &NotKeptError{Type: f.paths.typ, Path: path, Kept: f.paths.texts}
 	}

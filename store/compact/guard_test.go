@@ -50,7 +50,11 @@ func TestParts_CannotBeSent(t *testing.T) {
 }
 
 func TestGet_NotKept(t *testing.T) {
-	f := only(t, FieldsOf[*corev1.Pod]("spec.nodeName", "metadata.labels"), labeledPod()).(*Fields)
+	f := only(t, FieldsOf[*corev1.Pod](".spec.nodeName", "metadata.labels"), labeledPod()).(*Fields)
+	for _, path := range []string{"spec.nodeName", ".spec.nodeName"} {
+		_, err := Get[string](f, path)
+		require.NoError(t, err)
+	}
 	_, err := Get[string](f, "spec.hostname")
 	var notKept *NotKeptError
 	require.ErrorAs(t, err, &notKept)
@@ -124,6 +128,8 @@ func TestFieldsOf_WrongPath(t *testing.T) {
 		"spec.containers.x":  `[]v1.Container has no field "x"`,
 		"spec..nodeName":     "cannot read",
 		"metadata.labels['a": "cannot read",
+		"labels":             `v1.Pod has no field "labels"`,
+		"annotations['x']":   `v1.Pod has no field "annotations"`,
 	} {
 		func() {
 			defer func() {
@@ -133,6 +139,12 @@ func TestFieldsOf_WrongPath(t *testing.T) {
 			FieldsOf[*corev1.Pod](path)
 		}()
 	}
+	assert.Panics(t, func() { FieldsOf[*gadget]("ports['80']") }, "its keys are numbers")
+	type Itself struct {
+		corev1.Pod
+		*Itself
+	}
+	assert.Panics(t, func() { FieldsOf[*Itself]("missing") }, "it ends, without the field")
 }
 
 // Objects without a Go type have a form in JSON.

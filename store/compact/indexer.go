@@ -71,9 +71,17 @@ func (x *Indexer) Replace(list []any, resourceVersion string) error {
 func (x *Indexer) List() []any { return x.unpack(x.packed.List()) }
 
 // All yields every object, as List returns them, but unpacks one after the other.
-func (x *Indexer) All() iter.Seq[any] {
+func (x *Indexer) All() iter.Seq[any] { return x.each(x.packed.List()) }
+
+// AllByIndex yields the objects that ByIndex returns, but unpacks one after the other.
+func (x *Indexer) AllByIndex(indexName, indexedValue string) (iter.Seq[any], error) {
+	found, err := x.packed.ByIndex(indexName, indexedValue)
+	return x.each(found), err
+}
+
+func (x *Indexer) each(packed []any) iter.Seq[any] {
 	return func(yield func(obj any) bool) {
-		for _, obj := range x.packed.List() {
+		for _, obj := range packed {
 			if !yield(x.packer.Unpack(obj)) {
 				return
 			}

@@ -204,6 +204,9 @@ func (m *machine) check() {
 			found, err := m.indexer.ByIndex(name, value)
 			require.NoError(t, err)
 			m.requireObjects(want, found)
+			all, err := m.indexer.AllByIndex(name, value)
+			require.NoError(t, err)
+			m.requireObjects(want, slices.Collect(all))
 		}
 		probe := m.pod()
 		values, _ := indexFunc(probe)

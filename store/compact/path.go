@@ -3,9 +3,11 @@
 package compact
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -73,7 +75,8 @@ func (p path) checkType(t reflect.Type) error {
 			return nil
 		}
 		switch {
-		case s == each && t.Kind() == reflect.Slice, s != each && t.Kind() == reflect.Map:
+		case s == each && t.Kind() == reflect.Slice,
+			s != each && t.Kind() == reflect.Map && t.Key().Kind() == reflect.String:
 			t = t.Elem()
 			continue
 		case s != each && t.Kind() == reflect.Struct && !marshalsItself(t):
@@ -90,7 +93,8 @@ func (p path) checkType(t reflect.Type) error {
 	return nil
 }
 
-// value returns the value at the path in v, or nil if a value on the way is not set.
+// value returns the value at the path in v, or nil if a value on the way is not set. It returns a
+// pointer if it can, because MarshalJSON may be a method of that.
 func (p path) value(v reflect.Value) any {
 	for i, s := range p {
 		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
@@ -100,28 +104,31 @@ func (p path) value(v reflect.Value) any {
 			}
 			v = v.Elem()
 		}
-		if v.IsValid() && s == each && v.Kind() == reflect.Slice {
+		if s == each && v.Kind() == reflect.Slice {
 			values := make([]any, v.Len())
 			for n := range values {
 				values[n] = p[i+1:].value(v.Index(n))
 			}
 			return values
 		}
-		switch {
-		case v.IsValid() && v.Kind() == reflect.Map:
+		switch v.Kind() {
+		case reflect.Map:
 			v = v.MapIndex(reflect.ValueOf(s.name).Convert(v.Type().Key()))
-		case v.IsValid() && v.Kind() == reflect.Struct:
+		case reflect.Struct:
 			field, ok := jsonField(v.Type(), s.name)
 			if !ok {
 				return nil
 			}
-			v = v.FieldByIndex(field.Index)
+			v, _ = v.FieldByIndexErr(field.Index) // the zero Value in an embedded nil pointer
 		default:
 			return nil
 		}
 	}
-	if !v.IsValid() {
+	switch {
+	case !v.IsValid():
 		return nil
+	case v.CanAddr():
+		return v.Addr().Interface()
 	}
 	return v.Interface()
 }
@@ -137,20 +144,35 @@ func marshalsItself(t reflect.Type) bool {
 	return t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler)
 }
 
-// jsonField returns the field that has a name in JSON.
+// jsonField returns the field that has a name in JSON. An embedded struct without a name of its own
+// adds its fields to those of t; the least deep field wins.
 func jsonField(t reflect.Type, name string) (reflect.StructField, bool) {
 	key := fieldKey{t, name}
 	if found, ok := jsonFields.Load(key); ok {
 		return found.(reflect.StructField), true
 	}
-	for _, field := range reflect.VisibleFields(t) {
-		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if tag == "" && !field.Anonymous {
-			tag = field.Name
-		}
-		if tag == name && field.IsExported() {
-			jsonFields.Store(key, field)
-			return field, true
+	seen := map[reflect.Type]bool{} // a type may embed itself
+	for inlined := []reflect.StructField{{Type: t}}; len(inlined) > 0; inlined = inlined[1:] {
+		outer := inlined[0]
+		for i := range outer.Type.NumField() { // Type.Fields allocates in every call
+			field := outer.Type.Field(i)
+			field.Index = append(slices.Clip(outer.Index), field.Index...)
+			tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			inner := field.Type
+			if inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			switch {
+			case tag == "" && field.Anonymous && inner.Kind() == reflect.Struct:
+				if seen[inner] {
+					continue
+				}
+				seen[inner] = true
+				inlined = append(inlined, reflect.StructField{Type: inner, Index: field.Index})
+			case cmp.Or(tag, field.Name) == name && field.IsExported():
+				jsonFields.Store(key, field)
+				return field, true
+			}
 		}
 	}
 	return reflect.StructField{}, false
