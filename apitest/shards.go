@@ -3,10 +3,10 @@
 package apitest
 
 import (
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -50,31 +50,36 @@ func (s *shards) matches(v *version) bool {
 	return false
 }
 
-// parseShards reads a selector. It is an expression in CEL: a chain of calls of
-// shardRange. The errors are the server's, except for the reason of a syntax error.
+const hashSpaceEnd = "0x10000000000000000"
+
+// shardCall is a call of shardRange: the field, the first hash, and the one after the last.
+var shardCall = regexp.MustCompile(fmt.Sprintf(
+	`^\s*shardRange\(\s*(%[1]s|%[2]s)\s*,\s*'(%[3]s)'\s*,\s*'(%[3]s)'\s*\)\s*$`,
+	regexp.QuoteMeta(uidField), regexp.QuoteMeta(namespaceField), `0x[0-9a-f]{16}|`+hashSpaceEnd))
+
+// parseShards reads a selector as clients write it: calls of shardRange. To a real server it is an
+// expression in CEL, so that one also accepts parentheses, and has other words for errors.
 func parseShards(text string) (*shards, error) {
-	if strings.TrimSpace(text) == "" {
-		return nil, errors.New(
-			"empty shard selector is not allowed; omit the parameter for unfiltered lists")
-	}
-	e, err := parseCEL(text)
-	if err != nil {
-		return nil, fmt.Errorf("CEL parse error: %w", err)
-	}
-	requirements, err := rangesOf(e)
-	if err != nil {
-		return nil, err
-	}
-	s := &shards{
-		field: requirements[0].Key, text: sharding.NewSelector(requirements...).String(),
-	}
-	for _, r := range requirements {
-		if r.Key != s.field {
-			return nil, fmt.Errorf("all shard ranges must use the same field, got %q and %q",
-				s.field, r.Key)
+	var requirements []sharding.ShardRangeRequirement
+	s := &shards{}
+	for call := range strings.SplitSeq(text, "||") {
+		match := shardCall.FindStringSubmatch(call)
+		if match == nil {
+			return nil, fmt.Errorf("%q is no call of shardRange with %s or %s and two bounds "+
+				"of 16 lower-case hexadecimal digits, such as '0x8000000000000000'; or '%s'",
+				call, uidField, namespaceField, hashSpaceEnd)
+		}
+		r := sharding.ShardRangeRequirement{Key: match[1], Start: match[2], End: match[3]}
+		if !sharding.HexLess(r.Start, r.End) {
+			return nil, fmt.Errorf("the range from %s to %s is empty", r.Start, r.End)
+		}
+		if requirements = append(requirements, r); r.Key != requirements[0].Key {
+			return nil, fmt.Errorf("all ranges must have the same field, not %s and %s",
+				requirements[0].Key, r.Key)
 		}
 		s.ranges = append(s.ranges, hashRange{hashAt(r.Start), hashAt(r.End) - 1})
 	}
+	s.field, s.text = requirements[0].Key, sharding.NewSelector(requirements...).String()
 	return s, nil
 }
 
@@ -89,99 +94,4 @@ func hashAt(bound string) uint64 {
 		panic(err) // it was checked
 	}
 	return n
-}
-
-const hashSpaceEnd = "0x10000000000000000"
-
-// rangesOf returns the ranges of a chain of calls, in their order.
-func rangesOf(e *expr) ([]sharding.ShardRangeRequirement, error) {
-	switch {
-	case e.kind != callKind:
-		return nil, fmt.Errorf(
-			"unexpected expression kind %d; expected shardRange() call or || operator", e.kind)
-	case e.name == "_||_":
-		left, err := rangesOf(e.args[0])
-		if err != nil {
-			return nil, err
-		}
-		right, err := rangesOf(e.args[1])
-		return append(left, right...), err
-	case e.name == "shardRange":
-		r, err := rangeOf(e.args)
-		return []sharding.ShardRangeRequirement{r}, err
-	}
-	return nil, fmt.Errorf("unsupported function %q; only shardRange() and || are allowed", e.name)
-}
-
-// rangeOf returns the range of one call.
-func rangeOf(args []*expr) (r sharding.ShardRangeRequirement, err error) {
-	if len(args) != 3 {
-		return r, fmt.Errorf("shardRange() requires exactly 3 arguments, got %d", len(args))
-	}
-	if r.Key, err = fieldPath(args[0]); err != nil {
-		return r, fmt.Errorf("shardRange() first argument: %w", err)
-	}
-	if r.Key != uidField && r.Key != namespaceField {
-		return r, fmt.Errorf("unsupported field path %q; supported: %s, %s", r.Key, uidField,
-			namespaceField)
-	}
-	if r.Start, err = bound(args[1], "hexStart"); err != nil {
-		return r, err
-	}
-	if r.End, err = bound(args[2], "hexEnd"); err != nil {
-		return r, err
-	}
-	if !sharding.HexLess(r.Start, r.End) {
-		return r, fmt.Errorf("shard range start %s must be less than end %s", r.Start, r.End)
-	}
-	return r, nil
-}
-
-func fieldPath(e *expr) (string, error) {
-	switch e.kind {
-	case identKind:
-		return e.name, nil
-	case selectKind:
-		path, err := fieldPath(e.args[0])
-		return path + "." + e.name, err
-	}
-	return "", fmt.Errorf(
-		"expected field path (e.g. object.metadata.uid), got expression kind %d", e.kind)
-}
-
-// bound returns a bound of a range: a string of 16 hexadecimal digits, or the end of the hash
-// space.
-func bound(e *expr, name string) (string, error) {
-	if e.kind != literalKind {
-		return "", fmt.Errorf("%s must be a string literal (e.g. '0xff'), got expression kind %d",
-			name, e.kind)
-	}
-	text := e.text
-	digits, hasPrefix := strings.CutPrefix(text, "0x")
-	switch {
-	case e.name != "string":
-		return "", fmt.Errorf("%s must be a string literal, got %s", name, e.name)
-	case !hasPrefix:
-		return "", fmt.Errorf("%s must have '0x' prefix, got %q", name, text)
-	case digits == "":
-		return "", fmt.Errorf("%s: hex value is required after '0x'", name)
-	case len(digits) > 17:
-		return "", fmt.Errorf("%s: hex value too long (%d chars, max 17): %q", name, len(digits),
-			digits)
-	}
-	for _, c := range digits {
-		if !strings.ContainsRune("0123456789abcdef", c) {
-			return "", fmt.Errorf("%s: invalid hex character %q in %q", name, string(c), text)
-		}
-	}
-	switch {
-	case len(digits) == 17 && text != hashSpaceEnd:
-		return "", fmt.Errorf("%s: 17-digit hex value must be '%s' (2^64), got %q", name,
-			hashSpaceEnd, text)
-	case len(digits) < 16:
-		return "", fmt.Errorf(
-			"%s must be a 0x-prefixed 16-digit hex value, got %q (did you mean %q?)",
-			name, text, "0x"+strings.Repeat("0", 16-len(digits))+digits)
-	}
-	return text, nil
 }

@@ -5,7 +5,6 @@ package apitest
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,33 +59,11 @@ func TestShards_SelectTheSame(t *testing.T) {
 	require.Greater(t, selected, 5000)
 }
 
-// A selector cannot cost much more time and memory than its length.
-func TestShards_AreBounded(t *testing.T) {
-	const one = "shardRange(object.metadata.uid,'0x0000000000000000','0x8000000000000000')"
-	const n = maxExprLen/len(one+"||") - 1
-	s, err := parseShards(strings.Repeat(one+"||", n) + one)
-	require.NoError(t, err)
-	require.Len(t, s.ranges, n+1)
-	for _, text := range []string{
-		strings.Repeat(one+"||", n+1) + one,
-		strings.Repeat("(", maxExprLen),
-		strings.Repeat("f(", maxExprLen/2),
-		strings.Repeat("[", maxExprLen),
-		strings.Repeat("a.", maxExprLen/2),
-		strings.Repeat("a[", maxExprLen/2),
-		strings.Repeat("a?a:", maxExprLen/4),
-	} {
-		_, err := parseShards(text)
-		require.ErrorContains(t, err, "CEL parse error: ", text[:20])
-	}
-}
-
 // The server accepts its own words for a selector, with the same meaning.
 func FuzzShards(f *testing.F) {
 	for _, text := range []string{
 		"shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')",
-		`(shardRange(object.metadata.namespace,"0x8000000000000000",'0x10000000000000000'))||b(1)`,
-		"!-1 + 2.5 in [null, a[0]] ? 'x' : shardRange(", "||", "'\\", "1e", "a.\xff",
+		"shardRange( object.metadata.namespace,'0x8000000000000000','0x10000000000000000')||", "||",
 	} {
 		f.Add(text)
 	}

@@ -187,7 +187,7 @@ func (n *normalizer) collectionVersion(value any) string {
 
 // reasons are the parts of messages that depend on the server's implementation.
 var reasons = regexp.MustCompile(
-	`((cannot be handled as a \w+|json parse error|error decoding patch|CEL parse error|` +
+	`((cannot be handled as a \w+|json parse error|error decoding patch|invalid shard selector|` +
 		`continue key is not valid|accepted media types include|` +
 		`media types are accepted|Available representations): ).*`)
 
