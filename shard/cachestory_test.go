@@ -160,7 +160,10 @@ func changeWhileListed(w *cacheWorld, late bool) {
 			Match: apitest.Match{Verb: "list"}, Delay: 5 * time.Second, Times: 1,
 		})
 	}
-	w.ownAll()
+	all := allShards(w.shards.config.Count)
+	away := shardOf("away", w.shards.config.Count)
+	all.remove(away)
+	w.own(slices.Collect(all.each())...)
 	w.after(2 * time.Second)
 	keys := someKeys(60)
 	w.update(keys[:30]...)
@@ -170,6 +173,11 @@ func changeWhileListed(w *cacheWorld, late bool) {
 	w.updateWith(keys[50], func(m *corev1.ConfigMap) {
 		m.Labels = map[string]string{"part": "other"}
 	})
+	for _, key := range keys[5:10] { // they leave shards that are listed
+		w.updateWith(key, func(m *corev1.ConfigMap) {
+			m.Labels = map[string]string{"part": "away"}
+		})
+	}
 	w.delete(keys[:5]...)
 	w.settled(10 * time.Second)
 }
@@ -346,4 +354,10 @@ func TestOptions_AreForOneInformer(t *testing.T) {
 	options := shards.Options(ByUID, informer.Options{})
 	informer.NewSharedIndexInformer(nil, &corev1.ConfigMap{}, options)
 	require.Panics(t, func() { informer.NewSharedIndexInformer(nil, &corev1.ConfigMap{}, options) })
+}
+
+func TestOptions_ZeroBy(t *testing.T) {
+	shards, err := New(Config{Name: "g", Namespace: "default", Client: restClient(t, nil)})
+	require.NoError(t, err)
+	require.PanicsWithValue(t, zeroBy, func() { shards.Options(By{}, informer.Options{}) })
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -112,6 +114,8 @@ func newCacheWorld(t *testing.T, o cacheOptions) *cacheWorld {
 		server: apitest.NewServer(apitest.Options{AnyNamespace: true, NoShards: o.noShards}),
 	}
 	w.narrate = narrate.New(t)
+	uuid.SetRand(rand.NewChaCha8([32]byte{})) // an object is in the same shard in each run
+	t.Cleanup(func() { uuid.SetRand(nil) })
 	require.NoError(t, w.server.StartPipe())
 	client := kubernetes.NewForConfigOrDie(&rest.Config{
 		Host: w.server.URL, QPS: -1,
@@ -147,15 +151,19 @@ func (w *cacheWorld) start() {
 // log narrates an event, and keeps it for a test that fails.
 func (w *cacheWorld) log(column, format string, args ...any) {
 	w.narrate.Event(column, format, args...)
-	w.lines.mu.Lock()
-	defer w.lines.mu.Unlock()
-	line := fmt.Sprintf("%10v  %-8s %s", time.Since(w.began), column, fmt.Sprintf(format, args...))
-	w.lines.all = append(w.lines.all, line)
+	w.lines.add(w.began, column, fmt.Sprintf(format, args...))
 }
 
+// eventLog is what happened, for a test that fails.
 type eventLog struct {
 	mu  sync.Mutex
 	all []string
+}
+
+func (l *eventLog) add(began time.Time, column, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, fmt.Sprintf("%10v  %-8s %s", time.Since(began), column, text))
 }
 
 func (w *cacheWorld) close() {

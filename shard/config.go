@@ -23,6 +23,12 @@ const (
 	DefaultDrainTimeout  = 10 * time.Second
 )
 
+// Limits of Config: of what a process can hold, and of what multiples of the duration can be.
+const (
+	maxCount         = 1 << 20
+	maxLeaseDuration = 365 * 24 * time.Hour
+)
+
 // Config describes a group of replicas, and this process's part in it. Name, Namespace and Client
 // are required.
 type Config struct {
@@ -34,14 +40,15 @@ type Config struct {
 	Client rest.Interface
 	// Count is the number of virtual shards. All replicas must agree on it for the life of the
 	// group: it decides on the shard of an object. 64 are enough for about ten replicas; use 64 for
-	// each replica of a larger group. 0 means DefaultCount.
+	// each replica of a larger group. It is 1048576 at most. 0 means DefaultCount.
 	Count int
 	// Identity names this process in Leases and messages. A suffix makes it unique. "" means the
 	// host name, which is the pod's name.
 	Identity string
 
 	// LeaseDuration, RenewDeadline and RetryPeriod are those of leaderelection, for the membership:
-	// a member that was not heard for LeaseDuration is replaced. 0 means the default.
+	// a member that was not heard for LeaseDuration, which is a year at most, is replaced. 0 means
+	// the default.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// DrainTimeout is how long running reconciles may continue when their shard moves to another
 	// replica. Then their context is done. The shard moves when they have returned. 0 means
@@ -65,8 +72,12 @@ func (c *Config) check() error {
 	if c.Client == nil {
 		wrong = append(wrong, errors.New("option Client is nil"))
 	}
-	if c.Count < 0 {
-		wrong = append(wrong, fmt.Errorf("option Count is negative: %d", c.Count))
+	if c.Count < 0 || c.Count > maxCount {
+		wrong = append(wrong, fmt.Errorf("option Count is not in 0..%d: %d", maxCount, c.Count))
+	}
+	if c.LeaseDuration > maxLeaseDuration {
+		wrong = append(wrong, fmt.Errorf("option LeaseDuration is longer than %v: %v",
+			maxLeaseDuration, c.LeaseDuration))
 	}
 	if c.DrainTimeout < 0 {
 		wrong = append(wrong, fmt.Errorf("option DrainTimeout is negative: %v", c.DrainTimeout))

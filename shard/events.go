@@ -116,16 +116,13 @@ func (w *selectiveWatch) follow(retry time.Duration) {
 			}
 		case <-moved:
 			w.moved = w.cache.nextMove()
-			at := time.Now().Add(coalesce)
-			if earliest := since.at.Add(minWatch); at.Before(earliest) {
-				at = earliest // since.at is later than started after a streaming list
-			}
-			if at.Before(endAt) {
+			if at := time.Now().Add(coalesce); at.Before(endAt) {
 				endAt = at
-				end.Reset(time.Until(at))
+				end.Reset(coalesce)
 			}
 		case <-end.C:
 			if !w.cache.isSettled() {
+				w.reselects.Store(true)
 				return
 			}
 			endAt = time.Now().Add(forever)
@@ -223,7 +220,7 @@ func (w *selectiveWatch) endInitial(bookmark watch.Event) bool {
 	if !w.cache.listed(w) {
 		return false
 	}
-	w.listing, w.started = nil, time.Now()
+	w.listing = nil
 	return w.send(bookmark)
 }
 

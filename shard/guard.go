@@ -22,8 +22,8 @@ import (
 //
 // value returns the value by which the key's object is assigned to a shard, see ValueOfNamespace
 // and ValueIn, or false if it is not known. A key without a value is reconciled only by a process
-// that owns all shards. In any other process it is dropped, since its object may belong to another
-// replica.
+// that owns all shards, and no shard moves meanwhile. In any other process it is dropped, since its
+// object may belong to another replica.
 //
 // The context of next ends when the right to act for the shard does: see ErrMoved and ErrLost, and
 // FencingTokenFromContext.
@@ -31,32 +31,47 @@ func Reconcile[K comparable](
 	s *Shards, value func(key K) (string, bool), next controller.ReconcileFunc[K],
 ) controller.ReconcileFunc[K] {
 	return func(ctx context.Context, key K) (controller.Result, error) {
-		slot := s.slotOf(value(key))
-		if slot == nil {
+		slots := s.slotsOf(value(key))
+		if slots == nil {
 			return s.withoutValue(ctx, key)
 		}
-		right, state := slot.enter()
-		if right == nil {
-			return s.refuse(ctx, key, slot, state)
-		}
-		defer func() {
-			if slot.leave() {
-				s.wakeUp()
-			}
-		}()
-		ctx, cancel := right.context(ctx)
-		defer cancel()
-		return next(ctx, key)
+		return within(ctx, s, slots, key, next)
 	}
 }
 
-// slotOf returns the slot of the shard of a value. A process that owns all shards takes keys
-// without a value, too.
-func (s *Shards) slotOf(value string, known bool) *slot {
-	if !known && s.extent.Load() != ownsAll {
-		return nil
+// within calls next under the rights of all slots.
+func within[K comparable](
+	ctx context.Context, s *Shards, slots []*slot, key K, next controller.ReconcileFunc[K],
+) (controller.Result, error) {
+	if len(slots) == 0 {
+		return next(ctx, key)
 	}
-	return s.slots[shardOf(value, s.config.Count)]
+	slot := slots[0]
+	right, state := slot.enter()
+	if right == nil {
+		return s.refuse(ctx, key, slot, state)
+	}
+	defer func() {
+		if slot.leave() {
+			s.wakeUp()
+		}
+	}()
+	ctx, cancel := right.context(ctx)
+	defer cancel()
+	return within(ctx, s, slots[1:], key, next)
+}
+
+// slotsOf returns the slots of the shards that a key with this value may belong to: one. A process
+// that owns all shards takes keys without a value, too. They may belong to any.
+func (s *Shards) slotsOf(value string, known bool) []*slot {
+	shard := shardOf(value, s.config.Count)
+	switch {
+	case known:
+		return s.slots[shard : shard+1]
+	case s.extent.Load() == ownsAll:
+		return s.slots
+	}
+	return nil
 }
 
 func (s *Shards) withoutValue(ctx context.Context, key any) (controller.Result, error) {
@@ -134,7 +149,8 @@ func (c *rightContext) Value(key any) any {
 // if ctx is not the context of a reconcile of Reconcile.
 //
 // The tokens of one shard grow from owner to owner, see leaderelection.FencingToken: a receiver of
-// writes can refuse those of an earlier owner. It must compare the tokens of one shard only.
+// writes can refuse those of an earlier owner. It must compare the tokens of one shard only. A key
+// without a value has the token of the last shard.
 func FencingTokenFromContext(ctx context.Context) (leaderelection.FencingToken, bool) {
 	r, ok := ctx.Value(rightKey{}).(*right)
 	if !ok || !r.valid() {
@@ -149,27 +165,30 @@ func ValueOfNamespace(key string) (string, bool) {
 	return namespace, err == nil
 }
 
-// recaller is the indexer of an informer with Options: it knows the values of objects that it held
-// until a moment ago.
+// recaller is the indexer of an informer with Options: it knows the values of objects that it
+// holds, and of those that it held until a moment ago.
 type recaller interface {
 	recall(key string) (value string, ok bool)
 }
 
 // ValueIn returns the value function of keys of the objects in an informer's store. If the informer
-// was made with Shards.Options, the value of an object that was deleted a moment ago is known, so
-// that reconcile can clean up after it.
+// was made with Shards.Options, the value is that of the object as it was received, whatever a
+// transform or Options.Form has removed; and the value of an object that was deleted a moment ago
+// is known, so that reconcile can clean up after it. In another store, an object has the value
+// that its stored state has.
 func ValueIn(indexer store.Indexer, by By) func(key string) (string, bool) {
-	gone, _ := indexer.(recaller)
+	own := indexer
+	if packed, ok := indexer.(interface{ Packed() store.Indexer }); ok {
+		own = packed.Packed()
+	}
+	if known, ok := own.(recaller); ok {
+		return known.recall
+	}
 	return func(key string) (string, bool) {
 		obj, ok, err := indexer.GetByKey(key)
-		if err == nil && ok {
-			if value, ok := by.Value(obj); ok {
-				return value, true
-			}
+		if err != nil || !ok {
+			return "", false
 		}
-		if gone != nil {
-			return gone.recall(key)
-		}
-		return "", false
+		return by.Value(obj)
 	}
 }

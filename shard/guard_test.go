@@ -5,17 +5,24 @@ package shard
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
+	"example.com/informerstack/store/compact"
 )
 
 // pausedTerm is the context of a term that is over by the clocks, though no timer has fired.
@@ -175,11 +182,7 @@ func TestValueOfNamespace(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// recalling is an indexer that knows deleted objects.
-type recalling struct{ store.Indexer }
-
-func (recalling) recall(key string) (string, bool) { return "was " + key, key == "ns/gone" }
-
+// A store of its own has the values of its objects.
 func TestValueIn(t *testing.T) {
 	objects := store.New(store.MetaNamespaceKeyFunc, store.Options{})
 	require.NoError(t, objects.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -190,11 +193,67 @@ func TestValueIn(t *testing.T) {
 	assert.True(t, ok)
 	_, ok = ValueIn(objects, ByUID)("ns/gone")
 	assert.False(t, ok)
-	value, ok = ValueIn(recalling{objects}, ByUID)("ns/gone")
-	assert.Equal(t, "was ns/gone", value)
-	assert.True(t, ok)
-	_, ok = ValueIn(recalling{objects}, ByUID)("ns/never")
-	assert.False(t, ok)
+}
+
+// The value of a key is that of the object as it was received: a transform or a form may have
+// removed what decides on it, and the object may have been deleted a moment ago.
+func TestValueIn_TransformsAndForms(t *testing.T) {
+	strip := func(obj any) (any, error) {
+		m := obj.(*corev1.ConfigMap)
+		m.UID, m.Labels, m.OwnerReferences = "", nil, nil
+		return m, nil
+	}
+	for name, options := range map[string]informer.Options{
+		"plain":      {},
+		"transform":  {Reflector: reflector.Options{Transform: strip}},
+		"compressed": {Form: compact.Compressed()},
+		"both": {
+			Form: compact.Compressed(), Reflector: reflector.Options{Transform: strip},
+		},
+	} {
+		for of, by := range map[string]By{
+			"uid": ByUID, "namespace": ByNamespace, "owner": ByOwner(), "label": byLabel,
+		} {
+			t.Run(name+"/"+of, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newCacheWorld(t, cacheOptions{by: by, options: options})
+					defer w.close()
+					w.start()
+					w.own(0, 1, 2, 3)
+					for _, key := range someKeys(20) {
+						obj := configMap(key)
+						obj.Labels = map[string]string{"part": obj.Name}
+						obj.OwnerReferences = []metav1.OwnerReference{{
+							APIVersion: "v1", Kind: "Secret", Name: "owner",
+							UID: types.UID("owner of " + key), Controller: new(true),
+						}}
+						require.NoError(t, w.server.Create(obj))
+						w.wrote(key, "create", obj)
+					}
+					w.after(time.Second)
+					valueOf, wants := ValueIn(w.informer.GetIndexer(), by), map[string]string{}
+					for _, key := range w.informer.GetStore().ListKeys() {
+						want, ok := by.Value(w.history[key][0].object)
+						require.True(t, ok)
+						wants[key] = want
+					}
+					require.NotEmpty(t, wants)
+					known := func(when string) {
+						for key, want := range wants {
+							value, ok := valueOf(key)
+							assert.True(t, ok, "%s: %s", when, key)
+							assert.Equal(t, want, value, "%s: %s", when, key)
+						}
+					}
+					known("stored")
+					w.delete(slices.Collect(maps.Keys(wants))...)
+					w.after(time.Second)
+					require.Empty(t, w.informer.GetStore().ListKeys())
+					known("deleted")
+				})
+			})
+		}
+	}
 }
 
 // The cost of the guard for one reconcile.

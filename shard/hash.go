@@ -19,7 +19,7 @@ type Shard int
 
 // By is the value of an object that decides on its shard. Objects with equal values are in one
 // shard, in every collection: a Deployment ByUID and its ReplicaSets ByOwner, or everything in a
-// namespace ByNamespace.
+// namespace ByNamespace. The zero By is invalid.
 type By struct {
 	field string // in ListOptions.ShardSelector; "" if a server cannot select by it
 	value func(obj metav1.Object) (string, bool)

@@ -21,6 +21,8 @@ import (
 	"example.com/informerstack/store"
 )
 
+const zeroBy = "shard: By is zero; use ByUID, ByNamespace, ByOwner or ByFunc"
+
 // Options returns o for an informer that lists, watches and stores only objects of the shards that
 // this process owns, as by says. Call it for each informer:
 //
@@ -37,8 +39,16 @@ import (
 // possibly none; Ready of Shards says more.
 //
 // The wrappers of o are inside: its WrapListerWatcher sees the requests to the server.
+//
+// Options panics if by is the zero By.
 func (s *Shards) Options(by By, o informer.Options) informer.Options {
+	if by.value == nil {
+		panic(zeroBy)
+	}
 	c := newInformerCache(by, s.config.Count, s.cacheChanged)
+	if o.Reflector.WatchListPageSize == 1 {
+		o.Reflector.WatchListPageSize = 2 // a list of one object is a question, see listing
+	}
 	wrapIndexer, wrapListerWatcher := o.WrapIndexer, o.WrapListerWatcher
 	o.WrapIndexer = func(inner store.Indexer) store.Indexer {
 		if wrapIndexer != nil {

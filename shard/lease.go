@@ -27,12 +27,15 @@ const (
 	// SeenAnnotation of a member's Lease is a resourceVersion: the member acts on no shard that had
 	// another holder, or no Lease, at that version.
 	SeenAnnotation = "informerstack.example.com/shard-seen"
-	// ReleasedAnnotation of a shard's Lease without holder is the number of its transitions, if its
-	// last owner has released it. Otherwise another client has edited or created it, and an owner
-	// may not know that yet.
-	ReleasedAnnotation = "informerstack.example.com/shard-released"
-	// LeavingAnnotation of a member's Lease says that the member gives up its shards.
+	// HolderAnnotation of a shard's Lease is "UID/HOLDER" as a member has written it: the UID of
+	// the Lease and its holder, perhaps "". If one of them differs, another client has edited,
+	// created or restored the Lease, and an owner may not know that yet. A member that creates a
+	// Lease does not know the UID.
+	HolderAnnotation = "informerstack.example.com/shard-holder"
+	// LeavingAnnotation of a member's Lease says that the member gives up its shards. It is "done"
+	// when the member has given them up, and has released the Lease.
 	LeavingAnnotation = "informerstack.example.com/shard-leaving"
+	hasLeft           = "done"
 )
 
 // leases reads and writes the Leases of a group.
@@ -87,13 +90,15 @@ func (l leases) free(s Shard) *coordinationv1.Lease {
 }
 
 // given returns a copy of a shard's Lease with another holder. The transitions count the holders,
-// so that a token belongs to one of them.
+// so that a token belongs to one of them. They are 2^31 - 1 only if a person has written that: then
+// the server refuses the next number, and the shard stays free until its Lease is deleted.
 func (l leases) given(old *coordinationv1.Lease, holder string) *coordinationv1.Lease {
 	lease := old.DeepCopy()
 	now := metav1.NewMicroTime(time.Now().Truncate(time.Microsecond)) // as it will be read
 	lease.Spec.HolderIdentity = &holder
 	lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
 	lease.Spec.LeaseTransitions = new(int32(tokenOf(old).Transitions) + 1)
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, HolderAnnotation, mark(lease, holder))
 	return lease
 }
 
@@ -102,18 +107,19 @@ func (l leases) released(old *coordinationv1.Lease) *coordinationv1.Lease {
 	lease := old.DeepCopy()
 	now := metav1.NowMicro()
 	lease.Spec.HolderIdentity, lease.Spec.RenewTime = new(""), &now
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, ReleasedAnnotation, releaseOf(old))
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, HolderAnnotation, mark(lease, ""))
 	return lease
 }
 
-// isReleased reports whether the last owner of a shard has released it.
-func isReleased(lease *coordinationv1.Lease) bool {
-	return holderOf(lease) == "" && lease.Annotations[ReleasedAnnotation] == releaseOf(lease)
+// mark is the HolderAnnotation of a Lease that a member writes.
+func mark(lease *coordinationv1.Lease, holder string) string {
+	return string(lease.UID) + "/" + holder
 }
 
-// releaseOf is the value of ReleasedAnnotation once the present owner has released the shard.
-func releaseOf(lease *coordinationv1.Lease) string {
-	return strconv.Itoa(tokenOf(lease).Transitions)
+// isEdited reports whether another client than a member has written the holder of a shard's Lease,
+// or may have.
+func isEdited(lease *coordinationv1.Lease) bool {
+	return lease.Annotations[HolderAnnotation] != mark(lease, holderOf(lease))
 }
 
 // checkCount returns a countError if a Lease is of a group with another number of shards.

@@ -64,6 +64,18 @@ func (l *ledger) begin(c *call) {
 	l.calls[c] = struct{}{}
 }
 
+// busy returns the shards with running calls.
+func (l *ledger) busy() []Shard {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var shards []Shard
+	for c := range l.calls {
+		shards = append(shards, c.shard)
+	}
+	slices.Sort(shards)
+	return shards
+}
+
 func (l *ledger) end(c *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,6 +197,7 @@ type fakeCache struct {
 	mu    sync.Mutex
 	owned shardSet
 	held  shardSet
+	lost  time.Time
 }
 
 func newFakeCache(p *process, o *objects) *fakeCache {
@@ -236,6 +249,25 @@ func (c *fakeCache) run(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// lose makes the cache list what it holds again.
+func (c *fakeCache) lose() {
+	c.mu.Lock()
+	c.held, c.lost = newShardSet(c.p.config.Count), time.Now()
+	c.mu.Unlock()
+	c.p.cacheChanged()
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// lostNow reports whether the cache has lost something and the process may not know yet.
+func (c *fakeCache) lostNow() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Equal(c.lost)
 }
 
 func (c *fakeCache) has(key int) bool {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,7 @@ type link struct {
 	server http.Handler
 	// translate changes what is sent and what is received; may be nil
 	translate func(data []byte, sent bool) []byte
+	log       func(line string) // called with each request that arrives; may be nil
 
 	mu      sync.Mutex
 	weather func(r *http.Request) weather // of each request; may be nil
@@ -141,6 +143,9 @@ func (l *link) request(r *http.Request, body []byte, w weather) (*http.Response,
 		arrived.Body = io.NopCloser(bytes.NewReader(body))
 		answer := httptest.NewRecorder()
 		l.server.ServeHTTP(answer, arrived)
+		if l.log != nil && r.Method != http.MethodGet {
+			l.log(fmt.Sprintf("%s %s %d %s", r.Method, path.Base(r.URL.Path), answer.Code, body))
+		}
 		return answer.Result()
 	}
 	if w.there > 0 && w.late {
@@ -246,7 +251,10 @@ func (s *stream) WriteHeader(code int) {
 
 func (s *stream) Write(data []byte) (int, error) {
 	s.WriteHeader(http.StatusOK)
-	if s.delay > 0 {
+	s.link.mu.Lock()
+	slow := s.link.weather != nil // also a watch that was opened in bad weather gets fast
+	s.link.mu.Unlock()
+	if s.delay > 0 && slow {
 		sleep(s.ctx, s.delay)
 	}
 	if err := s.link.pass(s.ctx); err != nil {

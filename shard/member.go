@@ -35,6 +35,7 @@ type membership struct {
 	created bool // a creation was sent
 	begun   bool // the term has begun
 	leaving bool
+	seen    string // the newest version that this member has obeyed: M2
 }
 
 // elector returns the elector of a membership. It never waits for another candidate.
@@ -115,10 +116,14 @@ func (m *membership) annotated(lease *coordinationv1.Lease) *coordinationv1.Leas
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	if seen := m.shards.obeyed(m.identity); newer(seen, annotations[SeenAnnotation]) {
-		annotations[SeenAnnotation] = seen
+	if seen := m.shards.obeyed(m.identity); newer(seen, m.seen) {
+		m.seen = seen
 	}
-	if m.leaving {
+	annotations[SeenAnnotation] = m.seen // whatever the Lease says: a person may have edited it
+	switch {
+	case holderOf(lease) == "":
+		annotations[LeavingAnnotation] = hasLeft
+	case m.leaving:
 		annotations[LeavingAnnotation] = "true"
 	}
 	lease.Annotations = annotations
@@ -127,19 +132,24 @@ func (m *membership) annotated(lease *coordinationv1.Lease) *coordinationv1.Leas
 
 // peer is what this process knows about another member, or about one that was.
 //
-//	P1  over is true only if the member's term has ended: its Lease was released, or this process
-//	    has seen it unchanged, or missing, for its duration, and a read has confirmed that
+//	P1  over is true only if the member's term has ended: it has released its Lease, or this
+//	    process has seen it unchanged, or missing, for its duration, and a read has confirmed that
 //	P2  over stays true
 //
 // If a Lease has not changed since its version was first seen, the member's term is over after the
 // Lease's duration, because the member counts from an earlier moment, and less time.
+//
+// A person may edit the Lease while the member acts. An erased holder is no release without the
+// member's mark. A lower duration does not count below this process's own LeaseDuration, so members
+// with a longer one than others must not be edited. A higher one counts until the next renewal.
 type peer struct {
 	name     string // of the Lease
 	identity string
 	lease    *coordinationv1.Lease // as last seen; nil if it is missing
 	since    time.Time             // when this version, or the absence, was first seen
-	duration time.Duration
-	stale    bool // as first seen, its Lease was too old, by the clock of another process
+	duration time.Duration         // of the Lease
+	least    time.Duration         // of the durations that are believed
+	stale    bool                  // as first seen, its Lease was too old, by another's clock
 	over     bool
 	asking   bool      // a read of the Lease is under way
 	askAgain time.Time // not before, after a failure
@@ -166,9 +176,9 @@ func (p *peer) observe(lease *coordinationv1.Lease, now time.Time) (changed bool
 		p.identity = holder
 	}
 	if duration := leaseDuration(lease); duration > 0 && p.present() {
-		p.duration = duration
+		p.duration = max(duration, p.least)
 	}
-	if holderOf(lease) == "" {
+	if holderOf(lease) == "" && lease.Annotations[LeavingAnnotation] == hasLeft {
 		p.over = true // its elector has released it: P1
 	}
 	return before != p.present() || leaving != p.leaving() || stale != p.stale
@@ -207,12 +217,17 @@ func (p *peer) alive(now time.Time) bool {
 	return !p.over && !p.stale && p.present() && now.Before(p.expiry())
 }
 
-// seen is the version up to which the member has obeyed the shards' Leases.
+// seen is the version up to which the member has obeyed the shards' Leases, or "" if its Lease does
+// not have one that can be compared.
 func (p *peer) seen() string {
 	if p.lease == nil {
 		return ""
 	}
-	return p.lease.Annotations[SeenAnnotation]
+	seen := p.lease.Annotations[SeenAnnotation]
+	if _, ok := number(seen); !ok {
+		return ""
+	}
+	return seen
 }
 
 // confirm acts on a consistent read of the Lease that was sent at asked: nil means that it does not

@@ -44,8 +44,10 @@ func (t *tenure) meet(v view, now time.Time) {
 	for name, lease := range v.members {
 		t.peerLocked(name, "").observe(lease, now)
 	}
+	holders := map[string]bool{"": true}
 	for _, lease := range v.shards {
-		if holder := holderOf(lease); holder != "" {
+		if holder := holderOf(lease); !holders[holder] {
+			holders[holder] = true
 			t.peerLocked(t.leases.memberName(holder), holder)
 		}
 	}
@@ -65,9 +67,9 @@ func (t *tenure) meet(v view, now time.Time) {
 	}
 }
 
-// obeyedByAll reports whether no other member can act for a shard if its Lease had no holder, or
-// did not exist, at that version, although no owner has released it. It becomes true with the next
-// renewals of the others.
+// obeyedByAll reports whether no other member can act for a shard if its Lease did not exist, or
+// had another holder, at that version, although no owner has released it. It becomes true with the
+// next renewals of the others.
 func (t *tenure) obeyedByAll(version string) bool {
 	if t.alone || t.obeyedAll != "" && !newer(version, t.obeyedAll) {
 		return true
@@ -94,9 +96,9 @@ func (t *tenure) free(s Shard, lease *coordinationv1.Lease, now time.Time) bool 
 	switch {
 	case lease == nil:
 		return t.obeyedByAll(t.claims[s].missing)
-	case holder == "", holder == t.me:
-		return isReleased(lease) || t.obeyedByAll(lease.ResourceVersion)
-	case t.ended[holder]:
+	case isEdited(lease) && !t.obeyedByAll(lease.ResourceVersion):
+		return false
+	case holder == "", holder == t.me, t.ended[holder]:
 		return true
 	}
 	t.mu.Lock()

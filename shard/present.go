@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,14 +22,14 @@ import (
 // not known. But the version of a listed object is, and the object did not change from then to the
 // version of the list. So an event about a key that was listed is older than the listed object, and
 // dropped, or newer than the list, and passed on; and a listed object is dropped if a newer event
-// about its key was passed on. An event about a key of a new shard that was not listed yet waits
-// for the end of the list.
+// about its key was passed on, or said that it is in another replica's shard. An event about a key
+// of a new shard that was not listed yet waits for the end of the list.
 type presenting struct {
 	*selectiveWatch
 	list      *ahead
 	meanwhile *ahead
 	waiting   []watch.Event
-	passed    map[uint64]uint64 // the newest version of each key that was passed on meanwhile
+	newest    map[uint64]uint64 // by key, the newest version that the inner watch has brought
 }
 
 // maxWaiting bounds the number of events that wait for the end of a list.
@@ -43,7 +44,7 @@ var (
 // Otherwise only the other shards are held.
 func (w *selectiveWatch) present() error {
 	p := &presenting{
-		selectiveWatch: w, meanwhile: w.meanwhile, passed: map[uint64]uint64{},
+		selectiveWatch: w, meanwhile: w.meanwhile, newest: map[uint64]uint64{},
 		list: &ahead{shards: w.fresh, listed: map[uint64]uint64{}},
 	}
 	if w.fresh.empty() {
@@ -91,6 +92,9 @@ func (p *presenting) listTo(ctx context.Context, objects chan<- runtime.Object) 
 	c.notOlder(&options)
 	version, err := p.lw.each(ctx, options, func(obj runtime.Object) error {
 		i, err := c.item(obj)
+		if want := reflect.TypeOf(c.example); want != nil && reflect.TypeOf(obj) != want {
+			err = fmt.Errorf("expected %v, got %T", want, obj) // the reflector would drop it
+		}
 		if err != nil {
 			return fmt.Errorf("understand list item: %w", err)
 		}
@@ -132,7 +136,7 @@ func (p *presenting) passListed(obj runtime.Object) error {
 		return incomparable(i.version)
 	}
 	p.list.listed[i.key] = version
-	if version < p.passed[i.key] {
+	if version < p.newest[i.key] {
 		return nil
 	}
 	return p.pass(watch.Event{Type: watch.Added, Object: obj}, i)
@@ -165,9 +169,10 @@ func (p *presenting) passMeanwhile(e watch.Event) error {
 func (p *presenting) judgeMeanwhile(e watch.Event, i item) error {
 	version, _ := number(i.version)
 	listedAt, listed := p.list.listed[i.key]
+	newest, passed := p.newest[i.key]
 	isNew := p.fresh.has(i.shard)
 	switch {
-	case listed && version <= listedAt:
+	case listed && version <= listedAt, passed && version <= newest:
 		return nil
 	case isNew && !listed && !p.cache.isHeld(i):
 		if len(p.waiting) == maxWaiting {
@@ -177,27 +182,39 @@ func (p *presenting) judgeMeanwhile(e watch.Event, i item) error {
 		return nil
 	}
 	e.Type = p.cache.judge(p.selectiveWatch, e.Type, i, isNew)
-	if e.Type == "" || e.Type == watch.Bookmark {
+	if e.Type == watch.Bookmark {
 		return nil
 	}
-	p.passed[i.key] = version
+	p.newest[i.key] = version
+	if e.Type == "" { // the object is another replica's now; the list may show when it was not
+		return nil
+	}
 	return p.pass(e, i)
 }
 
-// passWaiting passes on the events that have waited for the end of the list, and are newer.
+// passWaiting passes on the events that have waited for the end of the list, and are newer. A
+// server that sends an event twice, or the delete of an object that it has not shown, must not
+// leave a change pending that the store never gets.
 func (p *presenting) passWaiting() error {
 	for _, e := range p.waiting {
 		i, err := p.cache.item(e.Object)
 		if err != nil {
 			return err
 		}
-		if version, _ := number(i.version); version < p.passed[i.key] {
+		version, _ := number(i.version)
+		newest, passed := p.newest[i.key]
+		if passed && version <= newest {
 			continue
+		}
+		_, listed := p.list.listed[i.key]
+		if e.Type == watch.Deleted && !listed && !passed {
+			continue // the queue drops a delete of an object that it does not know
 		}
 		e.Type = p.cache.judge(p.selectiveWatch, e.Type, i, false)
 		if e.Type == "" || e.Type == watch.Bookmark {
 			continue
 		}
+		p.newest[i.key] = version
 		if err := p.pass(e, i); err != nil {
 			return err
 		}

@@ -14,7 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-var scaleMembers = flag.Int("replicas", 4, "TestScale has so many replicas, with 64 shards each")
+var (
+	scaleMembers = flag.Int("replicas", 4, "TestScale has so many replicas")
+	scaleShards  = flag.Int("each", 64, "TestScale has so many shards for each replica")
+)
 
 // latency of a request, both ways.
 const latency = 10 * time.Millisecond
@@ -86,7 +89,7 @@ func (w *world) even(members int) {
 func TestScale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := *scaleMembers
-		w := newWorld(t, 64*n)
+		w := newWorld(t, *scaleShards*n)
 		w.weather = func(r *http.Request) weather {
 			if r.URL.Query().Get("watch") != "" {
 				return weather{back: latency / 2}

@@ -43,6 +43,7 @@ import (
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/reflector"
 )
 
 // ErrRunning is what Run returns while it runs already.
@@ -111,7 +112,8 @@ func New(config Config) (*Shards, error) {
 }
 
 // Run joins the group, works for it, and leaves it when ctx is done. It returns when all shards of
-// this process are released: after the running reconciles have returned.
+// this process are released: after the running reconciles have returned. The shards of a process
+// that does not wait for that are free after LeaseDuration.
 //
 // If the membership is lost, Run joins again. It returns an error only if the group has another
 // number of shards, or if Run is called while it runs.
@@ -151,6 +153,8 @@ func (s *Shards) Run(ctx context.Context) error {
 func (s *Shards) newLister() informer.SharedIndexInformer {
 	lister := informer.New[*coordinationv1.Lease](s.config.Client, "leases", informer.Options{
 		Namespace: s.config.Namespace, LabelSelector: GroupLabel + "=" + s.config.Name,
+		// Without its answer this process would know no other member.
+		Reflector: reflector.Options{ListDeadline: s.config.LeaseDuration},
 	})
 	type lease = *coordinationv1.Lease
 	_, err := lister.AddTypedEventHandler(informer.TypedResourceEventHandlerFuncs[lease]{
@@ -192,7 +196,9 @@ func (s *Shards) sawNo(name string) {
 func (s *Shards) peerLocked(name, identity string) *peer {
 	p := s.peers[name]
 	if p == nil {
-		p = &peer{name: name, duration: s.config.LeaseDuration}
+		p = &peer{
+			name: name, duration: s.config.LeaseDuration, least: s.config.LeaseDuration,
+		}
 		s.peers[name] = p
 	}
 	if p.identity == "" {
@@ -311,9 +317,12 @@ func (s *Shards) checkCount(ctx context.Context) error {
 	lease, err := s.leases.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		lease, err = s.leases.Create(ctx, s.leases.free(0), metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) { // by a member that starts at the same time
+			lease, err = s.leases.Get(ctx, name, metav1.GetOptions{})
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("read Lease %s: %w", name, err)
+		return fmt.Errorf("read or create Lease %s: %w", name, err)
 	}
 	if lease.Labels[GroupLabel] != s.config.Name {
 		return s.leases.foreign(lease)

@@ -7,8 +7,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/informerstack/controller"
 )
@@ -51,14 +54,15 @@ type simulation struct {
 	living  []*process
 	starts  int
 	edited  time.Time // when a person has last changed a Lease
+	deletes bool      // people also delete the Leases of members
 	speeds  []int
 	objects *objects
 }
 
 // Replicas join, leave, die, are paused and cut off; their clocks run at different speeds; requests
-// fail, hang, are late, are done twice, or lose their answers; people delete and edit Leases;
-// reconciles ignore their context; objects change all the time. See I1 to I5 at Shards. The bad
-// times are followed by good ones, three times for each seed.
+// fail, hang, are late, are done twice, or lose their answers; clocks are set; people delete and
+// edit Leases; caches list again; reconciles ignore their context; objects change all the time. See
+// I1 to I5 at Shards. The bad times are followed by good ones, three times for each seed.
 func TestSimulation(t *testing.T) {
 	for seed := *first; seed < *first+*seeds; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -73,12 +77,14 @@ func simulate(t *testing.T, seed uint64) {
 		world: w, random: rand.New(rand.NewPCG(seed, 1)), speeds: []int{60, 60, 55, 50},
 		objects: newObjects(2 * simCount), ledger: newLedger(w),
 	}
+	s.deletes = s.random.IntN(2) == 0
 	w.change = func(c *Config) {
 		c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = simLease, simDeadline, simRetry
 		c.DrainTimeout = simDrain
 	}
 	w.moved = s.ledger.moved
 	defer s.end()
+	defer s.logFailure()
 	for range 1 + s.random.IntN(4) {
 		s.enter()
 	}
@@ -95,6 +101,16 @@ func simulate(t *testing.T, seed uint64) {
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// logFailure logs the last of what happened.
+func (s *simulation) logFailure() {
+	const shown = 300
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	if all := s.lines.all; s.t.Failed() {
+		s.t.Log("\n" + strings.Join(all[max(0, len(all)-shown):], "\n"))
 	}
 }
 
@@ -116,12 +132,16 @@ func (s *simulation) enter() {
 	seconds := s.speeds[s.random.IntN(len(s.speeds))]
 	faster := float64(simLease/time.Second) / float64(seconds)
 	name := fmt.Sprint("p", s.starts)
-	p := s.process(name, func(c *Config) {
+	p := s.newProcess(name, func(c *Config) {
 		c.LeaseDuration = time.Duration(seconds) * time.Second
 		c.RenewDeadline = time.Duration(float64(simDeadline) / faster)
 		c.RetryPeriod = time.Duration(float64(simRetry) / faster)
 	})
-	p.link.translate = translation(seconds)
+	translate := translation(seconds)
+	p.link.translate = func(data []byte, sent bool) []byte {
+		return p.skewed(translate(data, sent), sent)
+	}
+	p.start()
 	s.work(p)
 	s.living = append(s.living, p)
 }
@@ -140,6 +160,30 @@ func translation(seconds int) func(data []byte, sent bool) []byte {
 	}
 }
 
+// renewTime is the time in a Lease that processes compare with their own clock.
+var renewTime = regexp.MustCompile(`"renewTime":"[^"]*"`)
+
+// skewed shows a process whose clock is ahead the times in Leases as that clock has them, and
+// others what that clock says.
+func (p *process) skewed(data []byte, sent bool) []byte {
+	ahead := time.Duration(p.ahead.Load())
+	if ahead == 0 {
+		return data
+	}
+	if !sent {
+		ahead = -ahead
+	}
+	return renewTime.ReplaceAllFunc(data, func(field []byte) []byte {
+		name, value, _ := bytes.Cut(field, []byte(`:`))
+		var at metav1.MicroTime
+		if err := at.UnmarshalJSON(value); err != nil {
+			return field
+		}
+		shifted, _ := metav1.NewMicroTime(at.Add(ahead)).MarshalJSON() // it never fails
+		return slices.Concat(name, []byte(":"), shifted)
+	})
+}
+
 // trouble makes one thing go wrong, or end.
 func (s *simulation) trouble() {
 	if len(s.living) == 0 {
@@ -147,7 +191,7 @@ func (s *simulation) trouble() {
 		return
 	}
 	p := s.living[s.random.IntN(len(s.living))]
-	switch s.random.IntN(20) {
+	switch s.random.IntN(25) {
 	case 0, 1:
 		if len(s.living) < 6 {
 			s.enter()
@@ -155,7 +199,7 @@ func (s *simulation) trouble() {
 	case 2, 3:
 		s.leave(p)
 	case 4:
-		s.narrate.Event("candidate", "%s is killed", p.name)
+		s.event("candidate", "%s is killed", p.name)
 		s.living = slices.DeleteFunc(s.living, func(l *process) bool { return l == p })
 		p.crash()
 	case 5, 6:
@@ -174,6 +218,19 @@ func (s *simulation) trouble() {
 		s.roll()
 	case 19:
 		p.endWatches()
+	case 20, 21, 22:
+		s.edit()
+	case 23:
+		p.caches.mu.Lock()
+		all := slices.Collect(maps.Keys(p.caches.all))
+		p.caches.mu.Unlock()
+		for _, c := range all {
+			c.(*fakeCache).lose()
+		}
+	case 24:
+		ahead := time.Duration(s.random.IntN(7200)-3600) * time.Second
+		s.event("candidate", "the clock of %s is set: %v ahead", p.name, ahead)
+		p.ahead.Store(int64(ahead))
 	}
 }
 
@@ -185,7 +242,7 @@ func (s *simulation) leave(p *process) {
 
 // roll replaces all replicas one by one.
 func (s *simulation) roll() {
-	s.narrate.Event("candidate", "rolling update")
+	s.event("candidate", "rolling update")
 	surge := s.random.IntN(2) == 0
 	for _, p := range slices.Clone(s.living) {
 		if surge {
@@ -200,36 +257,51 @@ func (s *simulation) roll() {
 	}
 }
 
-// edit is what a person does to a Lease of the group. Two such changes at once may bring two
-// replicas to one shard: a new replica cannot know of another if its Lease was deleted
-// together with that of a shard.
+// edit is what a person does to a Lease of the group: the holder is erased or replaced, the
+// duration of a member's Lease is lowered or raised, or the Lease is deleted. If one deletes the
+// Lease of a member, another change at once may bring two replicas to one shard: a new replica
+// cannot know of another if its Lease was deleted together with that of a shard.
 func (s *simulation) edit() {
-	if time.Since(s.edited) < 2*simLease {
+	if s.deletes && time.Since(s.edited) < 2*simLease {
 		return
 	}
 	all, err := s.server.List("leases", "default")
 	require.NoError(s.t, err)
+	if s.random.IntN(3) == 0 {
+		all = slices.DeleteFunc(all, func(lease unstructured.Unstructured) bool {
+			return !s.processes[0].leases.isMember(lease.GetName())
+		})
+	}
 	if len(all) == 0 {
 		return
 	}
 	s.edited = time.Now()
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: all[s.random.IntN(len(all))].GetName(),
-	}}
-	require.NoError(s.t, s.server.Get(lease))
-	_, isShard := s.processes[0].leases.numbers[lease.Name]
-	if !isShard || s.random.IntN(2) == 0 {
-		s.narrate.Event("server", "a person deletes %s", lease.Name)
+	name := all[s.random.IntN(len(all))].GetName()
+	isMember := s.processes[0].leases.isMember(name)
+	if busy := s.ledger.busy(); busy != nil && !isMember && s.random.IntN(2) == 0 {
+		name = s.processes[0].leases.shardName(busy[s.random.IntN(len(busy))])
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	if s.server.Get(lease) != nil {
+		return // a shard has lost its Lease before
+	}
+	if (!isMember || s.deletes) && s.random.IntN(2) == 0 {
+		s.event("server", "a person deletes %s", lease.Name)
 		require.NoError(s.t, s.server.Delete(lease))
 		return
 	}
-	lease.Spec.HolderIdentity = new("")
-	if len(s.living) > 0 && s.random.IntN(2) == 0 {
+	switch {
+	case isMember && s.random.IntN(2) == 0: // lower, as it is, or higher
+		seconds := 1 + s.random.IntN(int(2*simLease/time.Second))
+		lease.Spec.LeaseDurationSeconds = new(int32(seconds))
+	case !isMember && len(s.living) > 0 && s.random.IntN(2) == 0:
 		p := s.living[s.random.IntN(len(s.living))]
 		lease.Spec.HolderIdentity = new(p.Status().Identity)
+	default:
+		lease.Spec.HolderIdentity = new("")
 	}
-	s.narrate.Event("server", "a person changes the holder of %s to %q",
-		lease.Name, holderOf(lease))
+	s.event("server", "a person edits %s: holder %q, %v",
+		lease.Name, holderOf(lease), leaseDuration(lease))
 	require.NoError(s.t, s.server.Update(lease))
 }
 
@@ -274,7 +346,7 @@ func (s *simulation) forecast(grade int) func(*http.Request) weather {
 
 // calm makes all well and checks I2, I3 and I5.
 func (s *simulation) calm() {
-	s.narrate.Event("server", "all is well")
+	s.event("server", "all is well")
 	if len(s.living) == 0 {
 		s.enter()
 	}
@@ -284,8 +356,9 @@ func (s *simulation) calm() {
 		p.cutOff(false)
 		p.endWatches()
 	}
-	s.pause(simDeadline + simRetry) // the last request of the bad times is over
-	for end := time.Now().Add(simBound); time.Now().Before(end) && !s.settled(); {
+	end := time.Now().Add(simDeadline + simRetry + simBound)
+	s.pause(2*simLease + simRetry) // the last request has arrived, and what it renewed is over
+	for time.Now().Before(end) && !s.settled() {
 		s.pause(time.Second)
 	}
 	s.checkSettled()
@@ -309,10 +382,16 @@ func (s *simulation) calm() {
 }
 
 // settled reports whether every shard is active in one process, with the token of the shard's
-// Lease, and loads are even.
+// Lease, no process takes one that is gone for a member, and loads are even, unless a member takes
+// another for stuck after the bad times.
 func (s *simulation) settled() bool {
-	owners, loads := map[Shard]int{}, []int{}
+	owners, loads, stuck := map[Shard]int{}, []int{}, false
 	for _, p := range s.living {
+		members := p.Status().Members
+		if len(members) != len(s.living) {
+			return false
+		}
+		stuck = stuck || slices.ContainsFunc(members, func(m MemberStatus) bool { return m.Stuck })
 		n := 0
 		for shard, slot := range p.slots {
 			state, _, right := slot.look()
@@ -323,7 +402,7 @@ func (s *simulation) settled() bool {
 		}
 		loads = append(loads, n)
 	}
-	return len(owners) == simCount && slices.Max(loads)-slices.Min(loads) <= 1
+	return len(owners) == simCount && (stuck || slices.Max(loads)-slices.Min(loads) <= 1)
 }
 
 func (s *simulation) checkSettled() {
@@ -357,18 +436,18 @@ func (s *simulation) work(p *process) {
 	}
 	cache := newFakeCache(p, s.objects)
 	reconcile := func(ctx context.Context, key int) (controller.Result, error) {
-		p.step()
 		c := &call{p: p, shard: Shard(key % simCount), ctx: ctx}
-		version := s.objects.version(key)
-		if !cache.has(key) && ctx.Err() == nil {
+		if !cache.has(key) && !cache.lostNow() && ctx.Err() == nil {
 			s.t.Errorf("I3: %s reconciles an object of shard %d, which its cache does not hold",
 				p.name, c.shard)
 		}
+		p.step()
+		version := s.objects.version(key)
 		s.ledger.begin(c)
 		defer s.ledger.end(c)
-		stubborn := below(20) == 0
+		stubborn := below(8) == 0
 		lasts := milliseconds(1000)
-		if below(10) == 0 {
+		if below(5) == 0 {
 			lasts = milliseconds(int(simBusy / time.Millisecond))
 		}
 		for end := time.Now().Add(lasts); time.Now().Before(end); {

@@ -16,6 +16,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"example.com/informerstack/controller"
 	"example.com/informerstack/leaderelection"
 )
 
@@ -115,6 +116,39 @@ func TestStory_ARunningReconcileIsFinishedFirst(t *testing.T) {
 	})
 }
 
+// A key without a value may belong to any shard, so its reconcile counts in all of them. They move
+// when it has returned, and at the DrainTimeout its context is done.
+func TestStory_AKeyWithoutValueKeepsAllShards(t *testing.T) {
+	story(t, 4, func(w *world) {
+		a := w.process("a")
+		var ctx context.Context
+		returns, finish := context.WithCancel(context.Background())
+		w.finish = append(w.finish, finish)
+		go func() {
+			_, _ = Reconcile(a.Shards, unknown, func(
+				c context.Context, _ string,
+			) (controller.Result, error) {
+				ctx = c
+				<-returns.Done()
+				return controller.Result{}, nil
+			})(quiet(), "key")
+		}()
+		w.settle()
+		require.NoError(t, ctx.Err())
+		w.process("b")
+		w.after(DefaultDrainTimeout - time.Second)
+		w.loads(2, 0)
+		assert.NoError(t, ctx.Err())
+		w.after(2 * time.Second)
+		w.loads(2, 0)
+		assert.ErrorIs(t, context.Cause(ctx), ErrMoved)
+
+		finish()
+		w.after(time.Second)
+		w.loads(2, 2)
+	})
+}
+
 // At the DrainTimeout the context of a running reconcile is done. The shard still waits until the
 // reconcile has returned, even if the process is to stop, and a health check says so.
 func TestStory_AReconcileThatIgnoresItsContextKeepsItsShard(t *testing.T) {
@@ -203,6 +237,30 @@ func TestStory_AnErasedHolder(t *testing.T) {
 	})
 }
 
+// If a person writes another replica into the Lease of a shard, the shard is not free when that
+// replica leaves: the owner may not know yet.
+func TestStory_AHolderThatWasReplaced(t *testing.T) {
+	story(t, 2, func(w *world) {
+		a := w.process("a")
+		b := w.process("b")
+		w.after(DefaultRetryPeriod)
+		owned := a.owns()[0]
+		a.cutOff(true)
+		b.cutOff(true)
+		lease := w.lease(owned)
+		lease.Spec.HolderIdentity = new(b.Status().Identity)
+		require.NoError(t, w.server.Update(lease))
+		c := w.process("c")
+		b.cutOff(false)
+		b.stop()
+		w.after(DefaultRenewDeadline - time.Second)
+		assert.Equal(t, []Shard{owned}, a.owns())
+		w.after(DefaultLeaseDuration)
+		assert.Empty(t, a.owns())
+		assert.Len(t, c.owns(), 2)
+	})
+}
+
 // If the answer to the acquisition of a shard is lost, the replica reads the Lease before it works
 // for the shard.
 func TestStory_AnAnswerIsLost(t *testing.T) {
@@ -223,9 +281,33 @@ func TestStory_AnAnswerIsLost(t *testing.T) {
 			a.stop()
 			w.after(2 * DefaultRetryPeriod)
 			assert.True(t, a.returned())
-			assert.True(t, isReleased(w.lease(0)))
+			assert.False(t, isEdited(w.lease(0)))
 		})
 	}
+}
+
+// A replica that gets no answer to its list of the Leases asks again.
+func TestStory_AListGetsNoAnswer(t *testing.T) {
+	story(t, 2, func(w *world) {
+		w.process("a")
+		w.after(time.Second)
+		lists := 0
+		w.weather = func(r *http.Request) weather {
+			query := r.URL.Query()
+			switch {
+			case query.Get("sendInitialEvents") != "":
+				return weather{back: time.Hour}
+			case query.Has("labelSelector") && !query.Has("watch"):
+				lists++
+				return weather{loses: lists == 1}
+			}
+			return weather{}
+		}
+		w.process("b")
+		w.after(3 * time.Minute) // two streams and one list without answer
+		assert.Equal(t, 2, lists)
+		w.loads(1, 1)
+	})
 }
 
 // A replica that renews its membership but cannot take shards does not keep them from being

@@ -47,11 +47,12 @@ type tenure struct {
 
 // claim is what the manager remembers about one shard.
 type claim struct {
-	busy    bool      // a request is under way
-	sent    time.Time // the acquireTime of the last acquisition that was sent in this term
-	doubt   bool      // the last write may have been done
-	retry   time.Time // not before
-	missing string    // the version that first showed no Lease of the shard; or ""
+	busy    bool                  // a request is under way
+	sent    time.Time             // acquireTime of the last acquisition that was sent in this term
+	doubt   bool                  // the last write may have been done
+	retry   time.Time             // not before
+	missing string                // the version that first showed no Lease of the shard
+	checked *coordinationv1.Lease // its count of shards is right
 }
 
 func newTenure(s *Shards, member *membership, led context.Context) *tenure {
@@ -148,15 +149,23 @@ func (t *tenure) look() view {
 		c := &t.claims[s]
 		if lease != nil {
 			c.missing = ""
-			if err := t.leases.checkCount(lease); err != nil && t.failure == nil {
-				t.failure = err
-				t.wakeUp()
+			if lease != c.checked {
+				t.check(lease)
+				c.checked = lease
 			}
 		} else if c.missing == "" {
 			c.missing = v.version
 		}
 	}
 	return v
+}
+
+// check makes this member leave if the group has another number of shards.
+func (t *tenure) check(lease *coordinationv1.Lease) {
+	if err := t.leases.checkCount(lease); err != nil && t.failure == nil {
+		t.failure = err
+		t.wakeUp()
+	}
 }
 
 // step takes a shard one step further, if it can. All decisions about a shard are made here, except
@@ -223,7 +232,7 @@ func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now 
 // took reports whether the Lease of a shard is as this member has written it in this term.
 func (t *tenure) took(s Shard, lease *coordinationv1.Lease) bool {
 	o := ownerOf(lease)
-	return o.member == t.me && o.acquired.Equal(t.claims[s].sent)
+	return o.member == t.me && o.acquired.Equal(t.claims[s].sent) && !isEdited(lease)
 }
 
 // may reports whether a request for a shard may be made now.

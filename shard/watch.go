@@ -19,9 +19,6 @@ import (
 const (
 	// coalesce is how long a watch waits for more shards after the first one that came or went.
 	coalesce = 100 * time.Millisecond
-	// minWatch is how long a watch lasts at least: a reflector backs off after one that is shorter
-	// than a second, which it counts from when it has stored the state of a streaming list.
-	minWatch = time.Second + coalesce
 	// newestPeriod is how often a cache that wants nothing asks for the newest resourceVersion.
 	newestPeriod = time.Minute
 	// settleCheck is how often the store's version is read until it has everything.
@@ -42,7 +39,6 @@ type selectiveWatch struct {
 	cache   *informerCache
 	ctx     context.Context
 	cancel  context.CancelFunc
-	started time.Time
 	from    string // the resourceVersion of the request
 	timeout time.Duration
 
@@ -56,8 +52,9 @@ type selectiveWatch struct {
 	meanwhile *ahead   // what is passed on while the fresh shards are listed
 	listing   *listing // of a streaming list, until its initial events end
 
-	inner watch.Interface // nil if nothing is wanted
-	live  atomic.Pointer[liveSince]
+	inner     watch.Interface // nil if nothing is wanted
+	live      atomic.Pointer[liveSince]
+	reselects atomic.Bool // it has ended because the cache wants other shards
 
 	events chan watch.Event // without a buffer: an event that was sent is handled
 	begin  sync.Once
@@ -114,7 +111,7 @@ func (lw listWatch) prepare(ctx context.Context, options *metav1.ListOptions) *s
 	ctx, cancel := context.WithCancel(ctx)
 	c := lw.cache
 	w := &selectiveWatch{
-		lw: lw, cache: c, ctx: ctx, cancel: cancel, started: time.Now(), timeout: forever,
+		lw: lw, cache: c, ctx: ctx, cancel: cancel, timeout: forever,
 		events: make(chan watch.Event), ended: make(chan struct{}),
 	}
 	if options.TimeoutSeconds != nil {
@@ -237,6 +234,9 @@ func (w *selectiveWatch) Stop() {
 		}
 	})
 }
+
+// Reselects implements reflector.Reselector.
+func (w *selectiveWatch) Reselects() bool { return w.reselects.Load() }
 
 // Idle returns for how long the watch has waited for the server, as a watch of package wire does.
 // While it sends present state it does not wait.

@@ -32,6 +32,7 @@ type world struct {
 	start   time.Time
 	count   int
 	narrate *narrate.Log
+	lines   eventLog
 	change  func(*Config)            // of all processes; may be nil
 	moved   func(p *process, m Move) // called with each move; may be nil
 
@@ -55,6 +56,7 @@ type process struct {
 	cancelled bool             // stopped by its cancel
 	values    map[Shard]string // a value of each shard
 	paused    atomic.Bool      // as by SIGSTOP
+	ahead     atomic.Int64     // by how much its clock of the day is wrong
 	done      sync.WaitGroup   // what the test runs beside it
 	alive     context.Context  // until Run has returned
 }
@@ -71,6 +73,12 @@ func story(t *testing.T, count int, play func(w *world)) {
 	})
 }
 
+// event narrates an event, and keeps it for a simulation that fails.
+func (w *world) event(place, format string, args ...any) {
+	w.narrate.Event(place, format, args...)
+	w.lines.add(w.start, place, fmt.Sprintf(format, args...))
+}
+
 func newWorld(t testing.TB, count int) *world {
 	server := apitest.NewServer(apitest.Options{CompactInterval: -1})
 	return &world{t: t, server: server, start: time.Now(), count: count}
@@ -82,8 +90,17 @@ func quiet() context.Context { return klog.NewContext(context.Background(), klog
 // process starts a replica.
 func (w *world) process(name string, change ...func(*Config)) *process {
 	w.t.Helper()
+	p := w.newProcess(name, change...)
+	p.start()
+	return p
+}
+
+// newProcess returns a process that is to be started.
+func (w *world) newProcess(name string, change ...func(*Config)) *process {
+	w.t.Helper()
 	p := &process{w: w, name: name, ended: make(chan struct{}), values: map[Shard]string{}}
 	p.link = newLink(w.server)
+	p.link.log = func(line string) { w.lines.add(w.start, name, line) }
 	p.link.setWeather(w.weather)
 	config := Config{
 		Name: "group", Namespace: "default", Count: w.count, Identity: name, Observe: p.observe,
@@ -98,22 +115,26 @@ func (w *world) process(name string, change ...func(*Config)) *process {
 	var err error
 	p.Shards, err = New(config)
 	require.NoError(w.t, err)
+	return p
+}
+
+func (p *process) start() {
 	ctx, cancel := context.WithCancel(quiet())
 	alive, gone := context.WithCancel(quiet())
 	p.cancel, p.alive = cancel, alive
-	w.processes = append(w.processes, p)
-	w.narrate.Event("candidate", "%s starts", name)
+	p.w.processes = append(p.w.processes, p)
+	p.w.event("candidate", "%s starts", p.name)
 	go func() {
 		defer close(p.ended)
 		defer p.done.Wait()
 		defer gone()
 		p.err = p.Run(ctx)
 	}()
-	w.settle()
-	return p
+	p.w.settle()
 }
 
 func (p *process) observe(m Move) {
+	p.w.lines.add(p.w.start, p.name, m.String())
 	if m.Acquired() || m.Released() {
 		p.w.narrate.Event("worker", "%s: %s", p.name, m)
 	}
@@ -127,14 +148,14 @@ func (p *process) observe(m Move) {
 
 // stop ends Run's context.
 func (p *process) stop() {
-	p.w.narrate.Event("candidate", "%s is asked to stop", p.name)
+	p.w.event("candidate", "%s is asked to stop", p.name)
 	p.cancel()
 	p.w.settle()
 }
 
 // crash ends the process, as kill -9 does: nothing of it reaches the server any more.
 func (p *process) crash() {
-	p.w.narrate.Event("candidate", "%s crashes", p.name)
+	p.w.event("candidate", "%s crashes", p.name)
 	p.dead = true
 	set(&p.link.mu, &p.link.cut, true)
 	p.cancel()
@@ -150,7 +171,7 @@ func (p *process) endWatches() {
 // stopProcess pauses the process, as SIGSTOP does, or lets it continue. The network and the
 // clocks continue meanwhile, but no other process sees anything of this one.
 func (p *process) stopProcess(stopped bool) {
-	p.w.narrate.Event("candidate", "%s is paused: %v", p.name, stopped)
+	p.w.event("candidate", "%s is paused: %v", p.name, stopped)
 	p.paused.Store(stopped)
 	set(&p.link.mu, &p.link.paused, stopped)
 	p.w.settle()
@@ -169,7 +190,7 @@ func (p *process) step() {
 
 // cutOff cuts the process off, or connects it again.
 func (p *process) cutOff(off bool) {
-	p.w.narrate.Event("candidate", "%s is cut off: %v", p.name, off)
+	p.w.event("candidate", "%s is cut off: %v", p.name, off)
 	set(&p.link.mu, &p.link.cut, off)
 	p.w.settle()
 }

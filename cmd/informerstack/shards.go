@@ -86,10 +86,10 @@ func (s *sharing) share(config *rest.Config, observed *observation) (*shared, er
 	return &shared{shards: shards, by: by, ready: make(chan struct{})}, nil
 }
 
-// leaseClient returns a client of Leases with a rate limit of its own, so that the renewals do not
-// wait behind the controller's writes.
+// leaseClient returns a client of Leases without a rate limit: neither renewals nor moves wait.
 func leaseClient(config *rest.Config) (rest.Interface, error) {
 	own := rest.AddUserAgent(rest.CopyConfig(config), "shards")
+	own.QPS = -1
 	own.APIPath, own.GroupVersion = "/apis", &coordinationv1.SchemeGroupVersion
 	own.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	return rest.RESTClientFor(own)

@@ -25,8 +25,11 @@ import (
 	"example.com/informerstack/shard"
 )
 
-// newShards returns this replica's part of the group.
+// newShards returns this replica's part of the group. Its client has no rate limit, so that neither
+// renewals nor moves wait.
 func newShards(config *rest.Config, namespace, identity string, count int) (*shard.Shards, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make client of the shards: %w", err)
