@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,6 +42,8 @@ const devtoolsExamples = `
 const (
 	informersPage   = "/debug/informers"
 	devtoolsTimeout = 30 * time.Second
+	// recordedKeys is the number of keys that a recording has of each list.
+	recordedKeys = 1000
 	// maxPage bounds what is read of an answer.
 	maxPage = 16 << 20
 )
@@ -75,7 +78,7 @@ func newDevtoolsCommand() *cobra.Command {
 			if record != "" {
 				format = "json"
 			}
-			asked, err := pageURL(args[0], key, format)
+			asked, err := pageURL(args[0], key, format, record != "")
 			if err != nil {
 				return fail(exitUsage, "devtools: %w", err)
 			}
@@ -107,7 +110,7 @@ func newDevtoolsCommand() *cobra.Command {
 }
 
 // pageURL returns the URL of the page of a program. A scheme may be missing.
-func pageURL(text, key, format string) (*url.URL, error) {
+func pageURL(text, key, format string, recorded bool) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
@@ -125,6 +128,9 @@ func pageURL(text, key, format string) (*url.URL, error) {
 	query.Set("format", format)
 	if key != "" {
 		query.Set("why", key)
+	}
+	if recorded {
+		query.Set("limit", strconv.Itoa(recordedKeys))
 	}
 	asked.RawQuery = query.Encode()
 	return asked, nil

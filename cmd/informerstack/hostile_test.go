@@ -3,8 +3,12 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -173,4 +177,27 @@ func TestEmbedded_RefusesOtherSites(t *testing.T) {
 	list, err := cluster.server.List("configmaps", "default")
 	require.NoError(t, err)
 	require.Len(t, list, 1)
+}
+
+// A file that is no recording is refused with a short, printable error.
+func TestReplay_HostileFiles(t *testing.T) {
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"\x1b[2J.jsonl": ringHead + "{\n",
+		"time":          ringHead + `{"time":"\u001b[2J\u202e"}`,
+		"raw":           ringHead + "{\"\x1b[2J\":1,\x1b",
+		"deep":          ringHead + strings.Repeat("[", 20_000),
+		"name":          ringHead + `{"queues":[{"ready":{"total":"\u001b[2J"}}]}`,
+		"long":          ringHead + `"` + strings.Repeat("x", maxPage+10) + `"`,
+		"binary":        "\x00\x1b[2J\xff",
+		"empty":         "",
+		"two heads":     ringHead + ringHead + "\x1b",
+	} {
+		path := filepath.Join(folder, name)
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		var stderr bytes.Buffer
+		code := execute(t.Context(), []string{"replay", path}, io.Discard, &stderr)
+		assert.Equal(t, exitUsage, code, "%q: %.200q", name, stderr.String())
+		requirePrintable(t, stderr.String())
+	}
 }

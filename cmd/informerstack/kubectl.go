@@ -47,8 +47,11 @@ func (o *options) offerKubectl(host string, stderr io.Writer) error {
 }
 
 // replaceFile writes a file that only the user can read. A file or a link that has the name is
-// replaced: nothing is written through a link.
+// replaced: nothing is written through a link. A pipe, a device or a folder is not replaced.
 func replaceFile(name string, content []byte) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", name)
+	}
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if err != nil {
 		return err

@@ -118,6 +118,9 @@ func (r *ring) frame(ctx context.Context, asked *url.URL, now time.Time) error {
 	if err := json.Compact(&line, text); err != nil {
 		return fail(exitFailed, "devtools: %s does not answer with JSON: %w", asked.Host, err)
 	}
+	if err := json.Unmarshal(line.Bytes(), &health.Page{}); err != nil { // as readRing does
+		return fail(exitFailed, "devtools: %s does not answer with a page: %w", asked.Host, err)
+	}
 	line.WriteByte('\n')
 	r.add(now, line.Bytes())
 	return nil

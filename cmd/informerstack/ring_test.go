@@ -55,6 +55,9 @@ func TestDevtools_RecordsAProgram(t *testing.T) {
 	queue := workqueue.NewTyped[string](workqueue.Config[string]{})
 	defer queue.ShutDown()
 	queue.Add("default/a")
+	for i := range recordedKeys {
+		queue.Add(fmt.Sprint("default/k", i))
+	}
 	health.AddQueue(page, "settings", queue)
 	program := httptest.NewServer(page)
 	path := filepath.Join(t.TempDir(), "program.jsonl")
@@ -87,12 +90,21 @@ func TestDevtools_RecordsAProgram(t *testing.T) {
 	_, err := fmt.Fscanf(stderr, "Open %s to", &link)
 	require.NoError(t, err)
 	go func() { _, _ = io.Copy(io.Discard, stderr) }()
-	response, err := http.Get(link + "?format=text")
-	require.NoError(t, err)
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	assert.NoError(t, response.Body.Close())
-	assert.Contains(t, string(text), "queue settings\n  ready: 1\n    default/a\n")
+	for query, want := range map[string]string{
+		"?format=text": "queue settings\n  ready: 1001\n    default/a\n",
+		"?limit=1&format=text": "queue settings\n  ready: 1001\n    default/a\n" +
+			"    and 1000 more\n",
+		"?why=default/k998": "default/k998 is number 1000 of 1001 in queue settings; no worker",
+		"?why=default/k999": "neither a queue nor a reason has default/k999, and a recording " +
+			"has no stores\n  the recording has only the first keys of long lists\n",
+	} {
+		response, err := http.Get(link + query)
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		assert.NoError(t, response.Body.Close())
+		assert.Contains(t, string(text), want)
+	}
 	cancel()
 	assert.Equal(t, exitOK, <-replayed)
 
@@ -158,4 +170,28 @@ func TestDevtools_KeepsTheFramesOfAProgramThatEnded(t *testing.T) {
 	}
 	assert.ErrorContains(t, err, strings.TrimPrefix(program.URL, "http://"))
 	assert.Len(t, r.frames, 3)
+}
+
+// An answer that is no page is not recorded: the whole recording could not be read.
+func TestRing_LeavesOutWhatIsNoPage(t *testing.T) {
+	for _, odd := range []string{`[]`, `1`, `{"informers":{}}`, `"text"`, `{"time":5}`} {
+		answers := []string{odd, `{"time":"2026-01-02T15:04:05Z"}`}
+		program := httptest.NewServer(http.HandlerFunc(
+			func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, answers[len(answers)-1])
+				answers = answers[:len(answers)-1]
+			}))
+		page, err := url.Parse(program.URL)
+		require.NoError(t, err)
+		r := ring{last: time.Hour}
+		require.NoError(t, r.frame(t.Context(), page, time.Now()))
+		assert.ErrorContains(t, r.frame(t.Context(), page, time.Now()),
+			"does not answer with a page", odd)
+		path := filepath.Join(t.TempDir(), "program.jsonl")
+		require.NoError(t, r.save(path))
+		frames, _, err := readRing(path)
+		require.NoError(t, err, odd)
+		assert.Len(t, frames, 1)
+		program.Close()
+	}
 }

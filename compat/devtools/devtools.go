@@ -5,13 +5,13 @@
 //
 //	compat/cache, compat/workqueue, compat/leaderelection -> [devtools] -> /debug/informers
 //
-// To use it, serve [Handler] beside the program's metrics. A program that is built with
-// "informerstack swap --devtools" needs no change: see [Environment]. Then ask, for example with
-// "informerstack devtools URL --why namespace/name".
+// To use it, serve [Handler] at /debug/informers, beside the program's metrics. A program that is
+// built with "informerstack swap --devtools" needs no change: see [Environment]. Then ask, for
+// example with "informerstack devtools URL --why namespace/name".
 //
-// It shows what is made after this package was initialized: import it in package main. Queues of
-// controller-runtime are its own, and are not shown: there "no queue" in an answer means none of
-// client-go's.
+// It shows what is made after this package was initialized: import it in package main. The priority
+// queues of controller-runtime, its default, are its own and are not shown: there "no queue" in an
+// answer means none of client-go's.
 //
 // Read devtools.go, then serve.go; then go test ./compat/devtools. Goroutines: the HTTP server's,
 // if Environment is set. Locking: health's.
@@ -34,8 +34,9 @@ import (
 
 var handler = health.New()
 
-// Handler returns the handler of /debug/informers. It also has the checks of package health. It is
-// read-only, and asks for no credentials: serve it on loopback, or behind an authorization.
+// Handler returns the handler of /debug/informers. It is read-only, and asks for no credentials:
+// serve it on loopback, or behind an authorization. It answers /healthz and /readyz, too, but has
+// no checks until the program adds some, so that both always pass.
 func Handler() *health.Handler { return handler }
 
 func init() {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"example.com/informerstack/internal/helpers/printable"
@@ -20,8 +21,12 @@ import (
 // is set, the program prints a link at its start. Nothing is shown without the link's random token.
 const Environment = "INFORMERSTACK_DEVTOOLS"
 
-// headerTimeout bounds the time for a request's header.
-const headerTimeout = 5 * time.Second
+// The connections of other users of the machine must not take the program's file descriptors.
+const (
+	headerTimeout  = 5 * time.Second
+	requestTimeout = 30 * time.Second // also the time that a connection may be idle
+	maxConnections = 100
+)
 
 func serveFromEnvironment() {
 	if address := os.Getenv(Environment); address != "" {
@@ -48,7 +53,7 @@ func serve(address string, log io.Writer) {
 	}
 	token := rand.Text()
 	fmt.Fprintf(log, "devtools: http://%s/%s/debug/informers\n", listener.Addr(), token)
-	server := &http.Server{Handler: withToken(token, handler), ReadHeaderTimeout: headerTimeout}
+	server := newServer(withToken(token, handler))
 	go func() {
 		if err := server.Serve(listener); err != nil {
 			fmt.Fprintf(log, "devtools: %s\n", printable.Text(err.Error()))
@@ -56,11 +61,31 @@ func serve(address string, log io.Writer) {
 	}()
 }
 
+// newServer returns a server that closes the connections beyond maxConnections.
+func newServer(handler http.Handler) *http.Server {
+	var open atomic.Int32
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout,
+		ReadTimeout: requestTimeout, IdleTimeout: requestTimeout,
+		ConnState: func(connection net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				if open.Add(1) > maxConnections {
+					_ = connection.Close()
+				}
+			case http.StateClosed:
+				open.Add(-1)
+			}
+		},
+	}
+}
+
 // withToken serves next below /TOKEN/.
 func withToken(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		if subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+			w.Header().Set("Connection", "close")
 			http.Error(w, "the token is missing or wrong: use the link that the program printed",
 				http.StatusUnauthorized)
 			return

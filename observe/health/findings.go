@@ -18,7 +18,7 @@ type Finding struct {
 	// Sentence is what was seen, and Advice what to do.
 	Sentence string `json:"sentence"`
 	Advice   string `json:"advice"`
-	// Chapter is a page of docs, with its anchor.
+	// Chapter is the path of a page of docs.
 	Chapter string `json:"chapter"`
 	// Key is the key that it is about, or "".
 	Key string `json:"key,omitempty"`
@@ -54,14 +54,18 @@ const (
 	silence        = 11 * time.Minute // a watch ends after 10 minutes at the latest
 	stuck          = 10 * time.Second // a call of a handler, a reconcile
 	stuckFactor    = 20               // times the median of the queue
+	stuckUnknown   = time.Minute      // a reconcile, without a median
 	slowHandler    = 5 * time.Millisecond
 	enoughCalls    = 20
-	echoesOf       = 10 // reconciles at least, four in five of them echoes
+	echoesOf       = 10          // reconciles at least, four in five of them echoes
+	nearEnd        = time.Second // of a reconcile, where it writes
 	hotCount       = 100
 	hotPeriod      = 30 * time.Second
 	idleUpdates    = 20
 	resyncsAtLeast = 20
+	resyncsOfOne   = 3                // of one object: a single resync adds many keys
 	lateRenewal    = 10 * time.Second // electors renew every 2 s by default
+	missedRenewals = 3                // times the RetryPeriod, if that is longer
 	throttledLooks = 6                // at least, four in five of them
 	throttledFor   = 10 * time.Second
 	unreadFor      = 10 * time.Minute
@@ -72,29 +76,26 @@ const (
 
 // findings looks at a page, and at what a journal remembers.
 func findings(p Page, facts journal.Facts) []Finding {
-	f := finder{now: p.Time, found: []Finding{}}
-	leads := !slices.ContainsFunc(p.Elections, func(e Election) bool { return !e.Leading })
+	f := finder{now: p.Time, found: []Finding{}, leads: p.leads(), synced: p.synced()}
 	for _, i := range p.Informers {
 		f.informer(i)
 		f.large(i)
-		if leads { // otherwise the caches are kept for later
-			f.unread(i, facts)
-		}
+		f.unread(i, facts)
 	}
 	for _, h := range facts.Handlers {
 		f.handler(h)
 	}
 	for _, q := range p.Queues {
-		f.queue(q, facts)
+		f.queue(q, bound(q.Name, p.queuesNamed(q.Name) == 1, facts))
 	}
 	for _, c := range p.Controllers {
-		f.controller(c)
+		f.controller(c, bound(c.Name, true, facts))
 	}
 	for _, k := range facts.Keys {
 		f.key(k, facts)
 	}
 	for _, q := range facts.Queues {
-		f.reconciles(q)
+		f.reconciles(q, facts.Keys)
 	}
 	for _, e := range p.Elections {
 		f.election(e)
@@ -110,7 +111,10 @@ func findings(p Page, facts journal.Facts) []Finding {
 
 type finder struct {
 	now   time.Time
-	found []Finding
+	leads bool // otherwise caches and keys are kept for later
+	// synced is true if the caches are: workers start then.
+	synced bool
+	found  []Finding
 }
 
 func (f *finder) add(kind FindingKind, chapter, advice, format string, args ...any) {
@@ -183,7 +187,7 @@ func (f *finder) large(i Informer) {
 // unread is about a store that nothing has read. A handler may read the objects that it gets, so
 // only handlers that mostly add keys count as no readers.
 func (f *finder) unread(i Informer, facts journal.Facts) {
-	if !i.Unread || !i.Synced || i.Stopped || i.sizes.Bytes < unreadBytes ||
+	if !f.leads || !i.Unread || !i.Synced || i.Stopped || i.sizes.Bytes < unreadBytes ||
 		f.now.Sub(i.added) < unreadFor {
 		return
 	}
@@ -212,20 +216,30 @@ func (f *finder) handler(h journal.HandlerFacts) {
 			"and took at most %s", h.Handler, h.Informer,
 			short(h.Time/time.Duration(h.Calls)), short(h.Longest))
 	}
-	if updates := h.Kinds[journal.Updated]; h.Idle >= idleUpdates && h.Idle > updates/2 {
+	updates := h.Kinds[journal.Updated]
+	if h.Idle >= idleUpdates && h.Idle > updates/2 {
 		f.add(IdleUpdates, "devtools.md", "Find the program that writes objects without a "+
-			"change, by the manager in the reasons of a key.", "%d of %d updates that handler "+
-			"%s of informer %s got changed no field", h.Idle, updates, h.Handler, h.Informer)
+			"change, by the manager in the reasons of a key. If a transform drops fields, they "+
+			"may be what changed.", "%d of %d updates that handler %s of informer %s got changed "+
+			"no field that this informer keeps", h.Idle, updates, h.Handler, h.Informer)
 	}
 }
 
-func (f *finder) queue(q Queue, facts journal.Facts) {
-	bound := stuck
+// bound returns how long a reconcile of a queue may take. If it is not the only queue with its
+// name, the median is that of all of them.
+func bound(queue string, only bool, facts journal.Facts) time.Duration {
 	for _, known := range facts.Queues {
-		if known.Queue == q.Name {
-			bound = max(bound, stuckFactor*known.Median)
+		switch slow := max(stuck, stuckFactor*known.Median); {
+		case known.Queue == queue && only:
+			return slow
+		case known.Queue == queue:
+			return max(slow, stuckUnknown)
 		}
 	}
+	return stuckUnknown
+}
+
+func (f *finder) queue(q Queue, bound time.Duration) {
 	workers := map[string]journal.Worker{}
 	if q.Processing.Total > 0 && q.workers != nil {
 		workers = q.workers()
@@ -237,19 +251,17 @@ func (f *finder) queue(q Queue, facts journal.Facts) {
 				"a worker of queue %s has had %s for %s", q.Name, key, short(age))
 		}
 	}
-	idle := q.Ready.Total > 0 && q.Processing.Total == 0 && facts.Recording &&
-		f.now.Sub(facts.Since) > stuck && !slices.ContainsFunc(facts.Queues,
-		func(known journal.QueueFacts) bool { return known.Queue == q.Name })
-	if idle {
+	idle := f.now.Sub(q.idleSince)
+	if f.leads && f.synced && !q.idleSince.IsZero() && idle > stuck {
 		f.add(NoWorkers, "controller.md", "Start the workers, once the caches are synced.",
 			"queue %s has %s, and no worker took one in the last %s", q.Name,
-			plural(q.Ready.Total, "ready key"), short(f.now.Sub(facts.Since)))
+			plural(q.Ready.Total, "ready key"), short(idle))
 	}
 }
 
-func (f *finder) controller(c Controller) {
+func (f *finder) controller(c Controller, bound time.Duration) {
 	for _, r := range c.Running.Items {
-		if age := f.now.Sub(r.Since); age > stuck {
+		if age := f.now.Sub(r.Since); age > bound {
 			f.addKey(r.Key, ReconcileStuck, "controller.md", "Set ReconcileTimeout.",
 				"controller %s has been reconciling %s for %s", c.Name, r.Key, short(age))
 		}
@@ -262,7 +274,7 @@ func (f *finder) controller(c Controller) {
 }
 
 func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
-	if k.Of >= echoesOf && k.Echoes*5 >= k.Of*4 {
+	if k.Of >= echoesOf && k.Echoes*5 >= k.Of*4 && nearEnds(k.Last) {
 		wrote := ""
 		if call := k.Last[0].Causes[0].Call; call != nil {
 			wrote = ": " + call.String()
@@ -276,7 +288,8 @@ func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
 	period := f.now.Sub(facts.Since)
 	for _, q := range facts.Queues {
 		if q.Queue == k.Queue && period > hotPeriod && k.Reconciles >= hotCount &&
-			float64(k.Reconciles) > period.Seconds() && k.Reconciles*2 > q.Reconciles {
+			float64(k.Reconciles) > period.Seconds() && k.Reconciles*2 > q.Reconciles &&
+			k.Reconciles < q.Reconciles { // there are others
 			f.addKey(k.Key, HotKey, "devtools.md", "Ask for the reasons of the key. Use "+
 				"AddAfter with a short time, so that changes are merged.",
 				"queue %s reconciled %s %d times in %s, more often than all its other keys",
@@ -285,8 +298,24 @@ func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
 	}
 }
 
-func (f *finder) reconciles(q journal.QueueFacts) {
-	if q.Resyncs >= resyncsAtLeast && q.Resyncs*2 > q.Reconciles {
+// nearEnds reports whether the causes of the last reconciles came near the end of the one before.
+// During a long reconcile other programs write, too.
+func nearEnds(last []journal.Reconcile) bool {
+	near, of := 0, 0
+	for n, before := range last[min(1, len(last)):] {
+		from := before.Start.Add(before.Duration - nearEnd)
+		if !slices.ContainsFunc(last[n].Causes, func(c journal.Cause) bool {
+			return c.Time.Before(from)
+		}) {
+			near++
+		}
+		of++
+	}
+	return near*5 >= of*4
+}
+
+func (f *finder) reconciles(q journal.QueueFacts, keys []journal.KeyFacts) {
+	if q.Resyncs >= resyncsAtLeast && q.Resyncs*2 > q.Reconciles && resynced(q.Queue, keys) {
 		f.add(ResyncTimer, "informer.md", "A resync repeats what the store has, and finds no "+
 			"lost change. For work at a time use AddAfter; otherwise raise the period.",
 			"%d of %d reconciles of queue %s were caused by resyncs alone", q.Resyncs,
@@ -299,6 +328,26 @@ func (f *finder) reconciles(q journal.QueueFacts) {
 			"failure of the key waits longer than it should.", "queue %s: %d reconciles "+
 			"ended without Forget, and %d failed", q.Queue, q.Results[journal.NoForget], retries)
 	}
+}
+
+// resynced reports whether the last reconciles of a key have several resyncs of one object as
+// causes.
+func resynced(queue string, keys []journal.KeyFacts) bool {
+	for _, k := range keys {
+		times := map[[3]string]int{}
+		for _, r := range k.Last {
+			for _, c := range r.Causes {
+				if k.Queue != queue || c.Kind != journal.Resync || c.Call == nil {
+					continue
+				}
+				id := [3]string{c.Call.Informer, c.Call.Handler, c.Call.Key}
+				if times[id]++; times[id] == resyncsOfOne {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 func (f *finder) modified(m journal.Modified) {
@@ -319,7 +368,7 @@ func (f *finder) throttled(t journal.Throttled) {
 }
 
 func (f *finder) election(e Election) {
-	if e.Leading && f.since(e.LastRenewal) > lateRenewal {
+	if e.late(f.now) {
 		f.add(LeaseLate, "leaderelection.md", "If the server does not answer, the program stops "+
 			"leading when RenewDeadline has passed.", "this process leads %s, and has not renewed "+
 			"the lease for %s%s", e.Name, short(f.since(e.LastRenewal)), withColon(e.LastError))

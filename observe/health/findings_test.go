@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/health"
@@ -206,6 +207,26 @@ func TestFindings(t *testing.T) {
 		"healthy, and slow": {func(p *program) {
 			p.reconcile = func(string) error { time.Sleep(15 * time.Second); return nil }
 		}, 2 * time.Minute, "", ""},
+		"healthy, and the first reconciles are slow": {func(p *program) {
+			p.reconcile = func(string) error { time.Sleep(15 * time.Second); return nil }
+		}, 12 * time.Second, "", ""},
+		"healthy, and slower than another program": {func(p *program) {
+			p.reconcile = func(string) error { time.Sleep(5 * time.Second); return nil }
+			p.user = func() {
+				time.Sleep(2 * time.Second)
+				p.change("settings-3", time.Now().String())
+			}
+		}, 3 * time.Minute, "", ""},
+		"healthy, with one key for all objects": {func(p *program) {
+			p.handle = func(string) { p.queue.Add("key") }
+			p.reconcile = func(string) error { return nil }
+			changes := 0
+			p.user = func() {
+				time.Sleep(500 * time.Millisecond)
+				changes++
+				p.change(fmt.Sprint("settings-", changes%p.objects), time.Now().String())
+			}
+		}, 2 * time.Minute, "", ""},
 		"healthy, with resyncs": {func(p *program) {
 			p.resync = time.Minute
 			p.user = func() {
@@ -248,8 +269,13 @@ func TestFindings(t *testing.T) {
 			}
 		}, time.Minute, health.ReconcileStuck, "a worker of queue settings has had " +
 			"default/settings-7 for (59.*s|1m0s)"},
+		"all reconciles hang": {func(p *program) {
+			p.workers = 1
+			p.reconcile = func(string) error { <-p.ended; return nil }
+		}, 62 * time.Second, health.ReconcileStuck, "a worker of queue settings has had " +
+			"default/settings-\\d for 1m[12].*s"},
 		"no workers": {func(p *program) { p.workers = 0 }, time.Minute, health.NoWorkers,
-			"queue settings has 10 ready keys, and no worker took one in the last 1m0s"},
+			"queue settings has 10 ready keys, and no worker took one in the last (58s|1m0s)"},
 		"a loop": {func(p *program) {
 			writes := 0
 			p.reconcile = func(key string) error {
@@ -266,6 +292,21 @@ func TestFindings(t *testing.T) {
 			"\\d+ of the last 40 reconciles followed an update during the one before: update of " +
 			"default/settings-3 from resourceVersion \\d+ to \\d+ \\(changed: " +
 			".metadata.annotations.seen\\), .*"},
+		"a slow loop": {func(p *program) {
+			writes := 0
+			p.reconcile = func(key string) error {
+				if key != "default/settings-3" {
+					return nil
+				}
+				time.Sleep(3 * time.Second)
+				writes++
+				return p.write(key, func(c *corev1.ConfigMap) {
+					c.Annotations["seen"] = fmt.Sprint(writes)
+				})
+			}
+			p.user = func() { <-p.ended }
+		}, 2 * time.Minute, health.Loop, "queue settings reconciles default/settings-3 in a " +
+			"loop: .*"},
 		"a hot key": {func(p *program) {
 			p.user = func() {
 				time.Sleep(500 * time.Millisecond)
@@ -287,8 +328,8 @@ func TestFindings(t *testing.T) {
 				return nil
 			}
 		}, 10 * time.Second, health.ModifiedCache, "the object default/settings-5 in the cache " +
-			"of informer configmaps was changed by a reconcile by queue settings: .data.mine; " +
-			"1 change in all"},
+			"of informer configmaps was changed by a reconcile by queue settings or other code " +
+			"before its end: .data.mine; 1 change in all"},
 		"requests are throttled": {func(p *program) {
 			p.qps = 2
 			p.user = func() {
@@ -319,6 +360,59 @@ func TestFindings(t *testing.T) {
 				assert.Regexp(t, "^"+test.sentence+"$", found[0].Sentence)
 				assert.NotEmpty(t, found[0].Advice)
 				assert.FileExists(t, "../../"+found[0].Chapter)
+			})
+		})
+	}
+}
+
+// The bound of a controller is that of its queue, if that is recorded. Otherwise it is longer.
+func TestFindings_OfASlowController(t *testing.T) {
+	for name, test := range map[string]struct {
+		recorded bool
+		first    time.Duration // when a key is found that hangs
+	}{"recorded": {true, 5 * time.Minute}, "not recorded": {false, time.Minute}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				page, j := health.New(), journal.New()
+				page.SetJournal(j)
+				page.Page()
+				hang := make(chan struct{})
+				options := controller.Options[string]{}
+				if test.recorded {
+					options.NewQueue = func(
+						name string, limiter workqueue.TypedRateLimiter[string],
+					) workqueue.TypedRateLimitingInterface[string] {
+						return journal.NewRateLimitingQueue(j, name,
+							workqueue.NewTypedRateLimitingQueue(limiter,
+								workqueue.Config[string]{}))
+					}
+				}
+				c := controller.New("slow",
+					func(_ context.Context, key string) (controller.Result, error) {
+						if time.Sleep(15 * time.Second); key == "hangs" {
+							<-hang
+						}
+						return controller.Result{}, nil
+					}, options)
+				health.AddController(page, c)
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- c.Run(ctx) }()
+				for _, key := range []string{"a", "b", "hangs"} {
+					c.Enqueue(key)
+				}
+				time.Sleep(30 * time.Second)
+				assert.Empty(t, page.Page().Findings)
+				time.Sleep(test.first)
+				assert.Empty(t, page.Page().Findings)
+				time.Sleep(time.Second)
+				found := page.Page().Findings
+				require.Len(t, found, 1)
+				assert.Equal(t, health.ReconcileStuck, found[0].Kind)
+				assert.Equal(t, "hangs", found[0].Key)
+				close(hang)
+				cancel()
+				assert.NoError(t, <-ended)
 			})
 		})
 	}
@@ -364,6 +458,93 @@ func TestFindings_OfSilence(t *testing.T) {
 	})
 }
 
+// OpenShift's operators renew each 26 s, and stop leading after 107 s without an answer.
+func TestFindings_OfALeaseThatIsRenewedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := health.New()
+		page.AddElection("ns/lease", quietElector{Phase: leaderelection.Leading,
+			RetryPeriod: 26 * time.Second, LastRenewal: time.Now()})
+		const late = "this process leads ns/lease, and has not renewed the lease for "
+		time.Sleep(77 * time.Second)
+		assert.Empty(t, page.Page().Findings)
+		assert.NotContains(t, page.Why("a").String(), late)
+		time.Sleep(2 * time.Second)
+		require.Len(t, page.Page().Findings, 1)
+		assert.Contains(t, page.Page().Findings[0].Sentence, late+"1m19.0")
+		assert.Contains(t, page.Why("a").String(), late+"1m19.0")
+	})
+}
+
+// Workers that have ended are missed, even if they did a key, and whether or not a page records. A
+// key that is caught before a worker takes it is not a finding, however seldom its queue is used.
+func TestFindings_OfWorkersThatEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := health.New()
+		queue := workqueue.NewTyped[string](workqueue.Config[string]{})
+		defer queue.ShutDown()
+		health.AddQueue(page, "settings", queue)
+		for _, key := range []string{"a", "b"} {
+			queue.Add(key)
+			assert.Empty(t, page.Page().Findings)
+			time.Sleep(time.Second)
+			taken, _ := queue.Get()
+			queue.Done(taken)
+			time.Sleep(time.Minute)
+		}
+		queue.Add("c")
+		assert.Empty(t, page.Page().Findings)
+		time.Sleep(10 * time.Second)
+		assert.Empty(t, page.Page().Findings)
+		time.Sleep(10 * time.Second)
+		found := page.Page().Findings
+		require.Len(t, found, 1)
+		assert.Equal(t, health.NoWorkers, found[0].Kind)
+		assert.Equal(t, "queue settings has 1 ready key, and no worker took one in the last 20s",
+			found[0].Sentence)
+	})
+}
+
+// Workers start when all caches are synced, and a list may need long.
+func TestFindings_OfWorkersThatWaitForAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := health.New()
+		queue := workqueue.NewTyped[string](workqueue.Config[string]{})
+		defer queue.ShutDown()
+		health.AddQueue(page, "settings", queue)
+		pods := quietInformer{Health: informer.Health{Name: "pods", Started: true}}
+		remove := page.AddInformer("", pods)
+		queue.Add("a")
+		assert.Empty(t, page.Page().Findings)
+		time.Sleep(30 * time.Second)
+		assert.Empty(t, page.Page().Findings)
+		remove()
+		pods.HasSynced = true
+		page.AddInformer("", pods)
+		found := page.Page().Findings
+		require.NotEmpty(t, found)
+		assert.Equal(t, health.NoWorkers, found[len(found)-1].Kind)
+	})
+}
+
+// A process that waits for its lease keeps its keys for later.
+func TestFindings_OfAStandby(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := health.New()
+		queue := workqueue.NewTyped[string](workqueue.Config[string]{})
+		defer queue.ShutDown()
+		queue.Add("a")
+		health.AddQueue(page, "settings", queue)
+		page.AddElection("ns/lease", candidate{})
+		page.Page()
+		time.Sleep(time.Minute)
+		assert.Empty(t, page.Page().Findings)
+		assert.Equal(t, "a is number 1 of 1 in queue settings; no worker has a key now: are "+
+			"the workers running? They may wait until this process leads\n"+
+			"  this process does not lead ns/lease (acquiring): other does\n",
+			page.Why("a").String())
+	})
+}
+
 // A program that writes an object without a change gets it a new version all the same, if its
 // managed fields change.
 func TestFindings_OfIdleUpdates(t *testing.T) {
@@ -393,11 +574,77 @@ func TestFindings_OfIdleUpdates(t *testing.T) {
 	require.Len(t, found, 1)
 	assert.Equal(t, health.IdleUpdates, found[0].Kind)
 	assert.Equal(t, "20 of 20 updates that handler idle of informer configmaps got changed "+
-		"no field",
+		"no field that this informer keeps",
 		found[0].Sentence)
 	assert.FileExists(t, "../../"+found[0].Chapter)
 	for range 20 {
 		update("blue")
 	}
 	assert.Empty(t, page.Page().Findings)
+}
+
+// controller-runtime resyncs each ten hours: one of them may come while a page is open.
+func TestFindings_OfResyncs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, j := health.New(), journal.New()
+		page.SetJournal(j)
+		page.Page()
+		queue := journal.NewRateLimitingQueue(j, "work", workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}))
+		defer queue.ShutDown()
+		handler := journal.NewHandler[informer.ResourceEventHandler](j, "configmaps",
+			informer.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
+				queue.Add(obj.(*corev1.ConfigMap).Name)
+			}})
+		for wave := range 3 {
+			assert.Empty(t, page.Page().Findings, wave)
+			for n := range 30 {
+				o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+					Namespace: "default", Name: fmt.Sprint(n), ResourceVersion: "1"}}
+				handler.OnUpdate(o, o)
+				key, _ := queue.Get()
+				queue.Forget(key)
+				queue.Done(key)
+			}
+			time.Sleep(time.Minute)
+		}
+		found := page.Page().Findings
+		require.Len(t, found, 1)
+		assert.Equal(t, health.ResyncTimer, found[0].Kind)
+	})
+}
+
+// storedInformer has a store.
+type storedInformer struct {
+	quietInformer
+	objects store.Store
+}
+
+func (i storedInformer) GetStore() store.Store { return i.objects }
+
+// An informer of metadata alone does not have what changed, such as the status of a Pod.
+func TestFindings_OfUpdatesOfMetadataAlone(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		page, j := health.New(), journal.New()
+		page.SetJournal(j)
+		page.Page()
+		pods := store.New(store.MetaNamespaceKeyFunc, store.Options{})
+		page.AddInformer("pods", storedInformer{quietInformer{}, pods})
+		handler := journal.NewHandler[informer.ResourceEventHandler](j, "pods",
+			informer.ResourceEventHandlerFuncs{})
+		object := func(version int) any {
+			m := metav1.ObjectMeta{
+				Namespace: "default", Name: "web-1", ResourceVersion: fmt.Sprint(version)}
+			if whole {
+				return &corev1.Pod{ObjectMeta: m}
+			}
+			return &metav1.PartialObjectMetadata{ObjectMeta: m}
+		}
+		for n := range 25 {
+			require.NoError(t, pods.Add(object(n+1)))
+			handler.OnUpdate(object(n), object(n+1))
+		}
+		found := page.Page().Findings
+		assert.Equal(t, whole, len(found) == 1, found)
+	}
 }

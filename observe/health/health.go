@@ -23,7 +23,7 @@
 // shards.go (its sources), text.go and web.go (its forms), answer.go and why.go (about one key) and
 // findings.go. Then run go test -v ./observe/health. Goroutines: none; the goroutines of the HTTP
 // server call a Handler. Locking: the Handler's mutex guards its lists; no check and no snapshot
-// runs under it.
+// runs under it. Each queue has one for what the last looks at it have found.
 package health
 
 import (

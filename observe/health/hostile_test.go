@@ -113,3 +113,29 @@ func TestHostileRequests(t *testing.T) {
 	_, text := askHost(health.New(), "/debug/informers", hostile)
 	requirePrintable(t, text, 2000)
 }
+
+// A recording may come from anywhere: its numbers and lists need not fit together.
+func TestHostileRecordings(t *testing.T) {
+	for name, text := range map[string]string{
+		"running keys without items": `{"controllers":[{"name":"c","phase":"running",
+			"ready":{"total":1,"items":["a"]},"running":{"total":1,"items":[]}}]}`,
+		"nulls": `{"informers":[{}],"controllers":[{}],"queues":[{}],"elections":[{}],
+			"groups":[{}],"findings":[{}],"journal":{"keys":[{"key":"a"},{"key":"a","last":[{}]},
+			{"key":"a","last":[{"causes":[{}]}]}],"handlers":[{"running":{}}]}}`,
+		"negative": `{"queues":[{"ready":{"total":-5,"items":["a","a"]}}],
+			"informers":[{"handlers":[{"pending":-1,"oldestPendingSeconds":1e300}],"bytes":-1}]}`,
+		"huge": `{"informers":[{"handlers":[{"pending":1,"oldestPendingSeconds":1e308}],
+			"bytes":9223372036854775807,"largestFields":[{"share":1e308}]}]}`,
+	} {
+		var frame health.Page
+		require.NoError(t, json.Unmarshal([]byte(text), &frame))
+		replay := health.NewReplay([]health.Page{frame})
+		for _, query := range []string{"", "?format=json", "?limit=0", "?limit=1", "?why=a",
+			"?why=a&format=json", "?frame=0&limit=999999999999999999"} {
+			assert.NotPanics(t, func() {
+				code, _ := ask(replay, "/debug/informers"+query)
+				assert.Equal(t, http.StatusOK, code, name+query)
+			}, name+query)
+		}
+	}
+}

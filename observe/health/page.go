@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,7 +98,8 @@ type Queue struct {
 	Again      List[string]     `json:"again"` // keys in Processing that were added again since
 	Waiting    List[WaitingKey] `json:"waiting"`
 
-	workers func() map[string]journal.Worker // nil if they are not known
+	workers   func() map[string]journal.Worker // nil if they are not known
+	idleSince time.Time                        // see idle
 }
 
 // WaitingKey is a key with a delay.
@@ -129,8 +131,16 @@ type Election struct {
 	Leading bool                 `json:"leading"`
 	Leader  string               `json:"leader,omitempty"`
 
-	LastRenewal *time.Time `json:"lastRenewal,omitempty"`
-	LastError   string     `json:"lastError,omitempty"`
+	// RetryPeriod is the time between two renewals; 0 if it is not known.
+	RetryPeriod time.Duration `json:"retryPeriodNanoseconds,omitempty"`
+	LastRenewal *time.Time    `json:"lastRenewal,omitempty"`
+	LastError   string        `json:"lastError,omitempty"`
+}
+
+// late reports whether this process leads, and has missed its renewals.
+func (e Election) late(now time.Time) bool {
+	return e.Leading && e.LastRenewal != nil &&
+		now.Sub(*e.LastRenewal) > max(lateRenewal, missedRenewals*e.RetryPeriod)
 }
 
 // MissingCache is a cache that a controller waits for.
@@ -165,16 +175,51 @@ type DeadLetter struct {
 	LastError string            `json:"lastError"`
 }
 
+// leads reports whether this process leads in all its elections, if it has any.
+func (p Page) leads() bool {
+	return !slices.ContainsFunc(p.Elections, func(e Election) bool { return !e.Leading })
+}
+
+// synced reports whether all informers that run have their lists.
+func (p Page) synced() bool {
+	return !slices.ContainsFunc(p.Informers, func(i Informer) bool {
+		return i.Started && !i.Stopped && !i.Synced
+	})
+}
+
+// queuesNamed returns the number of queues with a name: a journal knows them by it.
+func (p Page) queuesNamed(name string) (n int) {
+	for _, q := range p.Queues {
+		if q.Name == name {
+			n++
+		}
+	}
+	return n
+}
+
 // List is the beginning of a list of Total items.
 type List[T any] struct {
 	Total int `json:"total"`
 	Items []T `json:"items"`
 }
 
-// defaultLimit is the number of items shown of each list if the request has no limit.
-const defaultLimit = 100
+// first returns at most limit items of the list.
+func (l List[T]) first(limit int) List[T] {
+	return List[T]{Total: l.Total, Items: l.Items[:min(limit, len(l.Items))]}
+}
 
-// Page returns the present state of everything that was added, with whole lists.
+// more is the number of items that are not in Items.
+func (l List[T]) more() int { return l.Total - len(l.Items) }
+
+const (
+	// defaultLimit is the number of items shown of each list if the request has no limit.
+	defaultLimit = 100
+	// maxReasons bounds the keys with reasons, which are much larger than the other lists.
+	maxReasons = 100
+)
+
+// Page returns the present state of everything that was added, with whole lists, and the reasons of
+// the hundred keys that were reconciled most often.
 func (h *Handler) Page() Page { return h.page(math.MaxInt) }
 
 // snapshot reads the informers before the queues: a change that moves on is seen twice, not missed.
@@ -197,10 +242,32 @@ func (h *Handler) page(limit int) Page {
 	measure(p.Informers)
 	facts := journal.Facts{}
 	if j := h.recording(); j != nil {
-		facts = j.Facts(max(limit, defaultLimit))
+		facts = j.Facts(maxReasons)
 	}
 	p.Findings = findings(p, facts)
 	if facts.Recording {
+		facts.Keys = facts.Keys[:min(limit, len(facts.Keys))]
+		p.Journal = &facts
+	}
+	return p
+}
+
+// limited returns the page with at most limit items of each list.
+func (p Page) limited(limit int) Page {
+	p.Queues, p.Controllers = slices.Clone(p.Queues), slices.Clone(p.Controllers)
+	for i := range p.Queues {
+		q := &p.Queues[i]
+		q.Ready, q.Processing = q.Ready.first(limit), q.Processing.first(limit)
+		q.Again, q.Waiting = q.Again.first(limit), q.Waiting.first(limit)
+	}
+	for i := range p.Controllers {
+		c := &p.Controllers[i]
+		c.Ready, c.Running, c.Waiting = c.Ready.first(limit), c.Running.first(limit),
+			c.Waiting.first(limit)
+		c.Failing, c.DeadLetters = c.Failing.first(limit), c.DeadLetters.first(limit)
+	}
+	if p.Journal != nil {
+		facts := *p.Journal
 		facts.Keys = facts.Keys[:min(limit, len(facts.Keys))]
 		p.Journal = &facts
 	}
@@ -276,7 +343,7 @@ func (h *Handler) asked(w http.ResponseWriter, r *http.Request) (fmt.Stringer, e
 		if err == nil && key != "" {
 			return page.Why(key), nil
 		}
-		return page, err
+		return page.limited(limit), err
 	case key != "":
 		return h.Why(key), nil
 	}

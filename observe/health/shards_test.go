@@ -76,12 +76,12 @@ func TestShards_Why(t *testing.T) {
 		{"nobody's", free, second, health.Elsewhere,
 			"no replica owns shard 1 of group workers, which has ns/a; other_2 is to take it", ""},
 		{"here", newGroup(), first, health.Unknown,
-			"nothing is known of ns/a: no informer with a store was added", ""},
+			"nothing is known of ns/a: no informer with a store was found", ""},
 		{"on its way", moving, first, health.Unknown,
-			"nothing is known of ns/a: no informer with a store was added",
+			"nothing is known of ns/a: no informer with a store was found",
 			"shard 0 of group workers, which has ns/a, is syncing since "},
 		{"unknown", newGroup(), "", health.Unknown,
-			"nothing is known of ns/a: no informer with a store was added",
+			"nothing is known of ns/a: no informer with a store was found",
 			"if ns/a exists, it may be in one of the 1 shards of group workers that other " +
 				"replicas have"},
 	} {

@@ -4,6 +4,7 @@ package health
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"example.com/informerstack/controller"
@@ -51,6 +52,7 @@ type selecting interface {
 func AddQueue[K comparable](
 	h *Handler, name string, queue interface{ Snapshot() workqueue.Snapshot[K] },
 ) (remove func()) {
+	var unserved idle
 	return add(h, &h.queues, func(limit int) Queue {
 		s := queue.Snapshot()
 		q := Queue{
@@ -59,6 +61,7 @@ func AddQueue[K comparable](
 			Processing: list(s.Processing, limit, keyText[K]),
 			Again:      list(s.Again, limit, keyText[K]),
 			Waiting:    list(s.Waiting, limit, describeWaiting[K]),
+			idleSince:  unserved.look(len(s.Ready) > 0 && len(s.Processing) == 0, s.Taken),
 		}
 		if known, ok := queue.(interface {
 			Workers() map[string]journal.Worker
@@ -67,6 +70,29 @@ func AddQueue[K comparable](
 		}
 		return q
 	})
+}
+
+// idle knows since when a queue has ready items that no worker takes: since the first of the last
+// looks that all found ready items and no worker with one, and no Get between them. So the items of
+// the first look are still there.
+type idle struct {
+	mu    sync.Mutex
+	since time.Time // zero if the last look was not one of these
+	taken uint64
+}
+
+// look notes a look at the content of the queue, and returns since.
+func (i *idle) look(ready bool, taken uint64) time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case !ready:
+		i.since = time.Time{}
+	case i.since.IsZero() || i.taken != taken:
+		i.since = time.Now()
+	}
+	i.taken = taken
+	return i.since
 }
 
 // AddController adds a controller to the page, with its queue and its dead letters. The returned
@@ -154,6 +180,7 @@ func describeElection(name string, s leaderelection.Status) Election {
 		Name:        printable.Short(name),
 		Phase:       s.Phase,
 		Leader:      printable.Short(s.Leader),
+		RetryPeriod: s.RetryPeriod,
 		LastRenewal: orNil(s.LastRenewal),
 		LastError:   errorText(s.LastError),
 	}
@@ -192,7 +219,7 @@ func list[S, T any](items []S, limit int, describe func(S) T) List[T] {
 	return l
 }
 
-func keyText[K comparable](key K) string { return printable.Short(fmt.Sprint(key)) }
+func keyText[K comparable](key K) string { return printable.Key(key) }
 
 // errorText returns the text of err, or "" for nil. It survives an Error method that panics.
 func errorText(err error) string {

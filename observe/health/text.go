@@ -225,7 +225,7 @@ func keys[T any](t *text, name string, l List[T], describe func(T) string) {
 	for _, item := range l.Items {
 		t.line("    %s", describe(item))
 	}
-	if more := l.Total - len(l.Items); more > 0 && len(l.Items) > 0 {
+	if more := l.more(); more > 0 && len(l.Items) > 0 {
 		t.line("    and %d more", more)
 	}
 }
@@ -244,4 +244,26 @@ func withColon(s string) string {
 		return ""
 	}
 	return ": " + s
+}
+
+// firstOf joins the first names.
+func firstOf(names []string) string {
+	if more := len(names) - maxOthers; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxOthers], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+func orNone(leader string) string {
+	if leader == "" {
+		return "no process that it knows"
+	}
+	return leader
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -75,6 +76,25 @@ func TestWeb_HasAPolicy(t *testing.T) {
 	w = httptest.NewRecorder()
 	health.New().ServeHTTP(w, foreign)
 	assert.Equal(t, http.StatusForbidden, w.Code)
+}
+
+// Reasons are large: a request for more keys gets no more of these.
+func TestPage_HasReasonsOfFewKeys(t *testing.T) {
+	page, reasons := health.New(), journal.New()
+	page.SetJournal(reasons)
+	page.Page()
+	queue := newQueue(t, page, reasons)
+	for i := range 150 {
+		queue.Add(fmt.Sprint("ns/", i))
+		key, _ := queue.Get()
+		queue.Done(key)
+	}
+	for target, want := range map[string]int{"limit=1000": 100, "limit=20": 20, "": 100} {
+		var got health.Page
+		require.NoError(t, json.Unmarshal(
+			serve(page, "/debug/informers?format=json&"+target, "").Body.Bytes(), &got))
+		assert.Len(t, got.Journal.Keys, want, target)
+	}
 }
 
 func TestReplay_ShowsKeptPages(t *testing.T) {

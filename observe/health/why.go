@@ -21,13 +21,15 @@ const (
 	// looks is how often a key is looked for until a queue has it, and pause the time between two.
 	looks = 4
 	pause = time.Millisecond
-	// maxSameName bounds the keys that an Answer names in place of one that no informer has.
+	// maxSameName bounds the keys that an Answer names in place of one that no informer has, and
+	// maxOthers the informers that it names beside one that has the key.
 	maxSameName = 5
+	maxOthers   = 5
 )
 
 // Why answers why a key is not being reconciled. The key is what %v prints of an item of a queue,
-// such as "namespace/name", which is its key in the informers' stores, too. It copies the content
-// of all queues.
+// such as "namespace/name", which is its key in the informers' stores, too. It has no kind: objects
+// of several informers may have it. Why copies the content of all queues.
 func (h *Handler) Why(key string) Answer {
 	// A key may be missed that moves while it is looked for, and one that is due is for a moment in
 	// no queue: look again, a little later, before the answer is that no queue has it.
@@ -73,6 +75,7 @@ type search struct {
 	text string // of the key, as pages show it
 	now  time.Time
 	kept bool // the page was kept, and has no stores
+	cut  bool // a list of a queue is not whole
 
 	// The calls and reconciles of the key are known if a journal records.
 	calls      []journal.Call
@@ -81,8 +84,10 @@ type search struct {
 
 	found     map[Reason][]string
 	queues    int      // and controllers
+	standby   bool     // another process leads
 	addedNone bool     // no handler added a key for the last change, nor for any other object
 	stack     []string // of the worker
+	has       bool     // an informer has the key
 	informers []string // that are synced and do not have the key
 	sameName  []string // keys of other namespaces
 	remarks   []string // about the program, not about the key
@@ -97,12 +102,12 @@ func (s *search) remark(format string, args ...any) {
 }
 
 func (s *search) answer(p Page) Answer {
-	s.found = map[Reason][]string{}
+	s.found, s.standby = map[Reason][]string{}, !p.leads()
 	for _, informer := range p.Informers {
 		s.informer(informer)
 	}
 	for _, queue := range p.Queues {
-		s.queue(queue)
+		s.queue(queue, p.queuesNamed(queue.Name) == 1)
 	}
 	for _, c := range p.Controllers {
 		s.controller(c)
@@ -114,8 +119,11 @@ func (s *search) answer(p Page) Answer {
 		s.group(group)
 	}
 	s.journal()
-	if len(s.found) == 0 {
+	if len(s.found) == 0 || len(s.found) == 1 && s.found[Unsynced] != nil && len(s.informers) > 0 {
 		s.unknown()
+	}
+	if s.has && len(s.informers) > 0 {
+		s.remark("these informers have no object with that key: %s", firstOf(s.informers))
 	}
 	a := Answer{Time: s.now, Key: s.text, Evidence: []string{}, Stack: s.stack,
 		Calls: s.calls, Reconciles: s.reconciles}
@@ -132,7 +140,7 @@ func (s *search) answer(p Page) Answer {
 	switch {
 	case a.Reason != Handled && a.Reason != Behind:
 	case s.queues == 0:
-		a.Evidence = append(a.Evidence, "no queue was added, so nothing is known of the way from "+
+		a.Evidence = append(a.Evidence, "no queue was found, so nothing is known of the way from "+
 			"handlers to workers")
 	case a.Reason == Handled && s.addedNone:
 		a.Sentence += " and added no key to these queues"
@@ -150,10 +158,13 @@ func (s *search) answer(p Page) Answer {
 func (s *search) unknown() {
 	if s.kept {
 		s.add(Unknown, "neither a queue nor a reason has %s, and a recording has no stores", s.text)
+		if s.cut {
+			s.remark("the recording has only the first keys of long lists")
+		}
 		return
 	}
 	if len(s.informers) == 0 {
-		s.add(Unknown, "nothing is known of %s: no informer with a store was added", s.text)
+		s.add(Unknown, "nothing is known of %s: no informer with a store was found", s.text)
 		return
 	}
 	s.add(Unknown, "no informer has %s (%s): it does not exist, or a selector or a namespace of "+
@@ -198,6 +209,7 @@ func (s *search) informer(i Informer) {
 
 // stored says how far an object of the store has come.
 func (s *search) stored(i Informer, obj any) {
+	s.has = true
 	at := ""
 	if object, err := meta.Accessor(obj); err == nil {
 		at = " at resourceVersion " + printable.Short(object.GetResourceVersion())
@@ -243,8 +255,9 @@ func (s *search) otherNamespaces(objects store.Store) {
 // object is printed with a slash before its name.
 func (s *search) is(item string) bool { return strings.TrimPrefix(item, "/") == s.text }
 
-func (s *search) queue(q Queue) {
+func (s *search) queue(q Queue, only bool) {
 	s.queues++
+	s.cut = s.cut || q.Ready.more() > 0 || q.Processing.more() > 0 || q.Waiting.more() > 0
 	for _, item := range q.Processing.Items {
 		if s.is(item) {
 			s.processing(q, item)
@@ -253,12 +266,20 @@ func (s *search) queue(q Queue) {
 	if slices.ContainsFunc(q.Ready.Items, s.is) {
 		s.ready("queue "+q.Name, q.Ready, s.workersOf(q))
 	}
-	s.waiting("queue "+q.Name, q.Waiting, s.failed(q))
+	var failing []FailingKey
+	if only {
+		failing = s.failed(q.Name)
+	}
+	s.waiting("queue "+q.Name, q.Waiting, failing)
 }
 
 // workersOf says what the workers of a queue do, in which the key is ready.
 func (s *search) workersOf(q Queue) string {
-	if q.Processing.Total == 0 {
+	switch {
+	case q.Processing.Total == 0 && s.standby:
+		return "; no worker has a key now: are the workers running? They may wait until this " +
+			"process leads"
+	case q.Processing.Total == 0:
 		return "; no worker has a key now: are the workers running?"
 	}
 	longest := ""
@@ -274,10 +295,18 @@ func (s *search) workersOf(q Queue) string {
 	return fmt.Sprintf("; its workers have %s%s", plural(q.Processing.Total, "other key"), longest)
 }
 
-// failed returns the last failure of the key in a queue, if its error is known.
-func (s *search) failed(q Queue) (failing []FailingKey) {
+// failed returns the last failure of the key in a queue, if its error is known. It is not known if
+// several queues have the name, even those that the program no longer has.
+func (s *search) failed(queue string) (failing []FailingKey) {
+	queues := 0
 	for _, known := range s.reconciles {
-		if known.Queue != q.Name || len(known.Last) == 0 {
+		if known.Queue != queue {
+			continue
+		}
+		if queues++; queues > 1 {
+			return nil
+		}
+		if len(known.Last) == 0 {
 			continue
 		}
 		if r := known.Last[0]; r.Result == journal.Retried && r.Error != "" {
@@ -289,17 +318,35 @@ func (s *search) failed(q Queue) (failing []FailingKey) {
 }
 
 func (s *search) processing(q Queue, item string) {
-	has, again := "has "+s.text, ""
+	has, again, left := "has "+s.text, "", ""
 	if q.workers != nil {
 		if worker, known := q.workers()[item]; known {
 			has = fmt.Sprintf("has had %s for %s", s.text, short(s.now.Sub(worker.Since)))
 			s.stack = worker.Stack()
+			left = leftBy(s.stack)
 		}
 	}
 	if slices.ContainsFunc(q.Again.Items, s.is) {
 		again = "; it was added again since, and follows when that worker calls Done"
 	}
 	s.add(Reconciling, "a worker of queue %s %s, and has not called Done%s", q.Name, has, again)
+	if left != "" {
+		s.remark("%s: its Done was forgotten, or another goroutine is to call it", left)
+	}
+}
+
+// leftBy says why a goroutine with that stack does not work on its key any more; "" if it may.
+func leftBy(stack []string) string {
+	asks := func(frame string) bool {
+		return strings.Contains(frame, "/observe/journal.(*") && strings.Contains(frame, ").Get")
+	}
+	switch {
+	case stack == nil:
+		return "the goroutine that took it has ended"
+	case slices.ContainsFunc(stack, asks):
+		return "the goroutine that took it waits for the next key"
+	}
+	return ""
 }
 
 func (s *search) ready(name string, ready List[string], remark string) {
@@ -330,6 +377,8 @@ func (s *search) waiting(name string, waiting List[WaitingKey], failing []Failin
 
 func (s *search) controller(c Controller) {
 	s.queues++
+	s.cut = s.cut || c.Ready.more() > 0 || c.Running.more() > 0 || c.Waiting.more() > 0 ||
+		c.DeadLetters.more() > 0
 	for _, r := range c.Running.Items {
 		if s.is(r.Key) {
 			s.add(Reconciling, "controller %s has been reconciling %s for %s (reconcileID %s)",
@@ -339,7 +388,7 @@ func (s *search) controller(c Controller) {
 	remark := ""
 	switch c.Phase {
 	case controller.PhaseRunning:
-		if c.Running.Total > 0 {
+		if len(c.Running.Items) > 0 {
 			remark = fmt.Sprintf("; its workers have %s, the longest for %s",
 				plural(c.Running.Total, "other key"), short(s.now.Sub(c.Running.Items[0].Since)))
 		}
@@ -365,7 +414,7 @@ func (s *search) election(e Election) {
 	switch {
 	case !e.Leading:
 		s.remark("this process does not lead %s (%s): %s does", e.Name, e.Phase, orNone(e.Leader))
-	case e.LastRenewal != nil && s.now.Sub(*e.LastRenewal) > lateRenewal:
+	case e.late(s.now):
 		s.remark("this process leads %s, and has not renewed the lease for %s%s", e.Name,
 			short(s.now.Sub(*e.LastRenewal)), withColon(e.LastError))
 	}
@@ -437,18 +486,4 @@ func (s *search) filtered(calls []journal.Call) {
 			"may use another goroutine, or a queue that is not shown, such as that of "+
 			"controller-runtime", calls[0].Handler, calls[0].Informer)
 	}
-}
-
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
-func orNone(leader string) string {
-	if leader == "" {
-		return "no process that it knows"
-	}
-	return leader
 }

@@ -145,7 +145,7 @@ func TestWhy_KnowsNoQueue(t *testing.T) {
 		reason, text := w.why("ns/a")
 		assert.Equal(t, health.Handled, reason)
 		assert.Equal(t, "informer configmaps, which has no handler, has ns/a at resourceVersion "+
-			"5\n  no queue was added, so nothing is known of the way from handlers to workers\n",
+			"5\n  no queue was found, so nothing is known of the way from handlers to workers\n",
 			text)
 	})
 }
@@ -200,6 +200,36 @@ func TestWhy_InformerHasNoList(t *testing.T) {
 		assert.Equal(t, health.Queued, reason)
 		assert.Contains(t, text,
 			"ns/a is number 1 of 1 in controller volumes, which is waiting for caches\n")
+	})
+}
+
+// An informer without a list says nothing about the others.
+func TestWhy_OneInformerHasNoList(t *testing.T) {
+	story(t, false, func(w *world) {
+		w.handler.AddInformer("configmaps", w.maps)
+		w.handler.AddInformer("late",
+			informer.NewSharedIndexInformer(w.server, nil, informer.Options{}))
+		const late = "informer late was not started, so it has no objects\n"
+		reason, text := w.why("other/a")
+		assert.Equal(t, health.Unsynced, reason)
+		assert.Equal(t, late+"  no informer has other/a (configmaps): it does not exist, or a "+
+			"selector or a namespace of the informer leaves it out\n"+
+			"  there is another namespace with this name: ns/a\n", text)
+	})
+}
+
+// A key has no kind: an informer may have another object with it.
+func TestWhy_OfOneInformerOfMany(t *testing.T) {
+	story(t, false, func(w *world) {
+		w.run(controller.Options[string]{}).Enqueue("ns/slow")
+		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+			w.handler.AddInformer(name, newStored(t, 0, nil))
+		}
+		_, text := w.why("ns/a")
+		assert.Regexp(t, "\n  these informers have no object with that key: a, b, c, d, e and 2 "+
+			"more\n$", text)
+		_, text = w.why("ns/slow")
+		assert.NotContains(t, text, "these informers") // no informer has it
 	})
 }
 
@@ -274,6 +304,33 @@ func newQueue(
 	return queue
 }
 
+// A worker that forgets Done ends, or asks for the next key.
+func TestWhy_DoneIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, reasons := health.New(), journal.New()
+		page.SetJournal(reasons)
+		queue := newQueue(t, page, reasons)
+		queue.Add("a")
+		go queue.Get()
+		synctest.Wait()
+		const left = ": its Done was forgotten, or another goroutine is to call it"
+		assert.Equal(t, []string{"the goroutine that took it has ended" + left},
+			page.Why("a").Evidence)
+		queue.Add("b")
+		go func() {
+			for range 2 {
+				_, _ = queue.Get()
+			}
+		}()
+		synctest.Wait()
+		assert.Equal(t, []string{"the goroutine that took it waits for the next key" + left},
+			page.Why("b").Evidence)
+		queue.Add("c")
+		synctest.Wait()
+		assert.Contains(t, page.Why("b").Evidence[0], "has ended")
+	})
+}
+
 // All workers of a queue have other keys, and one fails, with an error that it has reported.
 func TestWhy_WorkersAreBusyOrFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -333,7 +390,7 @@ func TestWhy_Refuses(t *testing.T) {
 		assert.Equal(t, want, text)
 	}
 	_, text := ask(health.New(), "/debug/informers?why=a")
-	assert.Equal(t, "nothing is known of a: no informer with a store was added\n", text)
+	assert.Equal(t, "nothing is known of a: no informer with a store was found\n", text)
 }
 
 // A handler that adds no key of any object is not said to filter one out: its queue may be unknown.
@@ -429,4 +486,46 @@ func asksOfHandlers(t *testing.T, names []string) {
 	owner.OnAdd(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: "a", ResourceVersion: "8"}}, false)
 	assert.NotEqual(t, health.Reconciled, page.Why("a").Reason)
+}
+
+// Two controllers may have queues with one name, and objects of two kinds one key: the error of one
+// is not that of the other.
+func TestWhy_OfQueuesWithOneName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, j := health.New(), journal.New()
+		page.SetJournal(j)
+		page.Page()
+		newQueue := func() (q *journal.RateLimitingQueue[string], remove func()) {
+			q = journal.NewRateLimitingQueue(j, "main.newQueue",
+				workqueue.NewTypedRateLimitingQueue(
+					workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+						time.Hour, time.Hour), workqueue.Config[string]{}))
+			t.Cleanup(q.ShutDown)
+			return q, health.AddQueue(page, "main.newQueue", q)
+		}
+		deployments, _ := newQueue()
+		services, remove := newQueue()
+		fail := func(q *journal.RateLimitingQueue[string], err error) {
+			q.Add("default/web")
+			key, _ := q.Get()
+			if q.AddRateLimited(key); err != nil {
+				q.AddFailed(key, err)
+			}
+			q.Done(key)
+		}
+		fail(services, errors.New("no load balancer"))
+		services.CancelDelayed("default/web")
+		const joins = "default/web joins queue main.newQueue in "
+		deployments.AddRateLimited("default/web") // its worker is not seen
+		check := func() {
+			answer := page.Why("default/web")
+			assert.Contains(t, answer.Sentence, joins)
+			assert.NotContains(t, answer.Sentence, "no load balancer")
+		}
+		check()
+		fail(deployments, nil)
+		check()
+		remove()
+		check()
+	})
 }

@@ -33,7 +33,8 @@ type HandlerFacts struct {
 	Calls    int          `json:"calls"`
 	Filtered int          `json:"filtered"` // calls that added no key
 	Kinds    map[Kind]int `json:"kinds"`
-	// Idle are updates that changed no field; see Call.Fields.
+	// Idle are updates that changed no field that the informer keeps; see Call.Fields. It is not
+	// known for metadata alone.
 	Idle    int           `json:"idle"`
 	Time    time.Duration `json:"timeNanoseconds"` // of all calls
 	Longest time.Duration `json:"longestNanoseconds"`
@@ -47,7 +48,7 @@ func (f *HandlerFacts) note(call *Call) {
 	if len(call.Added) == 0 {
 		f.Filtered++
 	}
-	if call.Fields != nil && len(call.Fields) == 0 {
+	if call.Fields != nil && len(call.Fields) == 0 && !call.partial {
 		f.Idle++
 	}
 	f.Time += call.Duration

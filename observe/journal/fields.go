@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,8 @@ const (
 	maxFields    = 10
 	maxPathRunes = 100
 	maxChanges   = 256
+	// maxManaged bounds the entries of managedFields that are compared. Objects have a few.
+	maxManaged = 100
 
 	// Comparisons may take 50 ms, and then one part in 200 of the time. Later ones are left out.
 	burst = 50 * time.Millisecond
@@ -27,8 +30,8 @@ const (
 )
 
 // changes returns the paths of the fields that differ, and the managers that own the change. Fields
-// is nil for a Secret, where even the names in its data may say too much, and while comparisons
-// take too much time.
+// is nil for a Secret, where even the names in its data may say too much, for a large object, and
+// while comparisons take too much time.
 func (j *Journal) changes(id changeID, before, after any) (fields, managers []string) {
 	j.mu.Lock()
 	known, exists := j.changed[id]
@@ -42,11 +45,14 @@ func (j *Journal) changes(id changeID, before, after any) (fields, managers []st
 		return nil, nil
 	}
 	managers = owners(from.GetManagedFields(), to.GetManagedFields())
-	if objects.IsSecret(after) || !j.mayCompare() {
+	if objects.IsSecret(after) || !j.mayCompare(after) {
 		return nil, managers
 	}
+	defer j.skip(after)
 	start := time.Now()
-	fields = differences(before, after)
+	if isSmall(before) && isSmall(after) {
+		fields = differences(before, after)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.compared += time.Since(start)
@@ -63,14 +69,29 @@ type (
 	change   struct{ fields, managers []string }
 )
 
-func (j *Journal) mayCompare() bool {
+func (j *Journal) mayCompare(obj any) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.compared < burst+time.Since(j.since)/part
+	return !j.skipped[reflect.TypeOf(obj)] && j.compared < burst+time.Since(j.since)/part
 }
 
-// owners returns the managers of the entries that are new, the newest first.
+// skip is deferred. It ends a panic of a comparison, and then those of the type: some types of
+// fields, such as an array or an error, cannot be compared.
+func (j *Journal) skip(obj any) {
+	if recover() == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.skipped[reflect.TypeOf(obj)] = true
+}
+
+// owners returns the managers of the entries that are new, the newest first; nil if there are too
+// many.
 func owners(before, after []metav1.ManagedFieldsEntry) []string {
+	if len(before) > maxManaged || len(after) > maxManaged {
+		return nil
+	}
 	at := func(e *metav1.ManagedFieldsEntry) time.Time {
 		if e.Time == nil {
 			return time.Time{}
@@ -92,7 +113,7 @@ func owners(before, after []metav1.ManagedFieldsEntry) []string {
 	})
 	var names []string
 	for _, e := range changed[:min(len(changed), maxCauses)] {
-		names = append(names, shortText(e.Manager, maxPathRunes))
+		names = append(names, strings.Clone(shortText(e.Manager, maxPathRunes)))
 	}
 	return slices.Compact(names)
 }

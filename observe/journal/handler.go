@@ -3,10 +3,13 @@
 package journal
 
 import (
+	"reflect"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/store"
@@ -42,8 +45,8 @@ func NewHandler[H EventHandler](j *Journal, informer string, inner H) *Handler[H
 // Unwrap returns the handler inside, which messages name.
 func (h *Handler[H]) Unwrap() H { return h.inner }
 
-// Named sets the name of the handler, that of its registration's Status. Calls before that have no
-// name.
+// Named sets the name of the handler, that of its registration's Status. Calls that end before have
+// no name.
 func (h *Handler[H]) Named(name string) {
 	name = printable.Short(name)
 	h.called.name.Store(&name)
@@ -61,14 +64,7 @@ func (h *Handler[H]) OnAdd(obj any, isInInitialList bool) {
 
 // OnUpdate notes an object that changed, or that is delivered again.
 func (h *Handler[H]) OnUpdate(oldObj, newObj any) {
-	kind := Updated
-	switch {
-	case same(oldObj, newObj):
-		kind = Resync
-	case version(oldObj) != "" && version(oldObj) == version(newObj):
-		kind = Relist
-	}
-	defer h.note(kind, oldObj, newObj)()
+	defer h.note(Updated, oldObj, newObj)()
 	h.inner.OnUpdate(oldObj, newObj)
 }
 
@@ -92,24 +88,29 @@ func (h *Handler[H]) note(kind Kind, before, obj any) (end func()) {
 		return func() {} // it is no object of the API
 	}
 	call := &Call{
-		Time: time.Now(), Informer: h.informer, Kind: kind, Key: printable.Short(key),
-		ResourceVersion: version(obj), Added: []string{}, called: h.called,
+		Informer: h.informer, Kind: kind, ResourceVersion: version(obj),
+		Key: strings.Clone(printable.Short(key)), Added: []string{}, called: h.called,
 	}
-	if name := h.called.name.Load(); name != nil {
-		call.Handler = *name
-	}
-	if kind == Updated {
+	call.nameLocked()
+	_, call.partial = obj.(*metav1.PartialObjectMetadata)
+	switch {
+	case kind == Updated && same(before, obj):
+		call.Kind = Resync
+	case kind == Updated && call.ResourceVersion != "" && version(before) == call.ResourceVersion:
+		call.Kind = Relist
+	case kind == Updated:
 		call.Was = version(before)
 		call.Fields, call.Managers = h.journal.changes(
 			changeID{h.informer, call.Key, call.Was, call.ResourceVersion}, before, obj)
 	}
 	id := sampleID{h.informer, call.Key}
-	h.journal.check(id, "a part of the program that is not known")
+	h.journal.check(id, notKnown)
 	h.journal.unwatch(id)
 	if kind != Deleted && kind != Tombstone {
 		h.journal.watch(id, obj)
 	}
 	goroutine := goroutine()
+	call.Time = time.Now() // the comparisons are no part of it
 	h.journal.enter(goroutine, call)
 	return func() {
 		h.journal.leave(goroutine, call)
@@ -119,9 +120,7 @@ func (h *Handler[H]) note(kind Kind, before, obj any) (end func()) {
 
 // same reports whether two objects are one in memory. Other types than pointers never are.
 func same(a, b any) bool {
-	first, err := meta.Accessor(a)
-	second, err2 := meta.Accessor(b)
-	return err == nil && err2 == nil && first == second
+	return reflect.ValueOf(a).Kind() == reflect.Pointer && a == b
 }
 
 func version(obj any) string {
@@ -132,5 +131,5 @@ func version(obj any) string {
 	if err != nil {
 		return ""
 	}
-	return printable.Short(object.GetResourceVersion())
+	return strings.Clone(printable.Short(object.GetResourceVersion()))
 }

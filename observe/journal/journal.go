@@ -14,16 +14,19 @@
 // [NewRateLimitingQueue], and give it to health.Handler.SetJournal. Nothing is remembered until
 // [Journal.Record] is called; the page of package health does so when it is asked.
 //
-// Read journal.go (what is remembered), then handler.go, fields.go and queue.go (the decorators),
-// goroutine.go, recent.go (the bound), facts.go (what is read) and throttled.go (what goroutines
-// wait for). Then run go test -v ./observe/journal. Goroutines: none. Locking: the Journal's mutex,
-// under which no code of the program runs; that of its looks, which readers of Facts alone take.
+// Read record.go and journal.go (what is remembered), then handler.go, fields.go and queue.go (the
+// decorators), goroutine.go, recent.go (the bound), facts.go (what is read) and throttled.go (what
+// goroutines wait for). Then run go test -v ./observe/journal. Goroutines: none, except runtime's
+// for cleanups. Locking: the Journal's mutex, under which no code of the program runs; that of its
+// looks, which readers of Facts alone take.
 package journal
 
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/bits"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -49,14 +52,17 @@ const (
 	maxNames = 1024
 	// echo is how long after a reconcile an update may be one that it wrote.
 	echo = 250 * time.Millisecond
+	// afterDone is how long after Done a Forget or AddRateLimited may be about the reconcile.
+	afterDone = 250 * time.Millisecond
 	// maxEchoes is the number of reconciles that echoes are counted of.
 	maxEchoes = 40
 )
 
 // Journal remembers calls of handlers and reconciles. Its methods are safe for concurrent use.
 //
-//	J1  workers has the goroutine of each key that a queue has handed out and that is not done,
-//	    also while nothing is recorded: a worker that hangs was there before the question
+//	J1  workers has the goroutine of each item that a queue has handed out and that is not done,
+//	    also while nothing is recorded: a worker that hangs was there before the question. Its
+//	    items are at most maxKeys, of queues that were not collected
 //	J2  everything else is empty until Record, and begins anew when recording begins anew
 //	J3  the memory is bounded by the constants of this package, however long it records
 type Journal struct {
@@ -64,22 +70,23 @@ type Journal struct {
 	looks looks
 
 	mu       sync.Mutex
-	workers  map[place]Worker
+	workers  map[work]Worker
 	since    time.Time
-	calls    map[string]*Call // in progress, by goroutine
+	calls    map[int64]*Call // in progress, by goroutine
 	objects  *recent[objectID, []*Call]
 	keys     *recent[place, *history]
 	handlers map[[2]string]*HandlerFacts // by informer and handler
 	queues   map[string]*queueFacts
 	arrows   map[Arrow]int
 	samples  map[sampleID]sample
-	modified map[string]*Modified // by informer
-	compared time.Duration        // spent on comparing objects
-	changed  map[changeID]change  // of the last updates: each handler asks
+	modified map[string]*Modified  // by informer
+	compared time.Duration         // spent on comparing objects
+	skipped  map[reflect.Type]bool // types of objects that cannot be compared
+	changed  map[changeID]change   // of the last updates: each handler asks
 }
 
 // New returns a Journal that does not record yet.
-func New() *Journal { return &Journal{workers: map[place]Worker{}} }
+func New() *Journal { return &Journal{workers: map[work]Worker{}} }
 
 // Record records from now on, for at least d after the last call.
 func (j *Journal) Record(d time.Duration) {
@@ -88,7 +95,7 @@ func (j *Journal) Record(d time.Duration) {
 	defer j.mu.Unlock()
 	if !j.recording() {
 		j.since = now
-		j.calls = map[string]*Call{}
+		j.calls = map[int64]*Call{}
 		j.objects = newRecent[objectID, []*Call]()
 		j.keys = newRecent[place, *history]()
 		j.handlers = map[[2]string]*HandlerFacts{}
@@ -96,6 +103,7 @@ func (j *Journal) Record(d time.Duration) {
 		j.arrows = map[Arrow]int{}
 		j.samples, j.modified = map[sampleID]sample{}, map[string]*Modified{}
 		j.compared, j.changed = 0, map[changeID]change{}
+		j.skipped = map[reflect.Type]bool{}
 	}
 	j.until.Store(max(j.until.Load(), now.Add(d).UnixNano()))
 }
@@ -113,101 +121,28 @@ type place struct {
 
 type queueName struct{ name string }
 
+// work is an item that a queue may have handed out. Its text is made when it is recorded.
+type work struct {
+	queue *queueName
+	item  any
+}
+
+// place must be called without the Journal's lock: the item may have a String method.
+func (w work) place() place { return place{w.queue, printable.Key(w.item)} }
+
 // history is what is remembered of a place.
 type history struct {
+	key     string
 	causes  []Cause // of Adds since the last Get
 	more    int     // causes that were dropped
-	delayed *Cause  // of the last AddAfter or AddRateLimited; see begin
+	delayed *Cause  // of the AddAfter or AddRateLimited that is due first, else the last; see begin
+	later   *Cause  // of an AddAfter that is due later
 	current *Reconcile
 	last    []Reconcile
 
 	echoes uint64 // a bit for each of the last reconciles: all its causes echo the one before
 	count  int
 }
-
-// Call is a call of a handler.
-type Call struct {
-	Time     time.Time     `json:"time"`
-	Duration time.Duration `json:"durationNanoseconds"` // 0 while it runs
-	Informer string        `json:"informer"`
-	Handler  string        `json:"handler"`
-	Kind     Kind          `json:"kind"`
-	Key      string        `json:"key"`
-	// ResourceVersion is that of the object, and Was the one before an update.
-	ResourceVersion string `json:"resourceVersion,omitempty"`
-	Was             string `json:"was,omitempty"`
-	// Fields are the paths of the changed fields, without their values, and Managers the owners of
-	// the change in managedFields. Both are nil if they are not known; see fields.go.
-	Fields   []string `json:"fields,omitempty"`
-	Managers []string `json:"managers,omitempty"`
-	// Added has "queue key" for each key that the handler added in the call.
-	Added []string `json:"added"`
-	// Text is String, in an answer about a key.
-	Text string `json:"text,omitempty"`
-
-	called *handlerName
-}
-
-// Cause is the reason of one Add.
-type Cause struct {
-	Time time.Time `json:"time"`
-	Kind Kind      `json:"kind"`
-	// Call is the call of a handler that added the key, or nil.
-	Call *Call `json:"call,omitempty"`
-	// By is the function that added the key outside of handlers and workers, or the key that a
-	// worker had when it added this one.
-	By string `json:"by,omitempty"`
-	// Delay is that of AddAfter, and Error that of a retry, if the queue knows it.
-	Delay time.Duration `json:"delayNanoseconds,omitempty"`
-	Error string        `json:"error,omitempty"`
-}
-
-// Kind says what a handler was called for, or what else added a key.
-type Kind string
-
-// The kinds of Calls, and then those of other Causes.
-const (
-	InitialList Kind = "initial list" // OnAdd, isInInitialList
-	Added       Kind = "add"
-	Updated     Kind = "update"
-	Deleted     Kind = "delete"
-	Tombstone   Kind = "tombstone" // OnDelete, and the delete itself was missed
-	Resync      Kind = "resync"    // OnUpdate with the same object twice
-	Relist      Kind = "relist"    // OnUpdate with the same resourceVersion twice
-
-	Retry    Kind = "retry"     // AddRateLimited by the worker of the key
-	Delay    Kind = "delay"     // AddAfter by the worker of the key
-	ByWorker Kind = "worker"    // by a worker, also with Add of its own key
-	Program  Kind = "program"   // by any other goroutine
-	NotKnown Kind = "not known" // added before the recording began, or merged with the one before
-)
-
-// Reconcile is the time from Get to Done of a key.
-type Reconcile struct {
-	Queue    string        `json:"queue"`
-	Key      string        `json:"key"`
-	Start    time.Time     `json:"start"`
-	Duration time.Duration `json:"durationNanoseconds"` // 0 while it runs
-	Causes   []Cause       `json:"causes"`
-	More     int           `json:"moreCauses,omitempty"`
-	Result   Result        `json:"result"`
-	Error    string        `json:"error,omitempty"`
-	// Text is String, in an answer about a key.
-	Text string `json:"text,omitempty"`
-
-	forgotten bool
-}
-
-// Result is how a reconcile ended, as far as the queue knows.
-type Result string
-
-const (
-	Running   Result = "running"   // no Done yet
-	Forgotten Result = "forgotten" // Forget, and no retry: a success, or the key was given up
-	Retried   Result = "retried"   // AddRateLimited
-	Postponed Result = "postponed" // AddAfter
-	NoForget  Result = "noForget"  // Done, and neither of the three
-)
 
 // objectID is an object as a handler gets it.
 type objectID struct {
@@ -216,9 +151,10 @@ type objectID struct {
 }
 
 // enter notes a call, and leave its end.
-func (j *Journal) enter(goroutine string, call *Call) {
+func (j *Journal) enter(goroutine int64, call *Call) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	call.outer = j.calls[goroutine]
 	j.calls[goroutine] = call
 	id := objectID{call.Key, call.Informer, call.called}
 	calls, _ := j.objects.get(id)
@@ -226,69 +162,96 @@ func (j *Journal) enter(goroutine string, call *Call) {
 	j.objects.put(id, calls, bytesOf(calls))
 }
 
-func (j *Journal) leave(goroutine string, call *Call) {
+// nameLocked names a call that began before Handler.Named.
+func (c *Call) nameLocked() {
+	if name := c.called.name.Load(); name != nil {
+		c.Handler = *name
+	}
+}
+
+func (j *Journal) leave(goroutine int64, call *Call) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.calls[goroutine] != call { // the recording began anew
 		return
 	}
-	delete(j.calls, goroutine)
+	if delete(j.calls, goroutine); call.outer != nil {
+		j.calls[goroutine], call.outer = call.outer, nil
+	}
 	call.Duration = max(time.Since(call.Time), time.Nanosecond)
 	id := objectID{call.Key, call.Informer, call.called}
 	if calls, exists := j.objects.get(id); exists {
 		j.objects.put(id, calls, bytesOf(calls)) // Added has grown
 	}
+	if len(call.places) > 1 {
+		for _, p := range call.places {
+			if h, exists := j.keys.get(p); exists {
+				j.keys.put(p, h, h.bytes(p)) // it has the call as a cause
+			}
+		}
+	}
+	call.places = nil
+	call.nameLocked()
 	facts := entry(j.handlers, [2]string{call.Informer, call.Handler}, &HandlerFacts{
 		Informer: call.Informer, Handler: call.Handler, Kinds: map[Kind]int{}})
 	facts.note(call)
 }
 
-// causeLocked completes the cause of an Add at p by a goroutine.
-func (j *Journal) causeLocked(goroutine string, p place, c Cause) Cause {
+// doing returns what a goroutine does now: the call of a handler, or the work that it has, which is
+// w if it has several items.
+func (j *Journal) doing(goroutine int64, w work) (call *Call, has work) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if call := j.calls[goroutine]; call != nil {
-		c.Kind, c.Call = call.Kind, call
-		if text := p.queue.name + " " + p.key; !slices.Contains(call.Added, text) {
-			call.Added = append(call.Added[:min(len(call.Added), maxCauses-1)], text)
-		}
-		arrow := Arrow{call.Informer, call.Handler, p.queue.name, 0}
-		if _, exists := j.arrows[arrow]; exists || len(j.arrows) < maxNames {
-			j.arrows[arrow]++
-		}
-		return c
+		return call, work{}
 	}
-	if c.Kind != "" && j.workers[p].goroutine == goroutine { // of this key
-		return c
+	if j.workers[w].goroutine == goroutine {
+		return nil, w
 	}
 	for other, worker := range j.workers {
 		if worker.goroutine == goroutine {
-			c.Kind, c.By = ByWorker, other.queue.name+" "+other.key
-			return c
+			return nil, other
 		}
 	}
-	c.Kind = Program
-	c.By = printable.Short(callsite.Function("journal", "workqueue"))
-	return c
+	return nil, work{}
 }
 
 // added notes an Add before it is made: the Get that follows must find it. A delayed one is not due
 // at once.
-func (j *Journal) added(p place, c Cause, delayed bool) {
-	own := goroutine()
+func (j *Journal) added(w work, c Cause, delayed bool) {
+	p := w.place()
+	call, has := j.doing(goroutine(), w)
+	retry := c.Kind == Retry && call == nil // also by a goroutine that the worker started
+	switch {
+	case call != nil:
+		c.Kind, c.Call = call.Kind, call
+	case has == w && c.Kind != "": // a worker, of its item
+	case has.queue != nil:
+		c.Kind, c.By = ByWorker, has.queue.name+" "+printable.Key(has.item)
+	default:
+		c.Kind, c.By = Program, printable.Short(callsite.Function("journal", "workqueue"))
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	c = j.causeLocked(own, p, c)
+	if call != nil {
+		j.addedByLocked(call, p)
+	}
 	h := j.historyLocked(p)
-	if h.current != nil && j.workers[p].goroutine == own {
-		switch {
-		case c.Kind == Retry:
-			h.current.Result, h.current.Error = Retried, cmp.Or(c.Error, h.current.Error)
-		case h.current.Result == Running && delayed:
-			h.current.Result = Postponed
-		}
+	switch r := h.ending(); {
+	case r == nil:
+	case retry:
+		c.Kind, c.By = Retry, ""
+		j.resultLocked(r, Retried)
+		r.Error = cmp.Or(c.Error, r.Error)
+	case has == w && r.Result == Running && delayed:
+		r.Result = Postponed
 	}
 	switch {
+	case delayed && h.delayed != nil && h.delayed.due().After(c.Time) &&
+		h.delayed.due().Before(c.due()):
+		h.later = &c // the queue keeps the first
 	case delayed:
-		h.delayed = &c
+		h.delayed, h.later = &c, nil
 	case len(h.causes) < maxCauses:
 		h.causes = append(h.causes, c)
 	default:
@@ -297,10 +260,57 @@ func (j *Journal) added(p place, c Cause, delayed bool) {
 	j.keys.put(p, h, h.bytes(p))
 }
 
+// due returns when AddAfter adds the key; the zero time if it is not known.
+func (c *Cause) due() time.Time {
+	if c.Delay <= 0 {
+		return time.Time{}
+	}
+	return c.Time.Add(c.Delay)
+}
+
+// ending returns the reconcile that a Forget or AddRateLimited is about: the current one, or the
+// last one soon after its Done; or nil.
+func (h *history) ending() *Reconcile {
+	if h.current != nil || len(h.last) == 0 {
+		return h.current
+	}
+	r := &h.last[len(h.last)-1]
+	if r.Result != NoForget || time.Since(r.Start) > r.Duration+afterDone {
+		return nil
+	}
+	return r
+}
+
+// resultLocked sets the result of a reconcile, which may have been counted without it.
+func (j *Journal) resultLocked(r *Reconcile, result Result) {
+	if counted := j.queues[r.Queue]; counted != nil && r.Result == NoForget {
+		counted.results[NoForget]--
+		counted.results[result]++
+		maps.DeleteFunc(counted.results, func(_ Result, n int) bool { return n == 0 })
+	}
+	r.Result = result
+}
+
+func (j *Journal) addedByLocked(call *Call, p place) {
+	call.nameLocked()
+	if len(call.places) < maxKeys {
+		call.places = append(call.places, p)
+	}
+	if text := p.queue.name + " " + p.key; !slices.Contains(call.Added, text) {
+		call.Added = append(call.Added[:min(len(call.Added), maxCauses-1)], text)
+	}
+	arrow := Arrow{call.Informer, call.Handler, p.queue.name, 0}
+	if _, exists := j.arrows[arrow]; exists || len(j.arrows) < maxNames {
+		j.arrows[arrow]++
+	}
+}
+
+// historyLocked keeps a copy of a new key: the key may be a part of a large text.
 func (j *Journal) historyLocked(p place) *history {
 	h, exists := j.keys.get(p)
 	if !exists {
-		h = &history{}
+		p.key = strings.Clone(p.key)
+		h = &history{key: p.key}
 		j.keys.put(p, h, h.bytes(p))
 	}
 	return h
@@ -308,23 +318,33 @@ func (j *Journal) historyLocked(p place) *history {
 
 // begin notes that a worker took a key. A delayed Add is its cause only if there is no other: a
 // delay continues although the key is reconciled for another reason.
-func (j *Journal) begin(p place, worker Worker) {
+func (j *Journal) begin(w work, worker Worker) {
+	var p place
+	recording := j.recording()
+	if recording {
+		p = w.place()
+		worker.key = p.key
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.workers[p] = worker
-	if !j.recording() {
+	if len(j.workers) < maxKeys {
+		j.workers[w] = worker
+	}
+	if !recording {
 		return
 	}
 	h := j.historyLocked(p)
 	causes := h.causes
 	switch {
 	case len(causes) > 0:
+	case h.later != nil && !h.later.due().After(worker.Since): // the first was canceled
+		causes, h.delayed, h.later = []Cause{*h.later}, nil, nil
 	case h.delayed != nil:
-		causes, h.delayed = []Cause{*h.delayed}, nil
+		causes, h.delayed, h.later = []Cause{*h.delayed}, nil, nil
 	default:
 		causes = []Cause{{Time: worker.Since, Kind: NotKnown}}
 	}
-	h.current = &Reconcile{Queue: p.queue.name, Key: p.key, Start: worker.Since, Causes: causes,
+	h.current = &Reconcile{Queue: p.queue.name, Key: h.key, Start: worker.Since, Causes: causes,
 		More: h.more, Result: Running}
 	h.echoes = h.echoes<<1 | h.echoBit()
 	h.count++
@@ -363,8 +383,11 @@ func (j *Journal) Failed(err error) {
 	own, text := goroutine(), printable.Short(fmt.Sprint(err))
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for p, worker := range j.workers {
-		if h, exists := j.keys.get(p); worker.goroutine == own && exists && h.current != nil {
+	for w, worker := range j.workers {
+		if worker.goroutine != own {
+			continue
+		}
+		if h, exists := j.keys.get(place{w.queue, worker.key}); exists && h.current != nil {
 			h.current.Error = text
 		}
 	}
@@ -373,22 +396,32 @@ func (j *Journal) Failed(err error) {
 func (j *Journal) forgotten(p place) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if h, exists := j.keys.get(p); exists && h.current != nil {
-		h.current.forgotten = true
+	h, exists := j.keys.get(p)
+	if !exists {
+		return
 	}
+	switch r := h.ending(); {
+	case r == nil:
+	case r == h.current:
+		r.forgotten = true
+	default:
+		j.resultLocked(r, Forgotten)
+	}
+}
+
+// done forgets a worker, before Done. The item does not escape: this is also done while nothing is
+// recorded.
+func (j *Journal) done(w work) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.workers, w)
 }
 
 // end notes Done, before it is made.
 func (j *Journal) end(p place) {
-	if j.recording() {
-		j.checkKey(strings.TrimPrefix(p.key, "/"), "a reconcile by queue "+p.queue.name)
-	}
+	j.checkKey(strings.TrimPrefix(p.key, "/"), "a reconcile by queue "+p.queue.name)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	delete(j.workers, p)
-	if !j.recording() {
-		return
-	}
 	h, exists := j.keys.get(p)
 	if !exists || h.current == nil {
 		return
@@ -408,6 +441,13 @@ func (j *Journal) end(p place) {
 	h.last = last(append(h.last, *r))
 	j.keys.put(p, h, h.bytes(p))
 	entry(j.queues, p.queue.name, &queueFacts{}).note(r)
+}
+
+// drop forgets the workers of a queue that was collected.
+func (j *Journal) drop(queue *queueName) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	maps.DeleteFunc(j.workers, func(w work, _ Worker) bool { return w.queue == queue })
 }
 
 // last returns the last items of a list, which grows no further.

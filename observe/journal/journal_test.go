@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
@@ -119,7 +121,23 @@ func TestJournal_KnowsWhyAKeyIsReconciled(t *testing.T) {
 		"update of nothing": {func(w *world) {
 			w.handler.OnUpdate(settings("4"), settings("5", by("helm", 1)))
 		}, []string{"update of default/settings from resourceVersion 4 to 5 by helm " +
-			"(no field changed)"}},
+			"(changed: no field that the informer keeps)"}},
+		"update of metadata": {func(w *world) {
+			object := func(version, kind string) *metav1.PartialObjectMetadata {
+				object := settings(version).ObjectMeta
+				object.Labels = map[string]string{"version": version}
+				return &metav1.PartialObjectMetadata{
+					TypeMeta: metav1.TypeMeta{Kind: kind}, ObjectMeta: object}
+			}
+			w.handler.OnUpdate(object("4", "Pod"), object("5", "Pod"))
+			w.handler.OnUpdate(object("5", ""), object("6", ""))
+			w.handler.OnUpdate(object("6", "PartialObjectMetadata"),
+				object("7", "PartialObjectMetadata"))
+		}, []string{
+			"update of default/settings from resourceVersion 4 to 5 " +
+				"(changed: .metadata.labels.version)",
+			"update of default/settings from resourceVersion 5 to 6",
+			"update of default/settings from resourceVersion 6 to 7"}},
 		"update of a Secret": {func(w *world) { w.handler.OnUpdate(secret("4"), secret("5")) },
 			[]string{"update of default/settings from resourceVersion 4 to 5"}},
 		"update without a type": {func(w *world) {
@@ -227,6 +245,71 @@ func TestJournal_KnowsRetriesAndDelays(t *testing.T) {
 	})
 }
 
+// The queue keeps the first of two delays of a key.
+func TestJournal_KnowsTheDelayThatEndsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.queue.ShutDown()
+		w.journal.Record(24 * time.Hour)
+		w.handle = func(key string) { w.queue.AddAfter(key, 5*time.Second) }
+		delays := func(key string) {
+			w.handler.OnUpdate(settings("1"), settings("2", data("red")))
+			w.queue.AddAfter(key, 10*time.Minute)
+		}
+		w.queue.Add("default/settings")
+		w.reconcile(t, delays)
+		r := w.reconcile(t, func(key string) {
+			delays(key)
+			w.queue.CancelDelayed(key)
+			w.queue.AddAfter(key, 20*time.Minute)
+		})
+		assert.Equal(t, Updated, r.Causes[0].Kind)
+		r = w.reconcile(t, nil)
+		assert.Equal(t, "AddAfter of 20m0s by its worker", r.Causes[0].String())
+	})
+}
+
+// A worker may say how it ended after Done, or in a goroutine that it waits for.
+func TestJournal_KnowsTheResultOfWhoeverSaysIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.queue.ShutDown()
+		w.journal.Record(24 * time.Hour)
+		last := func() Reconcile {
+			_, queues := w.journal.About("default/settings")
+			return queues[0].Last[0]
+		}
+		w.queue.Add("default/settings")
+		key, _ := w.queue.Get()
+		w.queue.Done(key)
+		w.queue.Forget(key)
+		assert.Equal(t, Forgotten, last().Result)
+		assert.Equal(t, map[Result]int{Forgotten: 1}, w.journal.Facts(1).Queues[0].Results)
+		w.queue.Add(key)
+		w.reconcile(t, nil)
+		w.queue.AddFailed(key, errors.New("no volume"))
+		assert.Equal(t, Retried, last().Result)
+		assert.Equal(t, "no volume", last().Error)
+		r := w.reconcile(t, func(string) {
+			var pool sync.WaitGroup
+			pool.Go(func() { w.queue.AddRateLimited(key) })
+			pool.Wait()
+		})
+		assert.Equal(t, Retried, r.Result)
+		r = w.reconcile(t, nil)
+		assert.Equal(t, Retry, r.Causes[0].Kind)
+		time.Sleep(time.Minute) // what comes now is about something else
+		w.queue.AddRateLimited(key)
+		assert.Equal(t, NoForget, last().Result)
+		r = w.reconcile(t, func(string) { // a handler that does not know the worker
+			w.handle = w.queue.AddRateLimited
+			w.handler.OnAdd(settings("1"), false)
+		})
+		assert.Equal(t, NoForget, r.Result)
+		assert.Equal(t, Program, r.Causes[0].Kind)
+	})
+}
+
 func TestJournal_KnowsWhatAHandlerFilteredOut(t *testing.T) {
 	w := newWorld(t)
 	w.journal.Record(time.Minute)
@@ -298,6 +381,17 @@ func TestJournal_KnowsWorkersBeforeItRecords(t *testing.T) {
 	close(release)
 	worker.Wait()
 	assert.Empty(t, w.queue.(interface{ Workers() map[string]Worker }).Workers())
+}
+
+// Tracebacks name a goroutine by the same number.
+func TestGoroutine_IsTheOneOfTracebacks(t *testing.T) {
+	assert.True(t, knowsThisGo(), "package goid does not know this version of Go: update it")
+	var running sync.WaitGroup
+	for range 100 {
+		running.Go(func() { assert.Equal(t, traced(), goroutine()) })
+	}
+	running.Wait()
+	assert.Contains(t, stacks(), goroutine())
 }
 
 // Facts are copies: a call that goes through while they are read is seen to end later.
@@ -505,6 +599,157 @@ func TestJournal_IsBoundedInBytes(t *testing.T) {
 	assert.Greater(t, bytes, maxBytes/2)
 }
 
+// nodes is a queue of pointers.
+func nodes(t *testing.T, j *Journal) *RateLimitingQueue[*node] {
+	queue := NewRateLimitingQueue(j, "nodes", workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[*node](), workqueue.Config[*node]{}))
+	t.Cleanup(queue.ShutDown)
+	return queue
+}
+
+// node is an item that the program changes under its own lock.
+type node struct {
+	mu     sync.Mutex
+	owners map[string]string
+}
+
+func (n *node) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return fmt.Sprint(n.owners)
+}
+
+// The target of an item that is a pointer is not read.
+func TestJournal_DoesNotReadTheTargetsOfItems(t *testing.T) {
+	for _, recorded := range []bool{false, true} {
+		j := New()
+		queue := nodes(t, j)
+		if recorded {
+			j.Record(time.Minute)
+		}
+		n := &node{owners: map[string]string{}}
+		for i := range 10 {
+			n.mu.Lock()
+			queue.Add(n)
+			item, _ := queue.Get()
+			assert.Len(t, queue.Workers(), 1)
+			n.owners[fmt.Sprint(i)] = "hunter2"
+			queue.Forget(item)
+			queue.Done(item)
+			n.mu.Unlock()
+		}
+		assert.Empty(t, queue.Workers())
+		if recorded {
+			keys := j.Facts(10).Keys
+			require.Len(t, keys, 1)
+			assert.Equal(t, 10, keys[0].Reconciles)
+			assert.NotContains(t, fmt.Sprint(keys), "hunter2")
+		}
+	}
+}
+
+// A program may drop a queue with items that are never done, or have very many of them.
+func TestJournal_BoundsTheWorkers(t *testing.T) {
+	j := New()
+	queue := nodes(t, j)
+	for range maxKeys + 1 {
+		queue.Add(&node{})
+		queue.Get()
+	}
+	assert.Len(t, j.workers, maxKeys)
+	w := &world{journal: New()}
+	func() {
+		NewRateLimitingQueue[string](w.journal, "dropped", workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{},
+		)).took("a", false)
+	}()
+	assert.Eventually(t, func() bool {
+		goruntime.GC()
+		w.journal.mu.Lock()
+		defer w.journal.mu.Unlock()
+		return len(w.journal.workers) == 0
+	}, 5*time.Second, time.Millisecond)
+}
+
+// A key that is a part of a large text does not keep that in memory.
+func TestJournal_CopiesKeys(t *testing.T) {
+	w := newWorld(t)
+	w.journal.Record(time.Hour)
+	heap := func() uint64 {
+		goruntime.GC()
+		var m goruntime.MemStats
+		goruntime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	for i := range 200 {
+		text := fmt.Sprintf("%09d,%s", i, strings.Repeat("x", 100_000))
+		object := settings(text[:9])
+		object.Namespace, object.Name = "", text[:9]
+		w.handler.OnUpdate(settings("1"), object)
+		w.queue.Add(text[:9])
+		w.reconcile(t, nil)
+	}
+	clear(w.journal.samples)
+	assert.Less(t, heap(), before+5<<20)
+	goruntime.KeepAlive(w)
+}
+
+// One call may add several keys: those that are noted first have it as a cause, too.
+func TestJournal_CountsTheBytesOfCausesThatGrow(t *testing.T) {
+	w := newWorld(t)
+	w.journal.Record(time.Hour)
+	n := 0
+	w.handle = func(string) {
+		for i := range 2 * maxCauses {
+			w.queue.Add(fmt.Sprint(i, strings.Repeat("x", 100*i), n))
+		}
+	}
+	for ; n < 10; n++ {
+		w.handler.OnAdd(settings("1"), false)
+	}
+	bytes := 0
+	w.journal.keys.all(func(p place, h *history) { bytes += h.bytes(p) })
+	assert.Equal(t, w.journal.keys.bytes, bytes)
+}
+
+// A handler may call another one.
+func TestHandler_CallsAHandler(t *testing.T) {
+	w := newWorld(t)
+	w.journal.Record(time.Minute)
+	outer := NewHandler[EventHandler](w.journal, "configmaps", w.handler)
+	outer.Named("outer")
+	outer.OnAdd(settings("1"), false)
+	facts := w.journal.Facts(1)
+	require.Len(t, facts.Handlers, 2)
+	for _, h := range facts.Handlers {
+		assert.Equal(t, 1, h.Calls)
+		assert.Nil(t, h.Running)
+	}
+	assert.Empty(t, w.journal.calls)
+}
+
+// An informer that runs may call a handler before its registration has a name.
+func TestHandler_IsNamedLate(t *testing.T) {
+	w := newWorld(t)
+	w.journal.Record(time.Minute)
+	for _, add := range []func(key string){w.queue.Add, func(string) {}} {
+		handler := NewHandler[EventHandler](w.journal, "configmaps", w)
+		w.handle = func(key string) {
+			handler.Named("late")
+			add(key)
+		}
+		handler.OnAdd(settings("1"), true)
+	}
+	facts := w.journal.Facts(1)
+	require.Len(t, facts.Handlers, 1)
+	assert.Equal(t, 2, facts.Handlers[0].Calls)
+	assert.Equal(t, "late", facts.Handlers[0].Handler)
+	assert.Equal(t, "late", facts.Arrows[0].Handler)
+	calls, _ := w.journal.About("default/settings")
+	assert.Equal(t, "late", calls[0].Handler)
+}
+
 // With handlers and workers at the same time, each reconcile has a cause, and each Get is counted.
 func TestJournal_CountsEachGet(t *testing.T) {
 	w := newWorld(t)
@@ -569,11 +814,11 @@ func TestJournal_FindsModifiedObjects(t *testing.T) {
 			}
 			w.handler.OnAdd(object, false)
 			w.reconcile(t, nil) // it is counted once
-		}, "handler world"},
+		}, "handler world or other code before its end"},
 		"in a reconcile": {func(w *world) {
 			w.handler.OnAdd(object, false)
 			w.reconcile(t, func(string) { object.Data["color"] = "green" })
-		}, "a reconcile by queue work"},
+		}, "a reconcile by queue work or other code before its end"},
 		"in a reconcile that has begun before the handler returns": {func(w *world) {
 			key := ""
 			w.handle = func(added string) {
@@ -583,7 +828,7 @@ func TestJournal_FindsModifiedObjects(t *testing.T) {
 			}
 			w.handler.OnAdd(object, false)
 			w.queue.Done(key)
-		}, "handler world or a reconcile by queue work"},
+		}, "handler world or a reconcile by queue work or other code before its end"},
 		"elsewhere": {func(w *world) {
 			w.handler.OnAdd(object, false)
 			object.Data["color"] = "yellow"
@@ -614,6 +859,95 @@ func TestJournal_FindsModifiedObjects(t *testing.T) {
 	}
 }
 
+// odd is an object with a field of any type.
+type odd struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              any `json:"spec"`
+}
+
+func (o *odd) DeepCopyObject() runtime.Object {
+	c := *o
+	return &c
+}
+
+// oddValue is an object that is no pointer, and has no ==.
+type oddValue struct {
+	*odd
+	extra map[string]string
+}
+
+// An object that cannot be compared does not end the program, and its type is not tried again.
+func TestJournal_SkipsObjectsThatItCannotCompare(t *testing.T) {
+	for name, specs := range map[string][2]any{
+		"a private field": {struct{ state int }{1}, struct{ state int }{2}},
+		"keys":            {map[int]string{1: "a"}, map[int]string{1: "b"}},
+		"a large number":  {uint64(1 << 63), uint64(1<<63 + 1)},
+		"an array":        {[2]int{1, 2}, [2]int{1, 3}},
+		"an error":        {errors.New("a"), errors.New("b")},
+		"a function":      {func() {}, func() {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			object := func(version string, spec any) *odd {
+				return &odd{ObjectMeta: settings(version).ObjectMeta, Spec: spec}
+			}
+			older, newer := object("1", specs[0]), object("2", specs[1])
+			w.journal.Record(time.Minute)
+			for range 2 {
+				w.handler.OnAdd(older, false)
+				w.handler.OnUpdate(older, newer)
+				w.handler.OnUpdate(newer, newer)
+				w.reconcile(t, nil)
+			}
+			w.handler.OnUpdate(oddValue{older, nil}, oddValue{newer, nil})
+			handlers := w.journal.Facts(1).Handlers
+			assert.Equal(t, 7, handlers[0].Calls)
+			assert.Equal(t, 2, handlers[0].Kinds[Resync])
+			assert.Zero(t, handlers[0].Running)
+		})
+	}
+}
+
+// An object of a user must not keep a handler waiting.
+func TestJournal_ComparesNoLargeObjects(t *testing.T) {
+	w := newWorld(t)
+	w.journal.Record(time.Minute)
+	w.handle = func(string) {}
+	configMap := func(version string) runtime.Object {
+		return settings(version, func(c *corev1.ConfigMap) {
+			c.Data = map[string]string{}
+			for i := range 20_000 {
+				c.Data[fmt.Sprint("key-", i)] = version
+				c.ManagedFields = append(c.ManagedFields, metav1.ManagedFieldsEntry{
+					Manager: fmt.Sprint("manager-", i, version)})
+			}
+		})
+	}
+	untyped := func(version string) runtime.Object {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(configMap(version))
+		require.NoError(t, err)
+		return &unstructured.Unstructured{Object: content}
+	}
+	list := func(version string) runtime.Object {
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+			"namespace": "default", "name": "settings", "resourceVersion": version},
+			"list": make([]any, 20_000)}}
+	}
+	for _, object := range []func(version string) runtime.Object{configMap, untyped, list} {
+		w.handler.OnUpdate(object("1"), object("2"))
+		w.handler.OnUpdate(settings("3"), object("4"))
+		w.handler.OnUpdate(object("5"), settings("6"))
+		clear(w.journal.changed)
+		calls, _ := w.journal.About("default/settings")
+		for _, call := range calls[:3] {
+			assert.Nil(t, call.Fields)
+			assert.LessOrEqual(t, len(call.Managers), 5)
+		}
+		assert.Nil(t, calls[2].Managers)
+	}
+}
+
 // A handler and a worker may look for a change at the same time.
 func TestJournal_CountsAModifiedObjectOnce(t *testing.T) {
 	for range 500 {
@@ -632,6 +966,48 @@ func TestJournal_CountsAModifiedObjectOnce(t *testing.T) {
 	}
 }
 
+// copiedAs is an object with a slow copy of another type.
+type copiedAs struct {
+	*odd
+	Extra string
+}
+
+func (c *copiedAs) DeepCopyObject() runtime.Object {
+	time.Sleep(burst / 5)
+	return c.odd.DeepCopyObject()
+}
+
+func (c *copiedAs) Size() int { return 1 }
+
+// The method of an embedded object copies that alone: no change is found. Copies and comparisons
+// are no part of a call.
+func TestJournal_CopiesAreNoCallsAndNoChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.queue.ShutDown()
+		w.journal.Record(time.Hour)
+		w.handle = func(string) { time.Sleep(time.Millisecond) }
+		w.handler.OnAdd(&copiedAs{&odd{ObjectMeta: settings("1").ObjectMeta}, "x"}, false)
+		facts := w.journal.Facts(1)
+		assert.Empty(t, facts.Modified)
+		assert.Equal(t, time.Millisecond, facts.Handlers[0].Time)
+	})
+}
+
+// The server may have changed a field of the object that is not in its metadata.
+func TestJournal_CountsNoIdleUpdatesOfMetadata(t *testing.T) {
+	w := newWorld(t)
+	w.journal.Record(time.Minute)
+	object := func(version string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "Pod"},
+			ObjectMeta: settings(version).ObjectMeta}
+	}
+	w.handler.OnUpdate(object("4"), object("5"))
+	assert.Zero(t, w.journal.Facts(1).Handlers[0].Idle)
+	w.handler.OnUpdate(settings("6"), settings("7"))
+	assert.Equal(t, 1, w.journal.Facts(1).Handlers[0].Idle)
+}
+
 // At most 64 small objects are held.
 func TestJournal_HoldsFewObjects(t *testing.T) {
 	w := newWorld(t)
@@ -643,7 +1019,7 @@ func TestJournal_HoldsFewObjects(t *testing.T) {
 		w.handler.OnAdd(object, false)
 	}
 	assert.Len(t, w.journal.samples, maxSamples)
-	big := settings("5", data(strings.Repeat("x", maxSampleBytes)))
+	big := settings("5", data(strings.Repeat("x", maxComparedBytes)))
 	big.Name = "1"
 	w.handler.OnUpdate(settings("4"), big)
 	assert.Len(t, w.journal.samples, maxSamples-1)

@@ -4,6 +4,7 @@ package journal
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"time"
 
@@ -14,15 +15,18 @@ import (
 )
 
 const (
-	// maxSamples is the number of objects that are compared with a copy, maxSampleBytes the
-	// greatest size of one.
-	maxSamples     = 64
-	maxSampleBytes = 64 << 10
+	// maxSamples is the number of objects that are compared with a copy.
+	maxSamples = 64
+	// maxComparedBytes is the greatest size of an object that is compared.
+	maxComparedBytes = 64 << 10
 )
 
 // sample is an object that a handler got, which is that of the informer's cache, with a copy of it
 // from before the handler was called. Nothing but the informer may change it, by replacing it.
 type sample struct{ object, copied runtime.Object }
+
+// notKnown is the place of a change between two calls of a handler.
+const notKnown = "a part of the program that is not known"
 
 type sampleID struct{ informer, key string }
 
@@ -32,7 +36,8 @@ type Modified struct {
 	Informer string   `json:"informer"`
 	Key      string   `json:"key"`
 	Fields   []string `json:"fields"` // paths, without the values; not of Secrets
-	// Where is the handler or the reconcile in which it happened.
+	// Where is the handler or the reconcile that it was found after. Other goroutines may have
+	// changed it meanwhile.
 	Where string `json:"where"`
 	Times int    `json:"times"` // objects of this informer that were changed
 }
@@ -44,9 +49,10 @@ func (j *Journal) watch(id sampleID, obj any) {
 	_, known := j.samples[id]
 	full := !known && len(j.samples) >= maxSamples
 	j.mu.Unlock()
-	if !ok || full || !j.mayCompare() {
+	if !ok || full || !j.mayCompare(obj) {
 		return
 	}
+	defer j.skip(obj)
 	start := time.Now()
 	small := isSmall(object)
 	var copied runtime.Object
@@ -56,19 +62,44 @@ func (j *Journal) watch(id sampleID, obj any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.compared += time.Since(start)
-	if small {
+	if small && reflect.TypeOf(copied) == reflect.TypeOf(object) { // not that of an embedded type
 		j.samples[id] = sample{object, copied}
 	} else {
 		delete(j.samples, id)
 	}
 }
 
-func isSmall(object runtime.Object) bool {
+func isSmall(object any) bool {
 	if sized, ok := object.(interface{ Size() int }); ok {
-		return sized.Size() <= maxSampleBytes
+		return sized.Size() <= maxComparedBytes
+	}
+	if u, ok := object.(runtime.Unstructured); ok {
+		return left(u.UnstructuredContent(), maxComparedBytes) >= 0
 	}
 	text, err := json.Marshal(object)
-	return err == nil && len(text) <= maxSampleBytes
+	return err == nil && len(text) <= maxComparedBytes
+}
+
+// left subtracts from bytes about the size that a part of an object has as JSON. It stops below
+// zero.
+func left(value any, bytes int) int {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, field := range value {
+			if bytes = left(field, bytes-len(key)-2); bytes < 0 {
+				break
+			}
+		}
+	case []any:
+		for _, item := range value {
+			if bytes = left(item, bytes); bytes < 0 {
+				break
+			}
+		}
+	case string:
+		return bytes - len(value) - 2
+	}
+	return bytes - 4
 }
 
 // unwatch ends it: the cache has another object now.
@@ -99,9 +130,10 @@ func (j *Journal) check(id sampleID, where string) {
 	j.mu.Lock()
 	s, known := j.samples[id]
 	j.mu.Unlock()
-	if !known || !j.mayCompare() {
+	if !known || !j.mayCompare(s.object) {
 		return
 	}
+	defer j.skip(s.object)
 	start := time.Now()
 	fields := []string{}
 	same := equality.Semantic.DeepEqual(s.object, s.copied)
@@ -115,14 +147,18 @@ func (j *Journal) check(id sampleID, where string) {
 		return // the other check of this sample has reported it
 	}
 	delete(j.samples, id)
-	for p := range j.workers {
-		if by := "a reconcile by queue " + p.queue.name; strings.TrimPrefix(p.key, "/") == id.key &&
-			where != by {
+	meanwhile := " or other code before its end"
+	if where == notKnown {
+		meanwhile = ""
+	}
+	for w, worker := range j.workers {
+		if by := "a reconcile by queue " + w.queue.name; where != by &&
+			strings.TrimPrefix(worker.key, "/") == id.key {
 			where += " or " + by
 			break
 		}
 	}
 	m := entry(j.modified, id.informer, &Modified{Informer: id.informer, Key: id.key,
-		Fields: fields, Where: where})
+		Fields: fields, Where: where + meanwhile})
 	m.Times++
 }

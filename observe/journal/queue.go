@@ -5,7 +5,10 @@ package journal
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"strings"
 	"time"
+	"weak"
 
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/workqueue"
@@ -18,27 +21,28 @@ type notes[T comparable] struct {
 }
 
 func newNotes[T comparable](j *Journal, name string) notes[T] {
-	return notes[T]{j, &queueName{printable.Short(name)}}
+	return notes[T]{j, &queueName{strings.Clone(printable.Short(name))}}
 }
 
-func (n notes[T]) place(item T) place {
-	text, isText := any(item).(string)
-	if !isText {
-		text = fmt.Sprint(item)
-	}
-	return place{n.name, printable.Short(text)}
+// dropWith makes j forget a queue's workers when the queue is collected. It keeps neither.
+func dropWith[Q any](queue *Q, j *Journal, name *queueName) {
+	runtime.AddCleanup(queue, func(j weak.Pointer[Journal]) {
+		if j := j.Value(); j != nil {
+			j.drop(name)
+		}
+	}, weak.Make(j))
 }
 
 func (n notes[T]) added(item T, c Cause, delayed bool) {
 	if n.journal.recording() {
 		c.Time = time.Now()
-		n.journal.added(n.place(item), c, delayed)
+		n.journal.added(work{n.name, item}, c, delayed)
 	}
 }
 
 func (n notes[T]) took(item T, shutdown bool) {
 	if !shutdown {
-		n.journal.begin(n.place(item), Worker{Since: time.Now(), goroutine: goroutine()})
+		n.journal.begin(work{n.name, item}, Worker{Since: time.Now(), goroutine: goroutine()})
 	}
 }
 
@@ -60,7 +64,9 @@ type delaying[T comparable] interface {
 func NewDelayingQueue[T comparable](
 	j *Journal, name string, inner *workqueue.TypedDelayingQueue[T],
 ) *DelayingQueue[T] {
-	return &DelayingQueue[T]{inner, newNotes[T](j, name)}
+	q := &DelayingQueue[T]{inner, newNotes[T](j, name)}
+	dropWith(q, j, q.name)
+	return q
 }
 
 // Add notes the reason, and adds it.
@@ -91,7 +97,10 @@ func (q *DelayingQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown
 
 // Done notes the end of the work on item.
 func (q *DelayingQueue[T]) Done(item T) {
-	q.journal.end(q.place(item))
+	if q.journal.recording() {
+		q.journal.end(work{q.name, item}.place())
+	}
+	q.journal.done(work{q.name, item})
 	q.delaying.Done(item)
 }
 
@@ -106,7 +115,9 @@ type RateLimitingQueue[T comparable] struct {
 func NewRateLimitingQueue[T comparable](
 	j *Journal, name string, inner workqueue.ExtendedInterface[T],
 ) *RateLimitingQueue[T] {
-	return &RateLimitingQueue[T]{DelayingQueue[T]{inner, newNotes[T](j, name)}, inner}
+	q := &RateLimitingQueue[T]{DelayingQueue[T]{inner, newNotes[T](j, name)}, inner}
+	dropWith(q, j, q.name)
+	return q
 }
 
 // AddRateLimited notes a failure.
@@ -124,7 +135,7 @@ func (q *RateLimitingQueue[T]) AddFailed(item T, err error) {
 // Forget notes a success.
 func (q *RateLimitingQueue[T]) Forget(item T) {
 	if q.journal.recording() {
-		q.journal.forgotten(q.place(item))
+		q.journal.forgotten(work{q.name, item}.place())
 	}
 	q.inner.Forget(item)
 }

@@ -60,7 +60,7 @@ func (r *recent[K, V]) all(visit func(key K, value V)) {
 // The sizes are rough: what the structs take, and the texts that are their own. A Call that is a
 // Cause, too, counts twice.
 const (
-	callBytes  = 288
+	callBytes  = 336
 	causeBytes = 112
 	placeBytes = 512
 )
@@ -95,8 +95,10 @@ func (h *history) bytes(p place) int {
 		}
 	}
 	count(h.causes)
-	if h.delayed != nil {
-		count([]Cause{*h.delayed})
+	for _, cause := range []*Cause{h.delayed, h.later} {
+		if cause != nil {
+			count([]Cause{*cause})
+		}
 	}
 	for _, r := range h.last {
 		n += callBytes + len(r.Error)

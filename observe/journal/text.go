@@ -49,7 +49,7 @@ func (c Call) String() string {
 	case len(c.Fields) > 0:
 		fmt.Fprintf(&b, " (changed: %s)", strings.Join(c.Fields, " "))
 	case c.Fields != nil:
-		b.WriteString(" (no field changed)")
+		b.WriteString(" (changed: no field that the informer keeps)")
 	}
 	fmt.Fprintf(&b, ", informer %s, handler %s", c.Informer, c.Handler)
 	return b.String()

@@ -35,8 +35,8 @@ const maxFollowed = 1 << 16
 //
 //	J1  arrivals has a key at most once, with its newest resourceVersion; a delete that the
 //	    handler sees removes it
-//	J2  begun has the keys that changed since their last successful reconcile, with the oldest
-//	    such arrival
+//	J2  begun has the keys that changed since their last successful reconcile and their last
+//	    tombstone, with the oldest such arrival
 type Journey[K comparable] struct {
 	travel prometheus.Observer
 	keysOf func(obj any) []K
@@ -191,9 +191,17 @@ func (h journeyHandler[K]) OnUpdate(oldObj, newObj any) {
 	h.inner.OnUpdate(oldObj, newObj)
 }
 
-// OnDelete implements informer.ResourceEventHandler.
+// OnDelete implements informer.ResourceEventHandler. A tombstone ends the journeys of its keys: it
+// is not known when the object was deleted, and with package shard another replica has it now.
 func (h journeyHandler[K]) OnDelete(obj any) {
-	h.begin(obj, h.journey.arrivalOf(obj, true))
+	at := h.journey.arrivalOf(obj, true)
+	if _, missed := obj.(store.DeletedFinalStateUnknown); missed {
+		for _, key := range h.journey.keysOf(obj) {
+			h.journey.take(key)
+		}
+	} else {
+		h.begin(obj, at)
+	}
 	h.inner.OnDelete(obj)
 }
 

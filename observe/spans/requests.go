@@ -51,8 +51,7 @@ func (t requests) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r)
 	switch {
 	case err != nil:
-		span.RecordError(err)
-		span.SetStatus(codes.Error, printable.Short(err.Error()))
+		recordError(span, err)
 	default:
 		span.SetAttributes(attrStatus.Int(response.StatusCode))
 		if response.StatusCode >= http.StatusBadRequest {

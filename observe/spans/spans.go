@@ -46,6 +46,8 @@ const (
 	attrID         = attribute.Key("k8s.controller.reconcile_id")
 	attrMore       = attribute.Key("k8s.controller.more_causes")
 	attrRequeue    = attribute.Key("k8s.controller.requeue_after_seconds")
+	attrErrorType  = attribute.Key("exception.type")
+	attrError      = attribute.Key("exception.message")
 )
 
 // Spans are those of one controller. Its methods are safe for concurrent use.
@@ -177,8 +179,7 @@ func (s *Spans[K]) Reconcile(next controller.ReconcileFunc[K]) controller.Reconc
 			case !returned: // next panicked, or ended its goroutine
 				span.SetStatus(codes.Error, "reconcile did not return")
 			case err != nil:
-				span.RecordError(err)
-				span.SetStatus(codes.Error, printable.Short(err.Error()))
+				recordError(span, err)
 			case result.RequeueAfter > 0:
 				span.SetAttributes(attrRequeue.Float64(result.RequeueAfter.Seconds()))
 			}
@@ -191,4 +192,13 @@ func (s *Spans[K]) Reconcile(next controller.ReconcileFunc[K]) controller.Reconc
 		returned = true
 		return result, err
 	}
+}
+
+// recordError notes err as Span.RecordError does, with a text that is cut. It survives an Error
+// method that panics.
+func recordError(span trace.Span, err error) {
+	text := printable.Short(fmt.Sprint(err))
+	span.AddEvent("exception", trace.WithAttributes(
+		attrErrorType.String(fmt.Sprintf("%T", err)), attrError.String(text)))
+	span.SetStatus(codes.Error, text)
 }

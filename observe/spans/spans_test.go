@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -193,4 +194,34 @@ func TestSpans_AreOffWithoutAProvider(t *testing.T) {
 	})(t.Context(), "default/a")
 	require.NoError(t, err)
 	assert.Equal(t, 2, called)
+}
+
+type failure struct{ text string }
+
+func (f *failure) Error() string { return f.text } // panics for nil
+
+// The text of an error may be long, or its method may panic.
+func TestSpans_ErrorsAreCutAndSafe(t *testing.T) {
+	w := newWorld(t)
+	var none *failure
+	for _, failed := range []error{none, errors.New(strings.Repeat("x", 1<<20))} {
+		assert.NotPanics(t, func() {
+			err := w.reconcile(func(context.Context, string) (controller.Result, error) {
+				return controller.Result{}, failed
+			})
+			assert.Equal(t, failed, err)
+		})
+	}
+	ended := w.recorder.Ended()
+	require.Len(t, ended, 2)
+	for i, kind := range []string{"*spans_test.failure", "*errors.errorString"} {
+		require.Len(t, ended[i].Events(), 1)
+		event := ended[i].Events()[0]
+		assert.Equal(t, "exception", event.Name)
+		assert.Equal(t, codes.Error, ended[i].Status().Code)
+		require.Len(t, event.Attributes, 2)
+		assert.Equal(t, kind, event.Attributes[0].Value.AsString())
+		assert.Equal(t, ended[i].Status().Description, event.Attributes[1].Value.AsString())
+		assert.LessOrEqual(t, len(ended[i].Status().Description), 1100)
+	}
 }

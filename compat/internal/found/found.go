@@ -15,11 +15,11 @@
 package found
 
 import (
-	"fmt"
 	"runtime"
 	"sync/atomic"
 	"weak"
 
+	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/workqueue"
 )
@@ -102,11 +102,12 @@ func (t texts[T]) Workers() map[string]journal.Worker {
 func (t texts[T]) Snapshot() workqueue.Snapshot[string] {
 	s := t.queue.Snapshot()
 	shown := workqueue.Snapshot[string]{
-		Ready: all(s.Ready), Processing: all(s.Processing), Again: all(s.Again), Limited: s.Limited,
+		Ready: all(s.Ready), Processing: all(s.Processing), Again: all(s.Again),
+		Taken: s.Taken, Limited: s.Limited,
 	}
 	for _, w := range s.Waiting {
-		shown.Waiting = append(shown.Waiting,
-			workqueue.Waiting[string]{Item: fmt.Sprint(w.Item), Due: w.Due, Failures: w.Failures})
+		shown.Waiting = append(shown.Waiting, workqueue.Waiting[string]{
+			Item: printable.Key(w.Item), Due: w.Due, Failures: w.Failures})
 	}
 	return shown
 }
@@ -114,7 +115,7 @@ func (t texts[T]) Snapshot() workqueue.Snapshot[string] {
 func all[T comparable](items []T) []string {
 	var shown []string
 	for _, item := range items {
-		shown = append(shown, fmt.Sprint(item))
+		shown = append(shown, printable.Key(item))
 	}
 	return shown
 }

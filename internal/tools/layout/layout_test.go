@@ -95,7 +95,7 @@ var rules = map[string]rule{
 	"observe/journal": {
 		ours: []string{"store", "workqueue", "internal/helpers/callsite",
 			"internal/helpers/objects", "internal/helpers/printable"},
-		outside: []string{"sigs.k8s.io/structured-merge-diff/"},
+		outside: []string{"sigs.k8s.io/structured-merge-diff/", "github.com/petermattis/goid"},
 	},
 	"observe/health": {
 		ours: []string{"store", "reflector", "informer", "workqueue", "controller",
@@ -135,8 +135,9 @@ var rules = map[string]rule{
 		"observe/health", "observe/journal", "internal/helpers/printable",
 		"compat/internal/found"}},
 	// Nothing that depends on rest.
-	"compat/decoding":         {},
-	"compat/internal/found":   {ours: []string{"workqueue", "observe/journal"}},
+	"compat/decoding": {},
+	"compat/internal/found": {ours: []string{"workqueue", "observe/journal",
+		"internal/helpers/printable"}},
 	"compat/internal/setters": {ours: []string{"store", "reflector"}},
 	"compat/cache/synctrack":  {},
 	"compat/cache/testing":    {outside: []string{"k8s.io/api/"}},

@@ -58,9 +58,11 @@ var processKinds = map[string]func(*world, *process, step){
 	},
 	"slowpop":      (*world).slowPop,
 	"badtransform": func(_ *world, p *process, s step) { p.transformFails.Store(int64(1 + s.n%3)) },
-	"badstore": func(_ *world, p *process, s step) {
+	"badstore": func(w *world, p *process, s step) {
 		p.refused = true
 		p.storeFails.Store(int64(1 + s.n%3))
+		w.create(s.n) // it may be refused, and what follows may not
+		w.update(s.n, false)
 	},
 	"badhandler": func(_ *world, p *process, s step) {
 		h := p.handlerAt(s.n)

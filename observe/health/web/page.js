@@ -150,7 +150,7 @@ function showInformers() {
     ? table([[text("informer")], [text("state")], [text("objects"), "number"], [text("memory")], [text("dataAge"), "number"], [text("handler")]],
       page.informers.map((i) => [
         [i.name, el("div", { class: "note" }, i.selection || text("noSelection"))],
-        [el("span", { class: i.synced && !i.stopped ? "ok" : "wait" }, life(i)), i.started && !i.stopped ? dim(` · ${i.phase}`) : "",
+        [el("span", { class: i.synced && !i.stopped ? "ok" : "wait" }, life(i)), i.started && i.phase && !i.stopped ? dim(` · ${i.phase}`) : "",
           i.consecutiveFailures ? el("div", { class: "hot" }, `${text("failures")}: ${i.consecutiveFailures} · ${i.lastError}`) : ""],
         i.objects, memory(i), [i.currentAsOf ? since(i.currentAsOf) : text("notKnown"), el("div", { class: "note" }, `${text("contact")} ${since(i.lastContact)}`)],
         i.handlers.map((h) => el("div", {}, h.name, " ", dim(`${text("calls")} ${h.calls}${perCall(i, h)}`),

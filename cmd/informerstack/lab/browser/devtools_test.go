@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"math/bits"
 	"net/http/httptest"
 	"os"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	"example.com/informerstack/informer"
 	"example.com/informerstack/observe/health"
 	"example.com/informerstack/observe/journal"
+	"example.com/informerstack/shard"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )
@@ -156,6 +158,50 @@ func TestDevtools_FollowsAFinding(t *testing.T) {
 	p.await("the path after a reload", `document.querySelectorAll(".stop").length === 5`)
 }
 
+// replicas is this process's part of a group of two.
+type replicas struct{}
+
+func (replicas) Status() shard.Status {
+	return shard.Status{
+		Group: "settings", Identity: "first", Joined: true, Ready: true, Terms: 1,
+		Shards: []shard.ShardStatus{
+			{Shard: 0, State: shard.Active, Owner: "first", Target: "first"},
+			{Shard: 1, State: shard.Elsewhere, Owner: "second", Target: "second"},
+			{Shard: 2, State: shard.Elsewhere, Target: "first"},
+		},
+		Members: []shard.MemberStatus{
+			{Identity: "first", Shards: 1, Target: 2},
+			{Identity: "second", Shards: 1, Target: 1, Leaving: true},
+		},
+		Moves: map[string]int{shard.MoveAcquired: 1},
+	}
+}
+
+// The replicas have a row each, and a key that another one has names it.
+func TestDevtools_ShowsShards(t *testing.T) {
+	t.Parallel()
+	d := newDebugged(t)
+	p := openDebugged(t, d.url+"#lang=en", desktop)
+	assert.True(t, evaluate[bool](p, `document.querySelector("#groups-section").hidden`))
+	elsewhere := "a value"
+	for shardOf(elsewhere, 3) != 1 {
+		elsewhere += "."
+	}
+	d.page.AddShards(replicas{}, func(string) (string, bool) { return elsewhere, true })
+	p.await("this replica", has("#groups tr", "first12"))
+	p.await("the one that leaves", has("#groups tr", "second11leaves"))
+	p.await("the free shard", has("#groups tr", "none1"))
+	p.run(chromedp.SetValue("#key", "default/new"))
+	p.click("#ask button")
+	p.await("the answer", has("#answer .reason", "Another replica has its shard default/new"))
+	p.await("the replica", has("#answer p", "shard 1 of group settings, which replica second owns"))
+}
+
+func shardOf(value string, count uint64) uint64 {
+	number, _ := bits.Mul64(shard.Hash(value), count)
+	return number
+}
+
 // Names and keys are texts, whatever they contain.
 func TestDevtools_ShowsHostileNames(t *testing.T) {
 	t.Parallel()
@@ -178,7 +224,9 @@ func TestDevtools_IsAccessible(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := openDebugged(t, newDebugged(t).url+"#why=default/loops", l)
+			d := newDebugged(t)
+			d.page.AddShards(replicas{}, nil)
+			p := openDebugged(t, d.url+"#why=default/loops", l)
 			p.await("the answer", has("#answer .reason", "default/loops"))
 			p.await("the memory", has("#informers td", "kB"))
 			p.click("#paths .open")

@@ -304,6 +304,7 @@ func (s *scene) perform(c command) {
 		return // it waits for what the command before has done
 	}
 	require.NotEmpty(s.t, key, "no control for %+v", c)
+	hangs := before.Workers.Fault == "hang" // if not, a reconcile may end before it is seen
 	s.press(key)
 	s.frames.until(fmt.Sprintf("the effect of %+v", c), func(f lab.Frame) bool {
 		switch {
@@ -318,9 +319,9 @@ func (s *scene) perform(c command) {
 			return string(f.Workers.Fault) == c.Fault
 		case c.Do == "delete":
 			return f.Server.Objects < before.Server.Objects
-		case c.Do == "change" && slices.Contains(before.Workqueue.Processing, c.Key):
+		case c.Do == "change" && hangs && slices.Contains(before.Workqueue.Processing, c.Key):
 			return slices.Contains(f.Workqueue.Dirty, c.Key)
-		case c.Do == "change" && f.Workers.Fault == "hang" && !f.Queue.Hold:
+		case c.Do == "change" && hangs && !f.Queue.Hold:
 			return slices.Contains(f.Workqueue.Processing, c.Key)
 		case c.Do == "change":
 			return f.Server.RV != before.Server.RV

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import "time"
+
+// Call is a call of a handler.
+type Call struct {
+	Time     time.Time     `json:"time"`
+	Duration time.Duration `json:"durationNanoseconds"` // 0 while it runs
+	Informer string        `json:"informer"`
+	Handler  string        `json:"handler"`
+	Kind     Kind          `json:"kind"`
+	Key      string        `json:"key"`
+	// ResourceVersion is that of the object, and Was the one before an update.
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	Was             string `json:"was,omitempty"`
+	// Fields are the paths of the changed fields, without their values, and Managers the owners of
+	// the change in managedFields. Both are nil if they are not known; see fields.go.
+	Fields   []string `json:"fields,omitempty"`
+	Managers []string `json:"managers,omitempty"`
+	// Added has "queue key" for each key that the handler added in the call.
+	Added []string `json:"added"`
+	// Text is String, in an answer about a key.
+	Text string `json:"text,omitempty"`
+
+	called  *handlerName
+	places  []place // of the keys that it added, while it runs
+	outer   *Call   // of a handler that called this one
+	partial bool    // the object is metadata alone
+}
+
+// Cause is the reason of one Add.
+type Cause struct {
+	Time time.Time `json:"time"`
+	Kind Kind      `json:"kind"`
+	// Call is the call of a handler that added the key, or nil.
+	Call *Call `json:"call,omitempty"`
+	// By is the function that added the key outside of handlers and workers, or the key that a
+	// worker had when it added this one.
+	By string `json:"by,omitempty"`
+	// Delay is that of AddAfter, and Error that of a retry, if the queue knows it.
+	Delay time.Duration `json:"delayNanoseconds,omitempty"`
+	Error string        `json:"error,omitempty"`
+}
+
+// Kind says what a handler was called for, or what else added a key.
+type Kind string
+
+// The kinds of Calls, and then those of other Causes.
+const (
+	InitialList Kind = "initial list" // OnAdd, isInInitialList
+	Added       Kind = "add"
+	Updated     Kind = "update"
+	Deleted     Kind = "delete"
+	Tombstone   Kind = "tombstone" // OnDelete, and the delete itself was missed
+	Resync      Kind = "resync"    // OnUpdate with the same object twice
+	Relist      Kind = "relist"    // OnUpdate with the same resourceVersion twice
+
+	Retry    Kind = "retry"     // AddRateLimited by the worker of the key
+	Delay    Kind = "delay"     // AddAfter by the worker of the key
+	ByWorker Kind = "worker"    // by a worker, also with Add of its own key
+	Program  Kind = "program"   // by any other goroutine
+	NotKnown Kind = "not known" // added before the recording began, or merged with the one before
+)
+
+// Reconcile is the time from Get to Done of a key.
+type Reconcile struct {
+	Queue    string        `json:"queue"`
+	Key      string        `json:"key"`
+	Start    time.Time     `json:"start"`
+	Duration time.Duration `json:"durationNanoseconds"` // 0 while it runs
+	Causes   []Cause       `json:"causes"`
+	More     int           `json:"moreCauses,omitempty"`
+	Result   Result        `json:"result"`
+	Error    string        `json:"error,omitempty"`
+	// Text is String, in an answer about a key.
+	Text string `json:"text,omitempty"`
+
+	forgotten bool
+}
+
+// Result is how a reconcile ended, as far as the queue knows.
+type Result string
+
+const (
+	Running   Result = "running"   // no Done yet
+	Forgotten Result = "forgotten" // Forget, and no retry: a success, or the key was given up
+	Retried   Result = "retried"   // AddRateLimited
+	Postponed Result = "postponed" // AddAfter
+	NoForget  Result = "noForget"  // Done, and neither of the three
+)
