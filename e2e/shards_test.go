@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/e2e/cluster"
@@ -169,28 +167,11 @@ func requireQuarters(t *testing.T, followers []*follower) {
 	}
 }
 
-// The metadata of a list of a built-in kind says whether the server knows the selector; otherwise
-// DetectShards finds out, unless there is no object.
+// The metadata of a list of a built-in kind says whether the server knows the selector.
 func testDetected(t *testing.T, c *cluster.Cluster, want bool) {
 	objects := newConfigMaps(t, c)
-	config := c.Config(cluster.AdminToken)
-	dynamicClient, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	defineWidgets(t, dynamicClient)
-	knows, err := wire.DetectShards(t.Context(), restClient(t, config, widgets), "widgets", "")
-	require.NoError(t, err)
-	require.Equal(t, want, knows)
-
-	client := restClient(t, config, configMapResource)
-	knows, err = wire.DetectShards(t.Context(), client, "configmaps", objects.namespace)
-	require.Equal(t, want, knows)
-	require.Equal(t, want, err == nil, "%v", err)
-	require.Equal(t, !want, errors.Is(err, wire.ErrShardsUnknown), "%v", err)
 	objects.create("a", nil)
-	knows, err = wire.DetectShards(t.Context(), client, "configmaps", objects.namespace)
-	require.NoError(t, err)
-	require.Equal(t, want, knows)
-
+	client := restClient(t, c.Config(cluster.AdminToken), configMapResource)
 	for _, newObject := range []wire.NewObject{
 		func() runtime.Object { return &corev1.ConfigMap{} },          // in protobuf
 		func() runtime.Object { return &unstructured.Unstructured{} }, // in JSON

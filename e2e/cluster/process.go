@@ -86,6 +86,18 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
+// PeakBytes returns the most physical memory that the program has had. Only Linux knows it.
+func (p *Process) PeakBytes() (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	var kilobytes int64
+	_, after, _ := bytes.Cut(status, []byte("VmHWM:"))
+	_, err = fmt.Sscanf(string(after), "%d kB", &kilobytes)
+	return kilobytes << 10, err
+}
+
 // exited reports how the program ended, with the end of its log; nil while it runs.
 func (p *Process) exited() error {
 	select {

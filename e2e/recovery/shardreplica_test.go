@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -133,13 +134,33 @@ func (r *replica) share(ctx context.Context, client kubernetes.Interface) error 
 		func(ctx context.Context, key string) (controller.Result, error) {
 			return r.reconcile(ctx, key, shard.FencingTokenFromContext)
 		})
+	ctrl := controller.New("replica", guarded,
+		controller.Options[string]{Workers: groupWorkers, GracePeriod: groupDrain})
 	var running sync.WaitGroup
 	running.Go(func() { err = shards.Run(ctx) })
-	failed := r.work(ctx, controller.New("replica", guarded,
-		controller.Options[string]{Workers: groupWorkers, GracePeriod: groupDrain}))
+	running.Go(func() { r.reportIdle(ctx, shards, ctrl) })
+	failed := r.work(ctx, ctrl)
 	running.Wait()
 	return errors.Join(err, failed)
 }
+
+// reportIdle writes a file whenever each shard that this process owns is active, and no key waits
+// for a worker.
+func (r *replica) reportIdle(
+	ctx context.Context, shards *shard.Shards, ctrl *controller.Controller[string],
+) {
+	for ctx.Err() == nil {
+		moves := slices.ContainsFunc(shards.Status().Shards, func(s shard.ShardStatus) bool {
+			return s.State != shard.Active && s.State != shard.Elsewhere
+		})
+		if !moves && ctrl.Status().Queued == 0 {
+			_ = os.WriteFile(idleFile(r.Records), nil, 0o600)
+		}
+		wait(ctx, 50*time.Millisecond)
+	}
+}
+
+func idleFile(records string) string { return records + ".idle" }
 
 // lead runs a replica that works only while it is the leader.
 func (r *replica) lead(

@@ -263,8 +263,9 @@ func valueOf[T any](p *T) (value T) {
 	return value
 }
 
-// settle waits until the running replicas own all shards, evenly.
-func (g *group) settle() {
+// settle waits until the running replicas own all shards, evenly, and have reconciled what came
+// with them: a rolling update waits for readiness, too. It returns when the owners were even.
+func (g *group) settle() (balanced time.Time) {
 	g.t.Helper()
 	var last owners
 	require.Eventually(g.t, func() bool {
@@ -277,6 +278,17 @@ func (g *group) settle() {
 		return sum == groupShards && most-least <= 1
 	}, 2*time.Minute, 100*time.Millisecond, "owners of %d replicas", len(g.alive))
 	g.t.Logf("owners: %s", describeLoads(last.loads))
+	balanced = time.Now()
+	if g.elect {
+		return balanced
+	}
+	for _, m := range g.alive {
+		require.Eventually(g.t, func() bool {
+			file, err := os.Stat(idleFile(m.file))
+			return err == nil && file.ModTime().After(balanced)
+		}, 2*time.Minute, 20*time.Millisecond, "%s has done its work", m.name)
+	}
+	return balanced
 }
 
 func describeLoads(loads map[string]int) string {

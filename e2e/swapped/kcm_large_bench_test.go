@@ -4,6 +4,7 @@ package swapped_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"sync"
@@ -23,14 +24,17 @@ import (
 	"example.com/informerstack/e2e/cluster"
 )
 
-// A cluster of 200 ReplicaSets with 100 pods each. The pods change 500 times a second.
+// A cluster of ReplicaSets with 100 pods each. The pods change 500 times a second.
 const (
-	replicaSets   = 200
 	podsPerSet    = 100
 	changesPerSec = 500
 	writers       = 16
-	loadFor       = time.Minute
 	probeEvery    = 200 * time.Millisecond
+)
+
+var (
+	replicaSets = flag.Int("sets", 200, "number of ReplicaSets of the large cluster")
+	loadFor     = flag.Duration("load", time.Minute, "how long pods change; 0 is not at all")
 )
 
 // The costs of a manager that starts on a large cluster, and that follows its changes. A probe
@@ -48,6 +52,11 @@ func BenchmarkSwapped_LargeCluster(b *testing.B) {
 				require.Eventually(b, l.isAdopted, patience, 100*time.Millisecond)
 				b.ReportMetric(time.Since(start).Seconds(), "s-to-sync")
 				b.ReportMetric(m.cost("process_cpu_seconds_total"), "cpu-s-to-sync")
+				reportPeak(b, m.process)
+				if *loadFor == 0 {
+					m.process.Kill()
+					continue
+				}
 
 				before := m.cost("process_cpu_seconds_total")
 				changes, latencies := l.load()
@@ -68,6 +77,13 @@ func BenchmarkSwapped_LargeCluster(b *testing.B) {
 			b.ReportMetric(0, "ns/op") // it includes the cost of the servers
 		})
 	}
+}
+
+// reportPeak reports the most memory that a program has had so far.
+func reportPeak(b *testing.B, process *cluster.Process) {
+	peak, err := process.PeakBytes()
+	require.NoError(b, err)
+	b.ReportMetric(float64(peak)/1e6, "peak-RSS-MB-to-sync")
 }
 
 // largeCluster has the pods that kubelets and a scheduler would have left.
@@ -93,10 +109,10 @@ func newLargeCluster(b *testing.B, servers *cluster.Cluster) *largeCluster {
 		require.NoError(b, err)
 	}
 	var group sync.WaitGroup
-	errs := make(chan error, replicaSets)
+	errs := make(chan error, *replicaSets)
 	for writer := range writers {
 		group.Go(func() {
-			for i := writer; i < replicaSets; i += writers {
+			for i := writer; i < *replicaSets; i += writers {
 				errs <- l.create(b.Context(), i)
 			}
 		})
@@ -149,15 +165,16 @@ func (l *largeCluster) create(ctx context.Context, i int) error {
 func (l *largeCluster) isAdopted() bool {
 	sets, err := l.client.AppsV1().ReplicaSets(l.namespace).List(l.b.Context(),
 		metav1.ListOptions{ResourceVersion: "0"})
-	return err == nil && len(sets.Items) == replicaSets && !slices.ContainsFunc(sets.Items,
+	return err == nil && len(sets.Items) == *replicaSets && !slices.ContainsFunc(sets.Items,
 		func(set appsv1.ReplicaSet) bool { return set.Status.Replicas != podsPerSet })
 }
 
 // load changes pods for a while. It returns how often, and the latencies of the probes.
 func (l *largeCluster) load() (changes int64, latencies []time.Duration) {
-	ctx, stop := context.WithTimeout(l.b.Context(), loadFor)
+	ctx, stop := context.WithTimeout(l.b.Context(), *loadFor)
 	defer stop()
 	var (
+		sets    = *replicaSets
 		group   sync.WaitGroup
 		next    atomic.Int64
 		limiter = rate.NewLimiter(changesPerSec, 1)
@@ -168,7 +185,7 @@ func (l *largeCluster) load() (changes int64, latencies []time.Duration) {
 				n := int(next.Add(1))
 				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"change":"%d"}}}`, n)
 				_, err := l.client.CoreV1().Pods(l.namespace).Patch(ctx,
-					podName(n%replicaSets, 1+n/replicaSets%(podsPerSet-1)), // the first is probed
+					podName(n%sets, 1+n/sets%(podsPerSet-1)), // the first is probed
 					types.MergePatchType, patch, metav1.PatchOptions{})
 				if err != nil && ctx.Err() == nil {
 					l.b.Errorf("change a pod: %v", err)
@@ -196,7 +213,7 @@ func (l *largeCluster) probe(ctx context.Context) (latencies []time.Duration) {
 			require.Less(l.b, len(began), 10, "probes without an answer: %v", began)
 			return latencies
 		case <-ticker.C:
-			if i == replicaSets {
+			if i == *replicaSets {
 				continue
 			}
 			began[setName(i)] = time.Now()

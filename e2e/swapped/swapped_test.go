@@ -8,9 +8,9 @@
 // Each folder below is a module with one program as an ordinary dependency; the test of the same
 // name swaps it and checks its behaviour. Every own test of the program that passes on client-go
 // must pass on this stack. The tests named Answers ask programs with devtools why a key is not
-// reconciled, while something is taken from them. Read swapped_test.go and outcomes_test.go, or
-// answers_test.go, gate_test.go and log_test.go, then any other. Goroutines and locking: those of
-// the faults.
+// reconciled, while something is taken from them. FaultyAnswers breaks off the answers of a server,
+// or changes them. Read swapped_test.go and outcomes_test.go, or answers_test.go, gate_test.go and
+// log_test.go, then any other. Goroutines and locking: those of the faults.
 //
 // Run go -C e2e test -count=1 -v -timeout 60m ./swapped/...
 package swapped_test

@@ -57,8 +57,8 @@ func (w *widgets) measure(b *testing.B, servers *cluster.Cluster, program, on st
 		"--kubeconfig", servers.Kubeconfig(), "--address", address)
 	require.NoError(b, err)
 	defer process.Kill()
-	number := func(path, pattern string) float64 {
-		response, err := http.Get("http://" + address + path)
+	number := func(pattern string) float64 {
+		response, err := http.Get("http://" + address + "/metrics")
 		if err != nil {
 			return 0
 		}
@@ -73,14 +73,14 @@ func (w *widgets) measure(b *testing.B, servers *cluster.Cluster, program, on st
 		require.NoError(b, err)
 		return value
 	}
-	cpu := func() float64 { return number("/metrics", "process_cpu_seconds_total") }
+	cpu := func() float64 { return number("process_cpu_seconds_total") }
 	require.Eventually(b, func() bool {
-		return number("/metrics", `controller_runtime_reconcile_total\{.*success.*\}`) >=
+		return number(`controller_runtime_reconcile_total\{.*success.*\}`) >=
 			float64(*widgetCount)
 	}, patience, 50*time.Millisecond)
 	b.ReportMetric(time.Since(start).Seconds(), "s-to-sync")
 	b.ReportMetric(cpu(), "cpu-s-to-sync")
-	b.ReportMetric(number("/status", "VmHWM:")/1e3, "peak-RSS-MB")
+	reportPeak(b, process)
 	before := cpu()
 	changes := w.change(b)
 	b.ReportMetric(cpu()-before, "cpu-s-under-load")
@@ -171,7 +171,7 @@ func (w *widgets) create(ctx context.Context, i int) error {
 
 // change changes Widgets for a while. It returns how often.
 func (w *widgets) change(b *testing.B) int64 {
-	ctx, stop := context.WithTimeout(b.Context(), loadFor)
+	ctx, stop := context.WithTimeout(b.Context(), *loadFor)
 	defer stop()
 	var group sync.WaitGroup
 	var next atomic.Int64
@@ -180,7 +180,8 @@ func (w *widgets) change(b *testing.B) int64 {
 		group.Go(func() {
 			for limiter.Wait(ctx) == nil {
 				n := int(next.Add(1))
-				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"change":"%d"}}}`, n)
+				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"change":"%s"}}}`,
+					time.Now().Format(time.RFC3339Nano)) // the same text twice is no change
 				_, err := w.client.Patch(ctx, widgetName(n%*widgetCount), types.MergePatchType,
 					patch, metav1.PatchOptions{})
 				if err != nil && ctx.Err() == nil {

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,15 +96,8 @@ func run(address string) error {
 	gv := schema.GroupVersion{Group: "wire.example.com", Version: "v1"}
 	scheme.AddKnownTypes(gv, &Widget{}, &WidgetList{})
 	metav1.AddToGroupVersion(scheme, gv)
-	status := func(w http.ResponseWriter, r *http.Request) {
-		http.ServeFile(w, r, "/proc/self/status")
-	}
 	manager, err := ctrl.NewManager(clientConfig, ctrl.Options{
-		Scheme: scheme,
-		Metrics: server.Options{
-			BindAddress:   address,
-			ExtraHandlers: map[string]http.Handler{"/status": http.HandlerFunc(status)},
-		},
+		Scheme: scheme, Metrics: server.Options{BindAddress: address},
 	})
 	if err != nil {
 		return err
