@@ -203,8 +203,9 @@ func (t *tenure) findStuckLocked(now time.Time) {
 		if !waiting[p.identity] || owned[p.identity] > st.shards || st.since.IsZero() {
 			st.since = now
 		}
-		if owned[p.identity] > st.shards {
+		if owned[p.identity] > st.shards && now.Before(st.until) {
 			st.until = time.Time{}
+			t.wakeUp() // the plan counts it as stuck
 		}
 		st.shards = owned[p.identity]
 		due := st.since.Add(stuckAfter * t.config.LeaseDuration)
