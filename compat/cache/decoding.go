@@ -67,6 +67,9 @@ func (lw decodedListWatch) WatchWithContext(
 // with returns ctx for the requests of one LIST or WATCH.
 func (lw decodedListWatch) with(ctx context.Context) context.Context {
 	learn := lw.selected.learner()
+	if learn != nil {
+		ctx = withTrace(ctx, learn)
+	}
 	return decoding.With(ctx, func(
 		client runtime.ClientNegotiator, at func() *url.URL,
 	) runtime.ClientNegotiator {

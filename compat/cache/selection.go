@@ -3,6 +3,8 @@
 package cache
 
 import (
+	"context"
+	"net/http/httptrace"
 	"net/url"
 	"regexp"
 	"strings"
@@ -50,6 +52,21 @@ func (s *selection) learner() func(at *url.URL) {
 	}
 }
 
+// withTrace returns ctx for requests that report their URLs to learn, even in a program that is not
+// under informerstack swap. It needs HTTP/2, where the path is a field of the header.
+func withTrace(ctx context.Context, learn func(at *url.URL)) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteHeaderField: func(name string, values []string) {
+			if name != ":path" || len(values) != 1 {
+				return
+			}
+			if at, err := url.ParseRequestURI(values[0]); err == nil {
+				learn(at)
+			}
+		},
+	})
+}
+
 // known returns the selection; known is false if it is not known, and if s is nil.
 func (s *selection) known() (key informer.FactoryKey, known bool) {
 	if s == nil {
@@ -66,8 +83,7 @@ func (s *selection) known() (key informer.FactoryKey, known bool) {
 // maxSelectedLen bounds the path and the query of a request that a selection learns from.
 const maxSelectedLen = 16 << 10
 
-// collectionPath is the end of the path of a collection. Before it, the path may have a prefix of
-// the server.
+// collectionPath is the end of a collection's path. The path may begin with a prefix of the server.
 var collectionPath = regexp.MustCompile(
 	`/(?:api|apis/([^/]+))/([^/]+)(?:/namespaces/([^/]+))?/([^/]+)$`)
 
@@ -77,13 +93,17 @@ func selectedBy(at *url.URL) (key informer.FactoryKey, ok bool) {
 	if len(at.Path)+len(at.RawQuery) > maxSelectedLen {
 		return informer.FactoryKey{}, false
 	}
-	path := collectionPath.FindStringSubmatch(strings.Clone(at.Path))
+	path := collectionPath.FindStringSubmatch(at.Path)
 	if path == nil {
 		return informer.FactoryKey{}, false
 	}
+	for i := range path {
+		path[i] = strings.Clone(path[i])
+	}
 	query := at.Query()
 	return informer.FactoryKey{
-		Resource:      schema.GroupVersionResource{Group: path[1], Version: path[2], Resource: path[4]},
+		Resource: schema.GroupVersionResource{
+			Group: path[1], Version: path[2], Resource: path[4]},
 		Namespace:     path[3],
 		LabelSelector: strings.Clone(query.Get("labelSelector")),
 		FieldSelector: strings.Clone(query.Get("fieldSelector")),

@@ -119,7 +119,7 @@ func TestSelection_IsOfTheLastRequest(t *testing.T) {
 		"no request":        {nil, false, ""},
 		"one":               {[][]string{{pods}}, false, "pods"},
 		"pages":             {[][]string{{pods + "?limit=1"}, {pods + "?continue=a"}}, false, "pods"},
-		"retries":           {[][]string{{team, team, team}}, false, "pods namespace=team"},
+		"retries":           {[][]string{{team, team}}, false, "pods namespace=team"},
 		"a change":          {[][]string{{pods}, {team}}, false, "pods namespace=team"},
 		"and an object":     {[][]string{{pods, team + "/a"}, {"/version"}}, false, "pods"},
 		"two namespaces":    {[][]string{{team, pods}}, false, ""},
