@@ -126,7 +126,7 @@ func (c *controller) start() *informer.Controller {
 		return nil
 	}
 	lw := ToListerWatcherWithContext(c.config.ListerWatcher)
-	c.reflector = newReflector(lw, c.config.ObjectType, c.config.Queue, c.options)
+	c.reflector = newReflector(lw, c.config.ObjectType, c.config.Queue, c.options, nil)
 	loop := &informer.Controller{
 		Reflector:  c.reflector,
 		Queue:      c.config.Queue,

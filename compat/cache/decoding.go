@@ -4,6 +4,7 @@ package cache
 
 import (
 	"context"
+	"net/url"
 	"os"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,20 +20,27 @@ import (
 // client-go.
 const decoderVariable = "INFORMERSTACK_DECODER"
 
-// sourceOf returns what the reflector called name lists and watches: lw, with faster decoders in a
-// program under informerstack swap.
-func sourceOf(lw ListerWatcherWithContext, name string) ListerWatcherWithContext {
-	_, decodes := lw.(reflector.StreamLister)
-	if lw != nil && !decodes && os.Getenv(decoderVariable) != "client-go" {
-		lw = decodedListWatch{lw, wire.NewNegotiator()}
+// sourceOf returns what the reflector called name lists and watches: lw. In a program under
+// informerstack swap it has faster decoders, and selected, if it is not nil, learns from the
+// requests.
+func sourceOf(
+	lw ListerWatcherWithContext, name string, selected *selection,
+) ListerWatcherWithContext {
+	if _, decodes := lw.(reflector.StreamLister); lw != nil && !decodes {
+		d := decodedListWatch{ListerWatcherWithContext: lw, selected: selected}
+		if os.Getenv(decoderVariable) != "client-go" {
+			d.negotiator = wire.NewNegotiator()
+		}
+		lw = d
 	}
 	return checkedStreams(lw, name)
 }
 
-// decodedListWatch puts faster decoders into the context of each request.
+// decodedListWatch puts a choice of decoders into the context of each request.
 type decodedListWatch struct {
 	ListerWatcherWithContext
-	negotiator *wire.Negotiator
+	negotiator *wire.Negotiator // nil: the client's decoders
+	selected   *selection       // nil: the requests are not looked at
 }
 
 var _ reflector.WatchListRefuser = decodedListWatch{}
@@ -46,14 +54,31 @@ func (lw decodedListWatch) IsWatchListSemanticsUnSupported() bool {
 func (lw decodedListWatch) ListWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (runtime.Object, error) {
-	return lw.ListerWatcherWithContext.ListWithContext(
-		decoding.With(ctx, lw.negotiator.Faster), options)
+	return lw.ListerWatcherWithContext.ListWithContext(lw.with(ctx), options)
 }
 
 // WatchWithContext implements reflector.ListerWatcher.
 func (lw decodedListWatch) WatchWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (watch.Interface, error) {
-	return lw.ListerWatcherWithContext.WatchWithContext(
-		decoding.With(ctx, lw.negotiator.Faster), options)
+	return lw.ListerWatcherWithContext.WatchWithContext(lw.with(ctx), options)
+}
+
+// with returns ctx for the requests of one LIST or WATCH.
+func (lw decodedListWatch) with(ctx context.Context) context.Context {
+	learn := lw.selected.learner()
+	if learn != nil {
+		ctx = withTrace(ctx, learn)
+	}
+	return decoding.With(ctx, func(
+		client runtime.ClientNegotiator, at func() *url.URL,
+	) runtime.ClientNegotiator {
+		if learn != nil {
+			learn(at())
+		}
+		if lw.negotiator == nil {
+			return client
+		}
+		return lw.negotiator.Faster(client)
+	})
 }

@@ -29,7 +29,7 @@ type seen struct {
 func isFaster(ctx context.Context) bool {
 	client := runtime.NewClientNegotiator(scheme.Codecs.WithoutConversion(),
 		corev1.SchemeGroupVersion)
-	return !reflect.DeepEqual(client, decoding.Negotiator(ctx, client))
+	return !reflect.DeepEqual(client, decoding.Negotiator(ctx, client, nil))
 }
 
 func (s *seen) ListWithContext(

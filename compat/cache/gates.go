@@ -88,14 +88,15 @@ func withBatchGate(queue versionedQueue) versionedQueue {
 	return unbatched{queue, bookmarks}
 }
 
-// newReflector makes the reflector of an informer or a controller that starts.
+// newReflector makes the reflector of an informer or a controller that starts. selected may be nil.
 func newReflector(
 	lw reflector.ListerWatcher, expectedType any, queue reflector.Store, options reflector.Options,
+	selected *selection,
 ) *reflector.Reflector {
 	options.Name = cmp.Or(callsite.Name(), options.Name, fmt.Sprintf("%T", expectedType))
 	options.UseWatchList = useWatchList()
 	options.Metrics = reflectorMetrics(options.Name)
-	return reflector.New(sourceOf(lw, options.Name), expectedType, queue, options)
+	return reflector.New(sourceOf(lw, options.Name, selected), expectedType, queue, options)
 }
 
 // sharedController is the result of a shared informer's GetController.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/informerstack/compat/internal/found"
+	"example.com/informerstack/informer"
 )
 
 // readCache is the store of an informer as the program gets it if it has package devtools. It notes
@@ -76,8 +77,14 @@ func (c *readCache) Len() int { return c.note().Len() }
 // viewed is what package devtools may read of an informer.
 type viewed struct {
 	core
-	reads *readCache // nil: not known
+	reads    *readCache // nil: not known
+	selected *selection // nil: not known
 }
 
 // Unread reports that the program has not read the store.
 func (v viewed) Unread() bool { return v.reads != nil && !v.reads.read.Load() }
+
+// Selection returns the resource, the namespace and the selectors, if they are known.
+func (v viewed) Selection() (selection informer.FactoryKey, known bool) {
+	return v.selected.known()
+}

@@ -126,7 +126,7 @@ func NewSharedIndexInformerWithOptions(
 	lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions,
 ) SharedIndexInformer {
 	detector := NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject))
-	s := &sharedInformer{detector: detector}
+	s := &sharedInformer{detector: detector, selected: newSelection()}
 	coreOptions := informer.Options{
 		ResyncPeriod: options.ResyncPeriod,
 		Indexers:     options.Indexers,
@@ -149,12 +149,12 @@ func NewSharedIndexInformerWithOptions(
 	coreOptions.NewReflector = func(
 		lw reflector.ListerWatcher, expectedType any, queue reflector.Store, o reflector.Options,
 	) *reflector.Reflector {
-		return newReflector(lw, expectedType, queue, s.setters.Start(o))
+		return newReflector(lw, expectedType, queue, s.setters.Start(o), s.selected)
 	}
 	s.core = informer.NewSharedIndexInformer(
 		ToListerWatcherWithContext(lw), exampleObject, coreOptions)
 	s.reads = newReadCache(exampleObject, s.core.GetIndexer())
-	found.Add("", s, func(s *sharedInformer) any { return viewed{s.core, s.reads} })
+	found.Add("", s, func(s *sharedInformer) any { return viewed{s.core, s.reads, s.selected} })
 	return s
 }
 
@@ -180,6 +180,7 @@ type sharedInformer struct {
 	setters  setters.Setters
 	detector MutationDetector
 	reads    *readCache // nil if reads are not noted
+	selected *selection // nil if requests are not looked at
 	ran      atomic.Bool
 }
 

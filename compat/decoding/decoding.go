@@ -6,8 +6,8 @@
 //	compat/cache -> context of a LIST or WATCH -> [decoding] -> rest of a swapped client-go
 //
 // The context passes through the program's functions and clients to the request. In the copy of
-// client-go that informerstack swap writes, package rest calls Negotiator for each answer. Nothing
-// else reads the value in the context.
+// client-go that informerstack swap writes, package rest calls Negotiator for each answer, and says
+// where the request went. Nothing else reads the value in the context.
 //
 // It imports no package that depends on rest.
 //
@@ -16,12 +16,14 @@ package decoding
 
 import (
 	"context"
+	"net/url"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Chooser returns a client's negotiator, or another one that is used instead.
-type Chooser func(client runtime.ClientNegotiator) runtime.ClientNegotiator
+// Chooser returns a client's negotiator, or another one that is used instead. at returns the URL of
+// the request. The requests of one context may be sent at the same time.
+type Chooser func(client runtime.ClientNegotiator, at func() *url.URL) runtime.ClientNegotiator
 
 type key struct{}
 
@@ -30,11 +32,13 @@ func With(ctx context.Context, choose Chooser) context.Context {
 	return context.WithValue(ctx, key{}, choose)
 }
 
-// Negotiator returns the negotiator for the answer to a request with ctx: client, unless the
+// Negotiator returns the negotiator for the answer to a request to at with ctx: client, unless the
 // context has a Chooser.
-func Negotiator(ctx context.Context, client runtime.ClientNegotiator) runtime.ClientNegotiator {
+func Negotiator(
+	ctx context.Context, client runtime.ClientNegotiator, at func() *url.URL,
+) runtime.ClientNegotiator {
 	if choose, ok := ctx.Value(key{}).(Chooser); ok && client != nil {
-		return choose(client)
+		return choose(client, at)
 	}
 	return client
 }

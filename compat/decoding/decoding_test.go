@@ -4,6 +4,7 @@ package decoding_test
 
 import (
 	"context"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,13 +20,17 @@ type negotiator struct {
 
 func TestNegotiator(t *testing.T) {
 	client := negotiator{name: "client"}
-	require.Equal(t, client, decoding.Negotiator(t.Context(), client))
+	at := func() *url.URL { return &url.URL{Path: "/api/v1/pods"} }
+	require.Equal(t, client, decoding.Negotiator(t.Context(), client, at))
 
-	chosen := decoding.With(t.Context(), func(c runtime.ClientNegotiator) runtime.ClientNegotiator {
-		return negotiator{name: "other than " + c.(negotiator).name}
+	chosen := decoding.With(t.Context(), func(
+		c runtime.ClientNegotiator, at func() *url.URL,
+	) runtime.ClientNegotiator {
+		return negotiator{name: "other than " + c.(negotiator).name + " for " + at().Path}
 	})
 	below, cancel := context.WithCancel(chosen)
 	defer cancel()
-	require.Equal(t, negotiator{name: "other than client"}, decoding.Negotiator(below, client))
-	require.Nil(t, decoding.Negotiator(below, nil))
+	require.Equal(t, negotiator{name: "other than client for /api/v1/pods"},
+		decoding.Negotiator(below, client, at))
+	require.Nil(t, decoding.Negotiator(below, nil, at))
 }

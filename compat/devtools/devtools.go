@@ -101,6 +101,16 @@ func (s shownInformer) Unread() bool {
 	return ok && i.Unread()
 }
 
+// Selection returns what the informer selects, if that is known.
+func (s shownInformer) Selection() (selection informer.FactoryKey, known bool) {
+	if i, ok := s.view().(interface {
+		Selection() (informer.FactoryKey, bool)
+	}); ok {
+		return i.Selection()
+	}
+	return informer.FactoryKey{}, false
+}
+
 func (s shownQueue) Snapshot() workqueue.Snapshot[string] {
 	if q, ok := s.view().(found.Queue); ok {
 		return q.Snapshot()

@@ -30,9 +30,12 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
 
+	"example.com/informerstack/apitest"
 	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/compat/cache"
 	cachetesting "example.com/informerstack/compat/cache/testing"
@@ -412,6 +415,50 @@ func TestHandler_KnowsWhetherACacheIsRead(t *testing.T) {
 				return i.Name == "SharedIndexInformer "+t.Name()
 			})
 		}, time.Minute, time.Millisecond)
+	}
+}
+
+// The page shows what an informer selects, which a function of the program knows, and the answer
+// about a key that no informer has, too. A program that is not under swap needs HTTP/2 for that.
+func TestHandler_ShowsWhatInformersSelect(t *testing.T) {
+	requireNothingIsShown(t) // of other tests
+	api := apitest.NewServer(apitest.Options{})
+	require.NoError(t, api.Start())
+	defer api.Close()
+	for _, http2 := range []bool{true, false} {
+		t.Run(fmt.Sprint("HTTP/2: ", http2), func(t *testing.T) {
+			server := httptest.NewUnstartedServer(api)
+			server.EnableHTTP2 = http2
+			server.StartTLS()
+			defer server.Close()
+			client, err := kubernetes.NewForConfig(&rest.Config{
+				Host: server.URL, Transport: server.Client().Transport})
+			require.NoError(t, err)
+			i := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(
+				client.CoreV1().RESTClient(), "configmaps", "team",
+				func(o *metav1.ListOptions) { o.LabelSelector = "app=web" },
+			), &corev1.ConfigMap{}, 0)
+			const name, selection = "SharedIndexInformer *v1.ConfigMap",
+				"configmaps namespace=team labels=app=web"
+			assert.Empty(t, Handler().Page().Informers[0].Selection)
+			ctx, cancel := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { i.RunWithContext(ctx) })
+			defer running.Wait()
+			defer cancel()
+			require.True(t, cache.WaitForCacheSync(ctx.Done(), i.HasSynced))
+			shown := name
+			if http2 {
+				shown += " selects " + selection
+				assert.Equal(t, selection, Handler().Page().Informers[0].Selection)
+			} else {
+				assert.Empty(t, Handler().Page().Informers[0].Selection)
+			}
+			assert.Equal(t, "no informer has team/a ("+shown+"): it does not exist, or a "+
+				"selector or a namespace of the informer leaves it out",
+				Handler().Why("team/a").Sentence)
+		})
+		requireNothingIsShown(t)
 	}
 }
 

@@ -4,6 +4,7 @@ package swapped_test
 
 import (
 	"bufio"
+	"net/http/httptest"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/apitest"
 )
 
 // A program on client-go, which is not changed, says under swap where each of its keys is.
@@ -19,7 +22,13 @@ func TestSwapped_Devtools(t *testing.T) {
 	informerstack, err := buildInformerstack()
 	require.NoError(t, err)
 	goWork := swap(t, "clientgo", "--devtools", "127.0.0.1:0")
-	worker := exec.CommandContext(t.Context(), compile(t, "clientgo", goWork, "./worker"))
+	api := apitest.NewServer(apitest.Options{})
+	require.NoError(t, api.Start())
+	defer api.Close()
+	server := httptest.NewServer(api) // of HTTP/1
+	defer server.Close()
+	worker := exec.CommandContext(t.Context(), compile(t, "clientgo", goWork, "./worker"),
+		server.URL)
 	worker.Env = environ("off", "INFORMERSTACK_DEVTOOLS=127.0.0.1:0")
 	stderr, err := worker.StderrPipe()
 	require.NoError(t, err)
@@ -40,6 +49,8 @@ func TestSwapped_Devtools(t *testing.T) {
 		return string(answer)
 	}
 	const (
+		other = `SharedIndexInformer \*v1.Service selects services namespace=team labels=app=web`
+
 		kind   = `SharedIndexInformer \*v1.ConfigMap`
 		stored = `informer ` + kind + ` has default/\w+ at resourceVersion \d+, its handlers ` +
 			`were called`
@@ -48,7 +59,8 @@ func TestSwapped_Devtools(t *testing.T) {
 	)
 	for key, want := range map[string]string{
 		"default/hangs": `a worker of queue settings has had default/hangs for \S+, and has not ` +
-			`called Done\n  ` + stored + `\n  its goroutine: select \(no cases\)\n` +
+			`called Done\n  ` + stored + `\n  these informers have no object with that key: ` +
+			other + `\n  its goroutine: select \(no cases\)\n` +
 			`    main.reconcile main.go:\d+\n    main.work main.go:\d+\n` +
 			`    created by main.main in goroutine 1 main.go:\d+\n`,
 		"default/fails": `default/fails joins queue settings in 59m\S+, at \S+, after 1 failure\n` +
@@ -56,7 +68,7 @@ func TestSwapped_Devtools(t *testing.T) {
 		"default/filtered": `a handler was called \S+ ago and added no key: ` + update + `\n`,
 		"default/works": `queue settings reconciled default/works \S+ ago, and it has not ` +
 			`changed since: it ended with Forget in \S+, because of: ` + update + `\n`,
-		"default/missing": `no informer has default/missing \(` + kind + `\): it does not exist, ` +
+		"default/missing": `no informer has default/missing \(` + kind + `, ` + other + `\): it does not exist, ` +
 			`or a selector or a namespace of the informer leaves it out\n`,
 	} {
 		assert.Eventually(t, func() bool {
@@ -69,6 +81,8 @@ func TestSwapped_Devtools(t *testing.T) {
 		`(?m)^finding: queue settings reconciles default/loops in a loop: 40 of the last 40 ` +
 			`reconciles followed an update during the one before: ` + update + `$`,
 		`(?m)^informer ` + kind + `: synced, 5 objects\b.*$`,
+		`(?m)^informer SharedIndexInformer \*v1.Service: synced, 0 objects\b.*\n` +
+			`  selects services namespace=team labels=app=web$`,
 		`(?m)^queue settings\n  ready: \d+\n  processing: \d\n    default/hangs$`,
 		`(?m)^  informer ` + kind + ` -> handler main.main.func\d -> queue settings: ` +
 			`\d+ keys added$`,

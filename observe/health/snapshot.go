@@ -47,6 +47,14 @@ type selecting interface {
 	Selection() (selection informer.FactoryKey, known bool)
 }
 
+// nameAndSelection returns the name of the informer, and what it selects, if it is known.
+func (i Informer) nameAndSelection() string {
+	if i.Selection == "" {
+		return i.Name
+	}
+	return i.Name + " selects " + i.Selection
+}
+
 // AddQueue adds a workqueue to the page. Use it for queues without a controller. Why shows the
 // goroutine that has an item, if queue is one of package journal. The returned function removes it.
 func AddQueue[K comparable](

@@ -195,7 +195,7 @@ func (s *search) informer(i Informer) {
 		s.add(Unsynced, "informer %s is %s and has no list yet%s", i.Name, i.Phase,
 			withColon(i.LastError))
 	default:
-		s.informers = append(s.informers, i.Name)
+		s.informers = append(s.informers, i.nameAndSelection())
 		s.otherNamespaces(objects)
 	}
 	switch {

@@ -16,14 +16,15 @@ import (
 )
 
 // The copy's rest asks compat/decoding for the decoders of each answer, so that a reflector of the
-// piece cache can choose them. In the file of requests, two expressions change:
+// piece cache can choose them, and learns where the request went. In the file of requests, two
+// expressions change:
 //
 //	r.contentConfig.Negotiator.Decoder(…)        in transformResponse
 //	r.contentConfig.Negotiator.StreamDecoder(…)  in newStreamWatcher
 //
 // become
 //
-//	decoding.Negotiator(ctx, r.contentConfig.Negotiator).Decoder(…)
+//	decoding.Negotiator(ctx, r.contentConfig.Negotiator, r.URL).Decoder(…)
 const (
 	decodingPiece   = "cache"
 	decodingFile    = "rest/request.go"
@@ -64,9 +65,14 @@ func withDecoding(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("it has the name %s itself", decodingPackage)
 	}
 	var negotiators []ast.Expr // in the order of the file
+	hasURL := false
 	for _, decl := range file.Decls {
 		fn, ok := decl.(*ast.FuncDecl)
-		if !ok || fn.Body == nil || fn.Recv == nil || decodingCalls[fn.Name.Name] == "" {
+		if !ok || fn.Body == nil || !isOfRequest(fn.Recv) {
+			continue
+		}
+		hasURL = hasURL || isURL(fn)
+		if decodingCalls[fn.Name.Name] == "" {
 			continue
 		}
 		if !takesContext(fn.Type.Params.List) {
@@ -81,18 +87,33 @@ func withDecoding(text []byte) ([]byte, error) {
 	if len(negotiators) != len(decodingCalls) {
 		return nil, fmt.Errorf("found %d of the functions that decode", len(negotiators))
 	}
+	if !hasURL {
+		return nil, fmt.Errorf("found no URL of a request")
+	}
 	s := source{text, file}
 	var changed strings.Builder
 	from := file.Name.End()
 	fmt.Fprintf(&changed, "%s\n\nimport %q\n", s.between(file.FileStart, from),
 		stackPath+"/compat/"+decodingPackage)
 	for _, n := range negotiators {
-		fmt.Fprintf(&changed, "%s%s.Negotiator(ctx, %s)", s.between(from, n.Pos()), decodingPackage,
-			s.between(n.Pos(), n.End()))
+		fmt.Fprintf(&changed, "%s%s.Negotiator(ctx, %s, r.URL)", s.between(from, n.Pos()),
+			decodingPackage, s.between(n.Pos(), n.End()))
 		from = n.End()
 	}
 	changed.WriteString(s.between(from, file.FileEnd))
 	return format.Source([]byte(changed.String()))
+}
+
+// isOfRequest reports whether a receiver is r *Request.
+func isOfRequest(receiver *ast.FieldList) bool {
+	return receiver != nil && len(receiver.List) == 1 && len(receiver.List[0].Names) == 1 &&
+		receiver.List[0].Names[0].Name == "r" &&
+		types.ExprString(receiver.List[0].Type) == "*Request"
+}
+
+// isURL reports whether a method is URL() *url.URL.
+func isURL(fn *ast.FuncDecl) bool {
+	return fn.Name.Name == "URL" && types.ExprString(fn.Type) == "func() *url.URL"
 }
 
 // takesContext reports whether the first parameter is ctx context.Context.

@@ -35,14 +35,19 @@ func TestDecoding_ChangesTwoExpressions(t *testing.T) {
 	require.Len(t, changed, 2)
 	for want, got := range changed {
 		assert.Equal(t, got, strings.Replace(want, "r.contentConfig.Negotiator",
-			"decoding.Negotiator(ctx, r.contentConfig.Negotiator)", 1))
+			"decoding.Negotiator(ctx, r.contentConfig.Negotiator, r.URL)", 1))
 	}
 }
 
 // restFile has the shape of client-go's file of requests.
 const restFile = `package rest
 
-import "context"
+import (
+	"context"
+	"net/url"
+)
+
+func (r *Request) URL() *url.URL { return nil }
 
 func (r *Request) newStreamWatcher(ctx context.Context, resp int) error {
 	_, err := r.c.Negotiator.StreamDecoder("", nil)
@@ -60,14 +65,19 @@ func TestDecoding_UnknownShapes(t *testing.T) {
 	_, err := withDecoding([]byte(restFile))
 	require.NoError(t, err)
 	for name, test := range map[string]struct{ old, new, want string }{
-		"no Go":           {"package", "packet", "expected 'package'"},
-		"a function less": {"newStreamWatcher", "newWatcher", "found 1 of the functions"},
-		"no method":       {"(r *Request) newS", "newS", "found 1 of the functions"},
-		"no context":      {"(ctx context.Context", "(ctx Context", "takes no ctx"},
-		"another name":    {"(ctx ", "(c ", "takes no ctx"},
-		"no parameters":   {"(ctx context.Context, resp int)", "()", "takes no ctx"},
-		"another field":   {"Negotiator.Stream", "Codecs.Stream", "Watcher has 0 calls"},
-		"another method":  {".Decoder(", ".DecoderOf(", "transformResponse has 0 calls"},
+		"no URL":           {"URL()", "Address()", "found no URL"},
+		"another URL":      {"URL() *url.URL { return nil", "URL() string { return \"\"", "no URL"},
+		"a function URL":   {"(r *Request) URL", "URL", "found no URL"},
+		"a URL of others":  {"(r *Request) URL", "(r *Result) URL", "found no URL"},
+		"another receiver": {"(r *Request) newS", "(q *Request) newS", "found 1 of the functions"},
+		"no Go":            {"package", "packet", "expected 'package'"},
+		"a function less":  {"newStreamWatcher", "newWatcher", "found 1 of the functions"},
+		"no method":        {"(r *Request) newS", "newS", "found 1 of the functions"},
+		"no context":       {"(ctx context.Context", "(ctx Context", "takes no ctx"},
+		"another name":     {"(ctx ", "(c ", "takes no ctx"},
+		"no parameters":    {"(ctx context.Context, resp int)", "()", "takes no ctx"},
+		"another field":    {"Negotiator.Stream", "Codecs.Stream", "Watcher has 0 calls"},
+		"another method":   {".Decoder(", ".DecoderOf(", "transformResponse has 0 calls"},
 		"two calls": {"return err\n}", "r.d.Negotiator.StreamDecoder(\"\")\n\treturn err\n}",
 			"newStreamWatcher has 2 calls"},
 		"the name is taken": {"resp int", "decoding int", "has the name decoding"},

@@ -2,16 +2,21 @@
 
 // Worker is a controller on client-go with a key in each trouble that an author may have: one hangs
 // in its worker, one fails, one is filtered out by the handler, one is reconciled in a loop, one is
-// not there. It runs until it is killed.
+// not there. A factory makes a second informer, of the server in its argument. It runs until it is
+// killed.
 package main
 
 import (
 	"errors"
+	"os"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 	"k8s.io/client-go/util/workqueue"
@@ -49,7 +54,17 @@ func main() {
 			server.Modify(object("works", change))
 		}
 	}()
+	watchServices(os.Args[1])
 	informer.Run(make(chan struct{}))
+}
+
+// watchServices starts an informer with a namespace and a selector.
+func watchServices(url string) {
+	factory := informers.NewSharedInformerFactoryWithOptions(
+		kubernetes.NewForConfigOrDie(&rest.Config{Host: url}), 0, informers.WithNamespace("team"),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=web" }))
+	factory.Core().V1().Services().Informer()
+	factory.Start(make(chan struct{}))
 }
 
 func object(name string, change int) *corev1.ConfigMap {
