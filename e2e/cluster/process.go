@@ -86,16 +86,21 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// PeakBytes returns the most physical memory that the program has had. Only Linux knows it.
+// PeakBytes returns the most physical memory that the program has had, without the pages of its own
+// file: how many of these count depends on how the kernel has cached the file. Only Linux knows it.
 func (p *Process) PeakBytes() (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
-	var kilobytes int64
-	_, after, _ := bytes.Cut(status, []byte("VmHWM:"))
-	_, err = fmt.Sscanf(string(after), "%d kB", &kilobytes)
-	return kilobytes << 10, err
+	var peak, file int64 // in kB
+	for name, kilobytes := range map[string]*int64{"VmHWM:": &peak, "RssFile:": &file} {
+		_, after, _ := bytes.Cut(status, []byte(name))
+		if _, err := fmt.Sscanf(string(after), "%d kB", kilobytes); err != nil {
+			return 0, fmt.Errorf("read %s of the program's status: %w", name, err)
+		}
+	}
+	return (peak - file) << 10, nil
 }
 
 // exited reports how the program ended, with the end of its log; nil while it runs.

@@ -68,7 +68,7 @@ func benchmarkFirstSync(b *testing.B, program string, isStream bool, flags ...st
 	b.ReportMetric(0, "ns/op") // it contains the start of the process
 	b.ReportMetric(sum.CPUNanos/objects, "cpu-ns/object")
 	b.ReportMetric(sum.WallNanos/objects, "wall-ns/object")
-	b.ReportMetric(sum.PeakBytes/float64(b.N), "peak-RSS-B")
+	b.ReportMetric(sum.PeakBytes/float64(b.N), "peak-B")
 }
 
 // startPodServer runs the server until b ends, and returns its URL.

@@ -83,7 +83,7 @@ func BenchmarkSwapped_LargeCluster(b *testing.B) {
 func reportPeak(b *testing.B, process *cluster.Process) {
 	peak, err := process.PeakBytes()
 	require.NoError(b, err)
-	b.ReportMetric(float64(peak)/1e6, "peak-RSS-MB-to-sync")
+	b.ReportMetric(float64(peak)/1e6, "peak-MB-to-sync")
 }
 
 // largeCluster has the pods that kubelets and a scheduler would have left.

@@ -86,14 +86,16 @@ func sync(config *rest.Config, client string, count int) error {
 	if err != nil {
 		return err
 	}
-	var peak int64
-	_, after, _ := strings.Cut(string(status), "VmHWM:")
-	if _, err := fmt.Sscanf(after, "%d kB", &peak); err != nil {
-		return err
+	var peak, file int64 // in kB; the pages of the program's file do not count
+	for name, kilobytes := range map[string]*int64{"VmHWM:": &peak, "RssFile:": &file} {
+		_, after, _ := strings.Cut(string(status), name)
+		if _, err := fmt.Sscanf(after, "%d kB", kilobytes); err != nil {
+			return err
+		}
 	}
 	debug.FreeOSMemory()
 	return json.NewEncoder(os.Stdout).Encode(map[string]int64{
-		"WallNanos": int64(wall), "CPUNanos": int64(used), "PeakBytes": peak << 10,
+		"WallNanos": int64(wall), "CPUNanos": int64(used), "PeakBytes": (peak - file) << 10,
 	})
 }
 
