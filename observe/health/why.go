@@ -91,6 +91,8 @@ type search struct {
 	informers []string // that are synced and do not have the key
 	sameName  []string // keys of other namespaces
 	remarks   []string // about the program, not about the key
+
+	versions map[string][]string // of the objects with the key, by informer
 }
 
 func (s *search) add(reason Reason, format string, args ...any) {
@@ -102,7 +104,7 @@ func (s *search) remark(format string, args ...any) {
 }
 
 func (s *search) answer(p Page) Answer {
-	s.found, s.standby = map[Reason][]string{}, !p.leads()
+	s.found, s.versions, s.standby = map[Reason][]string{}, map[string][]string{}, !p.leads()
 	for _, informer := range p.Informers {
 		s.informer(informer)
 	}
@@ -210,13 +212,15 @@ func (s *search) informer(i Informer) {
 // stored says how far an object of the store has come.
 func (s *search) stored(i Informer, obj any) {
 	s.has = true
-	at := ""
+	at, version := "", ""
 	if object, err := meta.Accessor(obj); err == nil {
-		at = " at resourceVersion " + printable.Short(object.GetResourceVersion())
+		version = printable.Short(object.GetResourceVersion())
+		at = " at resourceVersion " + version
 		if object.GetDeletionTimestamp() != nil {
 			at += ", is being deleted"
 		}
 	}
+	s.versions[i.Name] = append(s.versions[i.Name], version)
 	behind := false
 	for _, h := range i.Handlers {
 		if h.Pending > 0 {
@@ -451,10 +455,33 @@ func (s *search) journal() {
 		}
 	}
 	onItsWay := slices.ContainsFunc(onTheWay, func(r Reason) bool { return s.found[r] != nil })
-	if done.Result != "" && !done.Start.Before(added) && !onItsWay {
-		s.add(Reconciled, "queue %s reconciled %s %s ago, and it has not changed since: it %s",
-			done.Queue, s.text, short(s.now.Sub(done.Start)), done)
+	if done.Result == "" || done.Start.Before(added) || onItsWay || s.found[Behind] != nil {
+		return
 	}
+	since := "whether it has changed since is not known"
+	if s.calledForPresent() {
+		since = "it has not changed since"
+	}
+	s.add(Reconciled, "queue %s reconciled %s %s ago, and %s: it %s", done.Queue, s.text,
+		short(s.now.Sub(done.Start)), since, done)
+}
+
+// calledForPresent reports whether the last call for the key, in each informer with known calls,
+// was for what its store has now. It is false if no call is known.
+func (s *search) calledForPresent() bool {
+	last := map[string]journal.Call{}
+	for _, call := range slices.Backward(s.calls) {
+		last[call.Informer] = call
+	}
+	for name, call := range last {
+		deleted := call.Kind == journal.Deleted || call.Kind == journal.Tombstone
+		versions := s.versions[name]
+		if deleted && len(versions) > 0 ||
+			!deleted && !slices.Contains(versions, call.ResourceVersion) {
+			return false
+		}
+	}
+	return len(last) > 0
 }
 
 // filtered says that no handler added a key for the last change. calls are not empty.

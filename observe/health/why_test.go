@@ -183,6 +183,61 @@ func TestWhy_HandlerIsBehindAKeyThatIsScheduled(t *testing.T) {
 	})
 }
 
+// A handler hangs with another key: what comes after it was not reconciled, although the version
+// before was.
+func TestWhy_HandlerIsBehindAReconciledKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const changed, deleted = "default/settings-3", "default/settings-4"
+		p, hangs := newProgram(t), false
+		p.reconcile = func(string) error { return nil }
+		p.handle = func(key string) {
+			if hangs {
+				<-p.ended
+			}
+			p.queue.Add(key)
+		}
+		p.user = func() {
+			time.Sleep(5 * time.Second)
+			for _, key := range []string{changed, deleted} {
+				assert.Regexp(t, "^queue settings reconciled "+key+" 5.* ago, and it has not "+
+					"changed since: it ended with Forget ", p.page.Why(key).Sentence)
+			}
+			hangs = true
+			p.change("settings-1", "red")
+			p.change("settings-3", "red")
+			require.NoError(t, p.server.Delete(&corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings-4"}}))
+			synctest.Wait()
+			answer := p.page.Why(changed)
+			assert.Equal(t, health.Behind, answer.Reason)
+			assert.NotContains(t, answer.String(), "not changed since")
+			assert.Contains(t, p.page.Why(deleted).Sentence,
+				"and whether it has changed since is not known: ")
+			<-p.ended
+		}
+		p.run(10 * time.Second)
+	})
+}
+
+// Without the calls of handlers, a change since the last reconcile may be unknown.
+func TestWhy_ReconciledWithoutKnownCalls(t *testing.T) {
+	story(t, false, func(w *world) {
+		reasons := journal.New()
+		w.handler.SetJournal(reasons)
+		w.handler.Page() // begins to record
+		queue := newQueue(t, w.handler, reasons)
+		queue.Add("ns/a")
+		key, _ := queue.Get()
+		queue.Forget(key)
+		queue.Done(key)
+		w.handler.AddInformer("configmaps", w.maps)
+		reason, text := w.why("ns/a")
+		assert.Equal(t, health.Reconciled, reason)
+		assert.Regexp(t, "^queue settings reconciled ns/a .* ago, and whether it has changed since "+
+			"is not known: it ended with Forget ", text)
+	})
+}
+
 func TestWhy_InformerHasNoList(t *testing.T) {
 	story(t, true, func(w *world) {
 		late := informer.NewSharedIndexInformer(w.server, nil, informer.Options{})
