@@ -233,8 +233,8 @@ func TestWhy_ReconciledWithoutKnownCalls(t *testing.T) {
 		w.handler.AddInformer("configmaps", w.maps)
 		reason, text := w.why("ns/a")
 		assert.Equal(t, health.Reconciled, reason)
-		assert.Regexp(t, "^queue settings reconciled ns/a .* ago, and whether it has changed since "+
-			"is not known: it ended with Forget ", text)
+		assert.Regexp(t, "^queue settings reconciled ns/a .* ago, and whether it has changed "+
+			"since is not known: it ended with Forget ", text)
 	})
 }
 
@@ -286,6 +286,35 @@ func TestWhy_OfOneInformerOfMany(t *testing.T) {
 		_, text = w.why("ns/slow")
 		assert.NotContains(t, text, "these informers") // no informer has it
 	})
+}
+
+// countedStore counts how often its keys are listed.
+type countedStore struct {
+	store.Store
+	lists int
+}
+
+func (s *countedStore) ListKeys() []string {
+	s.lists++
+	return s.Store.ListKeys()
+}
+
+// All keys are listed once for an answer that names other namespaces, and never for any other.
+func TestWhy_ListsKeysOnce(t *testing.T) {
+	page := health.New()
+	add := func(name string) *countedStore {
+		objects := &countedStore{Store: store.New(store.MetaNamespaceKeyFunc, store.Options{})}
+		require.NoError(t, objects.Add(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}))
+		page.AddInformer(name, storedInformer{quietInformer{Health: informer.Health{
+			Started: true, HasSynced: true}}, objects})
+		return objects
+	}
+	a, b := add("a"), add("b")
+	assert.Equal(t, health.Handled, page.Why("ns/a").Reason)
+	assert.Zero(t, a.lists+b.lists)
+	assert.Contains(t, page.Why("other/a").String(), "another namespace with this name: ns/a")
+	assert.Equal(t, []int{1, 1}, []int{a.lists, b.lists})
 }
 
 func TestWhy_NobodyLeadsHere(t *testing.T) {
@@ -377,12 +406,43 @@ func TestWhy_DoneIsForgotten(t *testing.T) {
 				_, _ = queue.Get()
 			}
 		}()
-		synctest.Wait()
+		time.Sleep(time.Second) // until the next look at the goroutines
 		assert.Equal(t, []string{"the goroutine that took it waits for the next key" + left},
 			page.Why("b").Evidence)
 		queue.Add("c")
-		synctest.Wait()
+		time.Sleep(time.Second)
 		assert.Contains(t, page.Why("b").Evidence[0], "has ended")
+	})
+}
+
+// A look at the goroutines is repeated after a second at the earliest: until then the stack of a
+// worker that began later is not known.
+func TestWhy_OfAGoroutineThatWasNotLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, reasons := health.New(), journal.New()
+		page.SetJournal(reasons)
+		queue := newQueue(t, page, reasons)
+		take := func(key string) {
+			queue.Add(key)
+			go func() {
+				item, _ := queue.Get()
+				<-t.Context().Done()
+				queue.Done(item)
+			}()
+			synctest.Wait()
+		}
+		take("a")
+		assert.NotEmpty(t, page.Why("a").Stack)
+		time.Sleep(time.Second - time.Nanosecond)
+		take("b")
+		answer := page.Why("b")
+		assert.Nil(t, answer.Stack)
+		assert.Equal(t, []string{"the stack of its goroutine is not known yet: ask again " +
+			"a little later"}, answer.Evidence)
+		time.Sleep(time.Nanosecond)
+		answer = page.Why("b")
+		assert.NotEmpty(t, answer.Stack)
+		assert.Empty(t, answer.Evidence)
 	})
 }
 

@@ -17,8 +17,8 @@
 // Read record.go and journal.go (what is remembered), then handler.go, fields.go and queue.go (the
 // decorators), goroutine.go, recent.go (the bound), facts.go (what is read) and throttled.go (what
 // goroutines wait for). Then run go test -v ./observe/journal. Goroutines: none, except runtime's
-// for cleanups. Locking: the Journal's mutex, under which no code of the program runs; that of its
-// looks, which readers of Facts alone take.
+// for cleanups. Locking: the Journal's mutex, under which no code of the program runs; those of its
+// looks, which readers alone take.
 package journal
 
 import (
@@ -68,6 +68,8 @@ const (
 type Journal struct {
 	until atomic.Int64 // the end of recording, as nanoseconds of Unix time
 	looks looks
+
+	workerLook workerLook
 
 	mu       sync.Mutex
 	workers  map[work]Worker

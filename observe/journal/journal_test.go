@@ -376,11 +376,32 @@ func TestJournal_KnowsWorkersBeforeItRecords(t *testing.T) {
 	w.journal.Record(time.Minute)
 	workers := w.queue.(interface{ Workers() map[string]Worker }).Workers()
 	require.Contains(t, workers, "default/settings")
-	assert.Contains(t, strings.Join(workers["default/settings"].Stack(), "\n"),
-		"TestJournal_KnowsWorkersBeforeItRecords")
+	stack, _ := workers["default/settings"].Stack()
+	assert.Contains(t, strings.Join(stack, "\n"), "TestJournal_KnowsWorkersBeforeItRecords")
 	close(release)
 	worker.Wait()
 	assert.Empty(t, w.queue.(interface{ Workers() map[string]Worker }).Workers())
+}
+
+// The process stops for one look in a second, however often stacks are asked for.
+func TestWorker_StacksAreTakenSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.queue.Add("a")
+		_, _ = w.queue.GetWithContext(t.Context())
+		ask := func() time.Time {
+			worker := w.queue.(interface{ Workers() map[string]Worker }).Workers()["a"]
+			stack, at := worker.Stack()
+			assert.NotEmpty(t, stack)
+			return at
+		}
+		first := time.Now()
+		assert.Equal(t, first, ask())
+		time.Sleep(lookPeriod - 1)
+		assert.Equal(t, first, ask())
+		time.Sleep(1)
+		assert.Equal(t, time.Now(), ask())
+	})
 }
 
 // Tracebacks name a goroutine by the same number.
@@ -391,7 +412,7 @@ func TestGoroutine_IsTheOneOfTracebacks(t *testing.T) {
 		running.Go(func() { assert.Equal(t, traced(), goroutine()) })
 	}
 	running.Wait()
-	assert.Contains(t, stacks(), goroutine())
+	assert.NotEmpty(t, stacksOf(map[int64]bool{goroutine(): true})[goroutine()])
 }
 
 // Facts are copies: a call that goes through while they are read is seen to end later.
