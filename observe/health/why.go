@@ -92,7 +92,7 @@ type search struct {
 	addedNone bool          // no handler added a key for the last change, nor for any other object
 	stack     []string      // of the worker
 	has       bool          // an informer has the key
-	informers []string      // that are synced and do not have the key
+	informers []string      // that are synced and do not have the key, with their selections
 	others    []store.Store // of these informers
 	remarks   []string      // about the program, not about the key
 
@@ -201,7 +201,7 @@ func (s *search) informer(i Informer) {
 		s.add(Unsynced, "informer %s is %s and has no list yet%s", i.Name, i.Phase,
 			withColon(i.LastError))
 	default:
-		s.informers = append(s.informers, i.Name)
+		s.informers = append(s.informers, i.Name+withColon(i.Selection))
 		s.others = append(s.others, objects)
 	}
 	switch {

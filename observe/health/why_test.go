@@ -317,6 +317,34 @@ func TestWhy_ListsKeysOnce(t *testing.T) {
 	assert.Equal(t, []int{1, 1}, []int{a.lists, b.lists})
 }
 
+// selectingInformer knows what it selects.
+type selectingInformer struct {
+	storedInformer
+	selection informer.FactoryKey
+}
+
+func (i selectingInformer) Selection() (informer.FactoryKey, bool) { return i.selection, true }
+
+// An informer may leave an object out: its selection is named, if it is known.
+func TestWhy_NamesSelections(t *testing.T) {
+	page, objects := health.New(), store.New(store.MetaNamespaceKeyFunc, store.Options{})
+	synced := storedInformer{
+		quietInformer{Health: informer.Health{Started: true, HasSynced: true}}, objects}
+	page.AddInformer("mine", selectingInformer{synced, informer.FactoryKey{
+		Resource:  corev1.SchemeGroupVersion.WithResource("pods"),
+		Namespace: "team", LabelSelector: "app=web"}})
+	page.AddInformer("nodes", synced)
+	assert.Equal(t, "no informer has team/a (mine: pods namespace=team labels=app=web, nodes): it "+
+		"does not exist, or a selector or a namespace of the informer leaves it out",
+		page.Why("team/a").Sentence)
+	others := store.New(store.MetaNamespaceKeyFunc, store.Options{})
+	require.NoError(t, others.Add(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a"}}))
+	page.AddInformer("configmaps", storedInformer{synced.quietInformer, others})
+	assert.Contains(t, page.Why("team/a").Evidence, "these informers have no object with that key: "+
+		"mine: pods namespace=team labels=app=web, nodes")
+}
+
 func TestWhy_NobodyLeadsHere(t *testing.T) {
 	story(t, false, func(w *world) {
 		c := w.run(controller.Options[string]{
