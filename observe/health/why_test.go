@@ -341,8 +341,8 @@ func TestWhy_NamesSelections(t *testing.T) {
 	require.NoError(t, others.Add(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a"}}))
 	page.AddInformer("configmaps", storedInformer{synced.quietInformer, others})
-	assert.Contains(t, page.Why("team/a").Evidence, "these informers have no object with that key: "+
-		"mine: pods namespace=team labels=app=web, nodes")
+	assert.Contains(t, page.Why("team/a").Evidence, "these informers have no object with that "+
+		"key: mine: pods namespace=team labels=app=web, nodes")
 }
 
 func TestWhy_NobodyLeadsHere(t *testing.T) {
