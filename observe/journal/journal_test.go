@@ -383,6 +383,32 @@ func TestJournal_KnowsWorkersBeforeItRecords(t *testing.T) {
 	assert.Empty(t, w.queue.(interface{ Workers() map[string]Worker }).Workers())
 }
 
+// A recording that has ended takes no memory once a worker takes an item.
+func TestJournal_ForgetsARecordingThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.journal.Record(time.Minute)
+		take := func(version string) {
+			w.handler.OnAdd(settings(version), false)
+			key, _ := w.queue.GetWithContext(t.Context())
+			w.queue.Done(key)
+		}
+		take("1")
+		time.Sleep(time.Minute - 1)
+		take("2")
+		assert.Len(t, w.journal.objects.entries, 1)
+		assert.Len(t, w.journal.keys.entries, 1)
+		time.Sleep(1)
+		take("3")
+		assert.Empty(t, w.journal.objects.entries)
+		assert.Empty(t, w.journal.keys.entries)
+		assert.Empty(t, w.journal.samples)
+		w.journal.Record(time.Minute)
+		take("4")
+		assert.Len(t, w.journal.objects.entries, 1)
+	})
+}
+
 // The process stops for one look in a second, however often stacks are asked for.
 func TestWorker_StacksAreTakenSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
