@@ -102,7 +102,7 @@ func (j *Journal) Record(d time.Duration) {
 	j.until.Store(max(j.until.Load(), now.Add(d).UnixNano()))
 }
 
-// forgetLocked forgets everything except the workers. since is when a recording begins, if one does.
+// forgetLocked forgets everything except the workers. since is when a recording begins, or zero.
 func (j *Journal) forgetLocked(since time.Time) {
 	j.since = since
 	j.calls = map[int64]*Call{}
