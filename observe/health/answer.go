@@ -41,7 +41,7 @@ const (
 	Elsewhere   Reason = "elsewhere"   // another replica has its shard
 	Behind      Reason = "behind"      // it is stored, and a handler has calls before it
 	Filtered    Reason = "filtered"    // the last calls of its handlers added no key
-	Reconciled  Reason = "reconciled"  // a worker has done it, and it has not changed since
+	Reconciled  Reason = "reconciled"  // a worker has done it, and no later change is known
 	Scheduled   Reason = "scheduled"   // AddAfter or RequeueAfter will queue it later
 	Handled     Reason = "handled"     // it is stored, all handlers were called, no queue has it
 	Unsynced    Reason = "unsynced"    // an informer that does not have it has no list yet

@@ -64,8 +64,8 @@ const (
 	idleUpdates    = 20
 	resyncsAtLeast = 20
 	resyncsOfOne   = 3                // of one object: a single resync adds many keys
-	lateRenewal    = 10 * time.Second // electors renew every 2 s by default
-	missedRenewals = 3                // times the RetryPeriod, if that is longer
+	missedRenewals = 3                // in a row; by default a leader gives up at the sixth
+	lateRenewal    = 10 * time.Second // if the RetryPeriod is not known
 	throttledLooks = 6                // at least, four in five of them
 	throttledFor   = 10 * time.Second
 	unreadFor      = 10 * time.Minute

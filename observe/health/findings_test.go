@@ -46,6 +46,9 @@ type program struct {
 	maps    informer.SharedIndexInformer
 
 	// These are planted by a test.
+	data      string        // of each object
+	unread    bool          // what the informer says
+	slack     time.Duration // of the watchdog
 	resync    time.Duration
 	qps       float32
 	workers   int
@@ -131,15 +134,20 @@ func (p *program) run(d time.Duration) []health.Finding {
 	clientset := kubernetes.NewForConfigOrDie(config)
 	p.client = clientset
 	for i := range p.objects {
-		require.NoError(p.t, p.server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: fmt.Sprint("settings-", i)}}))
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: fmt.Sprint("settings-", i)}}
+		if p.data != "" {
+			object.Data = map[string]string{"data": p.data}
+		}
+		require.NoError(p.t, p.server.Create(object))
 	}
 	p.page.Page() // begins to record
 	maps := informer.NewSharedIndexInformer(cache.NewListWatchFromClient(
 		clientset.CoreV1().RESTClient(), "configmaps", "default", fields.Everything()),
-		&corev1.ConfigMap{}, informer.Options{ResyncPeriod: p.resync})
+		&corev1.ConfigMap{}, informer.Options{ResyncPeriod: p.resync,
+			Reflector: reflector.Options{WatchdogSlack: p.slack}})
 	p.maps = maps
-	p.page.AddInformer("configmaps", maps)
+	p.page.AddInformer("configmaps", readInformer{maps, p.unread})
 	health.AddQueue(p.page, "settings", p.queue)
 	handler := func(obj any) {
 		key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
@@ -176,6 +184,14 @@ func (p *program) run(d time.Duration) []health.Finding {
 	running.Wait()
 	return page.Findings
 }
+
+// readInformer knows whether its store is read, as those of compat/cache do.
+type readInformer struct {
+	informer.SharedIndexInformer
+	unread bool
+}
+
+func (i readInformer) Unread() bool { return i.unread }
 
 func (p *program) work() {
 	for {
@@ -248,6 +264,26 @@ func TestFindings(t *testing.T) {
 				corev1.Resource("configmaps"), "", errors.New("no role")))
 		}, time.Minute, health.FailingInformer, "informer configmaps failed \\d+ times in a row, " +
 			"the last time with: .*forbidden: no role"},
+		"the connection of a watch is dead, and nothing notices": {func(p *program) {
+			p.slack = -1 // the reflector does not give it up
+			p.user = func() {
+				time.Sleep(3 * time.Second)
+				p.server.Faults().Break(apitest.Match{Verb: "watch"}, apitest.StallStream)
+				<-p.ended
+			}
+		}, 12 * time.Minute, health.SilentWatch, "informer configmaps has heard nothing for " +
+			"1[12]m\\S+, no event and no bookmark"},
+		"a cache that is never read": {func(p *program) {
+			p.data, p.unread = strings.Repeat("x", 150_000), true
+			p.reconcile = func(string) error { return nil }
+			p.user = func() {
+				time.Sleep(time.Minute)
+				_ = p.write("default/settings-1", func(c *corev1.ConfigMap) {
+					c.Annotations["seen"] = time.Now().String()
+				})
+			}
+		}, 12 * time.Minute, health.UnreadCache, "nothing has read the store of informer " +
+			"configmaps in 1\\dm\\S+: its handlers only add keys, and 10 objects, about 1.6 MB"},
 		"a handler hangs": {func(p *program) {
 			p.handle = func(string) { <-p.ended }
 		}, time.Minute, health.HandlerStuck, "handler health_test.* of informer configmaps is " +

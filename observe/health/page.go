@@ -3,6 +3,7 @@
 package health
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -140,7 +141,7 @@ type Election struct {
 // late reports whether this process leads, and has missed its renewals.
 func (e Election) late(now time.Time) bool {
 	return e.Leading && e.LastRenewal != nil &&
-		now.Sub(*e.LastRenewal) > max(lateRenewal, missedRenewals*e.RetryPeriod)
+		now.Sub(*e.LastRenewal) > cmp.Or(missedRenewals*e.RetryPeriod, lateRenewal)
 }
 
 // MissingCache is a cache that a controller waits for.

@@ -117,8 +117,8 @@ func TestReplay_ShowsKeptPages(t *testing.T) {
 	assert.Contains(t, text("/debug/informers?frame=1"), "ready: 2\n    ns/a\n    ns/b\n")
 	assert.Equal(t, "ns/b is number 2 of 2 in queue settings; no worker has a key now: are the "+
 		"workers running?\n", text("/debug/informers?frame=1&why=ns/b"))
-	assert.Equal(t, "queue settings reconciled ns/done 5s ago, and it has not changed since: "+
-		"it ended with Forget in 0s, because of: added by main.main\n"+
+	assert.Equal(t, "queue settings reconciled ns/done 5s ago, and whether it has changed "+
+		"since is not known: it ended with Forget in 0s, because of: added by main.main\n"+
 		"  last reconciles of 1 by queue settings:\n"+
 		"    5s ago: ended with Forget in 0s, because of: added by main.main\n",
 		text("/debug/informers?why=ns/done"))

@@ -33,20 +33,23 @@ const (
 func (h *Handler) Why(key string) Answer {
 	// A key may be missed that moves while it is looked for, and one that is due is for a moment in
 	// no queue: look again, a little later, before the answer is that no queue has it.
-	answer := h.lookFor(key)
-	for look := 1; look < looks && !slices.Contains(inAQueue, answer.Reason); look++ {
+	answer := h.lookFor(key, false)
+	for look := 2; look <= looks && !slices.Contains(inAQueue, answer.Reason); look++ {
 		time.Sleep(pause)
-		answer = h.lookFor(key)
+		answer = h.lookFor(key, look == looks)
 	}
 	return answer
 }
 
+// WhyNow is Why with a single look: the answer is right if no key moves meanwhile.
+func (h *Handler) WhyNow(key string) Answer { return h.lookFor(key, true) }
+
 // inAQueue has the reasons of keys that a queue, or a dead letter, has.
 var inAQueue = append(slices.Clone(onTheWay), Scheduled)
 
-func (h *Handler) lookFor(key string) Answer {
+func (h *Handler) lookFor(key string, last bool) Answer {
 	page := h.snapshot(math.MaxInt)
-	s := search{key: key, text: keyText(key), now: page.Time}
+	s := search{key: key, text: keyText(key), now: page.Time, last: last}
 	if j := h.recording(); j != nil {
 		s.calls, s.reconciles = j.About(s.text)
 		s.adds, s.now = j.Adds, time.Now()
@@ -75,6 +78,7 @@ type search struct {
 	text string // of the key, as pages show it
 	now  time.Time
 	kept bool // the page was kept, and has no stores
+	last bool // no further look follows
 	cut  bool // a list of a queue is not whole
 
 	// The calls and reconciles of the key are known if a journal records.
@@ -83,14 +87,16 @@ type search struct {
 	adds       func(informer, handler string) bool // whether a handler adds keys at all
 
 	found     map[Reason][]string
-	queues    int      // and controllers
-	standby   bool     // another process leads
-	addedNone bool     // no handler added a key for the last change, nor for any other object
-	stack     []string // of the worker
-	has       bool     // an informer has the key
-	informers []string // that are synced and do not have the key
-	sameName  []string // keys of other namespaces
-	remarks   []string // about the program, not about the key
+	queues    int           // and controllers
+	standby   bool          // another process leads
+	addedNone bool          // no handler added a key for the last change, nor for any other object
+	stack     []string      // of the worker
+	has       bool          // an informer has the key
+	informers []string      // that are synced and do not have the key, with their selections
+	others    []store.Store // of these informers
+	remarks   []string      // about the program, not about the key
+
+	versions map[string][]string // of the objects with the key, by informer
 }
 
 func (s *search) add(reason Reason, format string, args ...any) {
@@ -102,7 +108,7 @@ func (s *search) remark(format string, args ...any) {
 }
 
 func (s *search) answer(p Page) Answer {
-	s.found, s.standby = map[Reason][]string{}, !p.leads()
+	s.found, s.versions, s.standby = map[Reason][]string{}, map[string][]string{}, !p.leads()
 	for _, informer := range p.Informers {
 		s.informer(informer)
 	}
@@ -169,8 +175,8 @@ func (s *search) unknown() {
 	}
 	s.add(Unknown, "no informer has %s (%s): it does not exist, or a selector or a namespace of "+
 		"the informer leaves it out", s.text, strings.Join(s.informers, ", "))
-	if len(s.sameName) > 0 {
-		s.remark("there is another namespace with this name: %s", strings.Join(s.sameName, ", "))
+	if same := s.otherNamespaces(); len(same) > 0 {
+		s.remark("there is another namespace with this name: %s", strings.Join(same, ", "))
 	}
 }
 
@@ -196,7 +202,7 @@ func (s *search) informer(i Informer) {
 			withColon(i.LastError))
 	default:
 		s.informers = append(s.informers, i.nameAndSelection())
-		s.otherNamespaces(objects)
+		s.others = append(s.others, objects)
 	}
 	switch {
 	case i.Stopped:
@@ -210,13 +216,15 @@ func (s *search) informer(i Informer) {
 // stored says how far an object of the store has come.
 func (s *search) stored(i Informer, obj any) {
 	s.has = true
-	at := ""
+	at, version := "", ""
 	if object, err := meta.Accessor(obj); err == nil {
-		at = " at resourceVersion " + printable.Short(object.GetResourceVersion())
+		version = printable.Short(object.GetResourceVersion())
+		at = " at resourceVersion " + version
 		if object.GetDeletionTimestamp() != nil {
 			at += ", is being deleted"
 		}
 	}
+	s.versions[i.Name] = append(s.versions[i.Name], version)
 	behind := false
 	for _, h := range i.Handlers {
 		if h.Pending > 0 {
@@ -236,19 +244,24 @@ func (s *search) stored(i Informer, obj any) {
 	}
 }
 
-func (s *search) otherNamespaces(objects store.Store) {
+// otherNamespaces returns keys with the name of a key that no informer has. It lists all keys, so
+// only the last look does.
+func (s *search) otherNamespaces() (same []string) {
+	if !s.last {
+		return nil
+	}
 	_, name, found := strings.Cut(s.key, "/")
 	if !found {
 		name = s.key
 	}
-	for _, key := range objects.ListKeys() {
-		if len(s.sameName) == maxSameName {
-			return
-		}
-		if strings.HasSuffix(key, "/"+name) {
-			s.sameName = append(s.sameName, keyText(key))
+	for _, objects := range s.others {
+		for _, key := range objects.ListKeys() {
+			if strings.HasSuffix(key, "/"+name) && len(same) < maxSameName {
+				same = append(same, keyText(key))
+			}
 		}
 	}
+	return same
 }
 
 // is reports whether the text of an item means the key. A types.NamespacedName of a cluster-scoped
@@ -318,20 +331,37 @@ func (s *search) failed(queue string) (failing []FailingKey) {
 }
 
 func (s *search) processing(q Queue, item string) {
-	has, again, left := "has "+s.text, "", ""
+	has, again := "has "+s.text, ""
+	var worker journal.Worker
+	known := false
 	if q.workers != nil {
-		if worker, known := q.workers()[item]; known {
+		if worker, known = q.workers()[item]; known {
 			has = fmt.Sprintf("has had %s for %s", s.text, short(s.now.Sub(worker.Since)))
-			s.stack = worker.Stack()
-			left = leftBy(s.stack)
 		}
 	}
 	if slices.ContainsFunc(q.Again.Items, s.is) {
 		again = "; it was added again since, and follows when that worker calls Done"
 	}
 	s.add(Reconciling, "a worker of queue %s %s, and has not called Done%s", q.Name, has, again)
-	if left != "" {
+	if known {
+		s.goroutine(worker)
+	}
+}
+
+// goroutine says what the goroutine does that has the key.
+func (s *search) goroutine(worker journal.Worker) {
+	stack, at := worker.Stack()
+	if at.IsZero() {
+		s.remark("the stack of its goroutine is not known yet: ask again a little later")
+		return
+	}
+	s.stack = stack
+	if left := leftBy(stack); left != "" {
 		s.remark("%s: its Done was forgotten, or another goroutine is to call it", left)
+	}
+	if age := s.now.Sub(at); age >= time.Second {
+		s.remark("its goroutine was looked at %s ago: looks are rare if there are many goroutines",
+			short(age))
 	}
 }
 
@@ -417,73 +447,5 @@ func (s *search) election(e Election) {
 	case e.late(s.now):
 		s.remark("this process leads %s, and has not renewed the lease for %s%s", e.Name,
 			short(s.now.Sub(*e.LastRenewal)), withColon(e.LastError))
-	}
-}
-
-// journal says what became of the last change of the object, if that is known.
-func (s *search) journal() {
-	calls, reconciles := s.calls, s.reconciles
-	for i := range calls {
-		calls[i].Text = calls[i].String()
-	}
-	for _, queue := range reconciles {
-		for i := range queue.Last {
-			queue.Last[i].Text = queue.Last[i].String()
-		}
-	}
-	added := time.Time{} // when a handler last added a key for the last change
-	for _, call := range calls {
-		if call.ResourceVersion == calls[0].ResourceVersion && len(call.Added) > 0 &&
-			call.Time.After(added) {
-			added = call.Time
-		}
-	}
-	if len(calls) > 0 && added.IsZero() {
-		s.filtered(calls)
-		return
-	}
-	var done journal.Reconcile // the newest
-	for _, queue := range reconciles {
-		for _, r := range queue.Last {
-			if r.Result != journal.Running && r.Start.After(done.Start) {
-				done = r
-			}
-		}
-	}
-	onItsWay := slices.ContainsFunc(onTheWay, func(r Reason) bool { return s.found[r] != nil })
-	if done.Result != "" && !done.Start.Before(added) && !onItsWay {
-		s.add(Reconciled, "queue %s reconciled %s %s ago, and it has not changed since: it %s",
-			done.Queue, s.text, short(s.now.Sub(done.Start)), done)
-	}
-}
-
-// filtered says that no handler added a key for the last change. calls are not empty.
-func (s *search) filtered(calls []journal.Call) {
-	var last []journal.Call // of each handler
-	for _, call := range calls {
-		ended := call.Duration > 0 // otherwise it may add one yet
-		if call.ResourceVersion != calls[0].ResourceVersion || !ended ||
-			!s.adds(call.Informer, call.Handler) {
-			continue
-		}
-		at := slices.IndexFunc(last, func(other journal.Call) bool {
-			return other.Informer == call.Informer && other.Handler == call.Handler
-		})
-		switch {
-		case at < 0:
-			last = append(last, call)
-		case last[at].Kind == journal.Resync:
-			last[at] = call // the change itself, which resyncs repeat
-		}
-	}
-	for _, call := range last {
-		s.add(Filtered, "a handler was called %s ago and added no key: %s",
-			short(s.now.Sub(call.Time)), call)
-	}
-	if len(s.found[Filtered]) == 0 && calls[0].Duration > 0 {
-		s.addedNone = true
-		s.remark("handler %s of informer %s has added no key of any object to these queues: it "+
-			"may use another goroutine, or a queue that is not shown, such as that of "+
-			"controller-runtime", calls[0].Handler, calls[0].Informer)
 	}
 }

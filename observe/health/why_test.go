@@ -183,6 +183,61 @@ func TestWhy_HandlerIsBehindAKeyThatIsScheduled(t *testing.T) {
 	})
 }
 
+// A handler hangs with another key: what comes after it was not reconciled, although the version
+// before was.
+func TestWhy_HandlerIsBehindAReconciledKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const changed, deleted = "default/settings-3", "default/settings-4"
+		p, hangs := newProgram(t), false
+		p.reconcile = func(string) error { return nil }
+		p.handle = func(key string) {
+			if hangs {
+				<-p.ended
+			}
+			p.queue.Add(key)
+		}
+		p.user = func() {
+			time.Sleep(5 * time.Second)
+			for _, key := range []string{changed, deleted} {
+				assert.Regexp(t, "^queue settings reconciled "+key+" 5.* ago, and it has not "+
+					"changed since: it ended with Forget ", p.page.Why(key).Sentence)
+			}
+			hangs = true
+			p.change("settings-1", "red")
+			p.change("settings-3", "red")
+			require.NoError(t, p.server.Delete(&corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings-4"}}))
+			synctest.Wait()
+			answer := p.page.Why(changed)
+			assert.Equal(t, health.Behind, answer.Reason)
+			assert.NotContains(t, answer.String(), "not changed since")
+			assert.Contains(t, p.page.Why(deleted).Sentence,
+				"and whether it has changed since is not known: ")
+			<-p.ended
+		}
+		p.run(10 * time.Second)
+	})
+}
+
+// Without the calls of handlers, a change since the last reconcile may be unknown.
+func TestWhy_ReconciledWithoutKnownCalls(t *testing.T) {
+	story(t, false, func(w *world) {
+		reasons := journal.New()
+		w.handler.SetJournal(reasons)
+		w.handler.Page() // begins to record
+		queue := newQueue(t, w.handler, reasons)
+		queue.Add("ns/a")
+		key, _ := queue.Get()
+		queue.Forget(key)
+		queue.Done(key)
+		w.handler.AddInformer("configmaps", w.maps)
+		reason, text := w.why("ns/a")
+		assert.Equal(t, health.Reconciled, reason)
+		assert.Regexp(t, "^queue settings reconciled ns/a .* ago, and whether it has changed "+
+			"since is not known: it ended with Forget ", text)
+	})
+}
+
 func TestWhy_InformerHasNoList(t *testing.T) {
 	story(t, true, func(w *world) {
 		late := informer.NewSharedIndexInformer(w.server, nil, informer.Options{})
@@ -231,6 +286,63 @@ func TestWhy_OfOneInformerOfMany(t *testing.T) {
 		_, text = w.why("ns/slow")
 		assert.NotContains(t, text, "these informers") // no informer has it
 	})
+}
+
+// countedStore counts how often its keys are listed.
+type countedStore struct {
+	store.Store
+	lists int
+}
+
+func (s *countedStore) ListKeys() []string {
+	s.lists++
+	return s.Store.ListKeys()
+}
+
+// All keys are listed once for an answer that names other namespaces, and never for any other.
+func TestWhy_ListsKeysOnce(t *testing.T) {
+	page := health.New()
+	add := func(name string) *countedStore {
+		objects := &countedStore{Store: store.New(store.MetaNamespaceKeyFunc, store.Options{})}
+		require.NoError(t, objects.Add(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}))
+		page.AddInformer(name, storedInformer{quietInformer{Health: informer.Health{
+			Started: true, HasSynced: true}}, objects})
+		return objects
+	}
+	a, b := add("a"), add("b")
+	assert.Equal(t, health.Handled, page.Why("ns/a").Reason)
+	assert.Zero(t, a.lists+b.lists)
+	assert.Contains(t, page.Why("other/a").String(), "another namespace with this name: ns/a")
+	assert.Equal(t, []int{1, 1}, []int{a.lists, b.lists})
+}
+
+// selectingInformer knows what it selects.
+type selectingInformer struct {
+	storedInformer
+	selection informer.FactoryKey
+}
+
+func (i selectingInformer) Selection() (informer.FactoryKey, bool) { return i.selection, true }
+
+// An informer may leave an object out: its selection is named, if it is known.
+func TestWhy_NamesSelections(t *testing.T) {
+	page, objects := health.New(), store.New(store.MetaNamespaceKeyFunc, store.Options{})
+	synced := storedInformer{
+		quietInformer{Health: informer.Health{Started: true, HasSynced: true}}, objects}
+	page.AddInformer("mine", selectingInformer{synced, informer.FactoryKey{
+		Resource:  corev1.SchemeGroupVersion.WithResource("pods"),
+		Namespace: "team", LabelSelector: "app=web"}})
+	page.AddInformer("nodes", synced)
+	assert.Equal(t, "no informer has team/a (mine selects pods namespace=team labels=app=web, "+
+		"nodes): it does not exist, or a selector or a namespace of the informer leaves it out",
+		page.Why("team/a").Sentence)
+	others := store.New(store.MetaNamespaceKeyFunc, store.Options{})
+	require.NoError(t, others.Add(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a"}}))
+	page.AddInformer("configmaps", storedInformer{synced.quietInformer, others})
+	assert.Contains(t, page.Why("team/a").Evidence, "these informers have no object with that "+
+		"key: mine selects pods namespace=team labels=app=web, nodes")
 }
 
 func TestWhy_NobodyLeadsHere(t *testing.T) {
@@ -322,12 +434,43 @@ func TestWhy_DoneIsForgotten(t *testing.T) {
 				_, _ = queue.Get()
 			}
 		}()
-		synctest.Wait()
+		time.Sleep(time.Second) // until the next look at the goroutines
 		assert.Equal(t, []string{"the goroutine that took it waits for the next key" + left},
 			page.Why("b").Evidence)
 		queue.Add("c")
-		synctest.Wait()
+		time.Sleep(time.Second)
 		assert.Contains(t, page.Why("b").Evidence[0], "has ended")
+	})
+}
+
+// A look at the goroutines is repeated after a second at the earliest: until then the stack of a
+// worker that began later is not known.
+func TestWhy_OfAGoroutineThatWasNotLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, reasons := health.New(), journal.New()
+		page.SetJournal(reasons)
+		queue := newQueue(t, page, reasons)
+		take := func(key string) {
+			queue.Add(key)
+			go func() {
+				item, _ := queue.Get()
+				<-t.Context().Done()
+				queue.Done(item)
+			}()
+			synctest.Wait()
+		}
+		take("a")
+		assert.NotEmpty(t, page.Why("a").Stack)
+		time.Sleep(time.Second - time.Nanosecond)
+		take("b")
+		answer := page.Why("b")
+		assert.Nil(t, answer.Stack)
+		assert.Equal(t, []string{"the stack of its goroutine is not known yet: ask again " +
+			"a little later"}, answer.Evidence)
+		time.Sleep(time.Nanosecond)
+		answer = page.Why("b")
+		assert.NotEmpty(t, answer.Stack)
+		assert.Empty(t, answer.Evidence)
 	})
 }
 

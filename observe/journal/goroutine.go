@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"bytes"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -19,18 +20,21 @@ import (
 type Worker struct {
 	Since     time.Time
 	goroutine int64
-	key       string // the text of the item, if it was recorded
+	key       string   // the text of the item, if it was recorded
+	journal   *Journal // nil in Journal.workers
 }
 
-// Stack returns the state of the goroutine and then its frames, innermost first; nil if it has
-// ended. The process stops while the stacks of all goroutines are written.
-func (w Worker) Stack() []string { return stacks()[w.goroutine] }
+// Stack returns the state of the goroutine at a time, and then its frames, innermost first; nil if
+// it had ended. at is the zero time if no look was taken since the worker took the item: the
+// process stops during a look at all goroutines, so looks are as rare as those of Throttled.
+func (w Worker) Stack() (stack []string, at time.Time) { return w.journal.stackOf(w) }
 
 func (j *Journal) workersOf(queue *queueName) map[string]Worker {
 	all := map[any]Worker{}
 	j.mu.Lock()
 	for w, worker := range j.workers {
 		if w.queue == queue {
+			worker.journal = j
 			all[w.item] = worker
 		}
 	}
@@ -76,26 +80,63 @@ const (
 	maxFrames = 20
 )
 
-// stacks returns the stack of each goroutine, by number. The process stops while they are written.
-func stacks() map[int64][]string {
+// workerLook is the last look at the stacks of the goroutines that had items.
+type workerLook struct {
+	mu       sync.Mutex // held while a look is taken
+	at, next time.Time
+	stacks   map[int64][]string // nil for a goroutine that had ended
+}
+
+// stackOf takes a look if it is time for one.
+func (j *Journal) stackOf(w Worker) (stack []string, at time.Time) {
+	l := &j.workerLook
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); !now.Before(l.next) {
+		l.at, l.stacks = now, stacksOf(j.goroutines())
+		l.next = nextLook(now)
+	}
+	stack, known := l.stacks[w.goroutine]
+	if !known || l.at.Before(w.Since) {
+		return nil, time.Time{}
+	}
+	return stack, l.at
+}
+
+// goroutines returns a set of those that have items.
+func (j *Journal) goroutines() map[int64]bool {
+	set := map[int64]bool{}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, worker := range j.workers {
+		set[worker.goroutine] = true
+	}
+	return set
+}
+
+// stacksOf returns the stacks of some goroutines, nil for those that have ended. The process stops
+// while the stacks of all goroutines are written.
+func stacksOf(wanted map[int64]bool) map[int64][]string {
 	text := make([]byte, 1<<20)
-	for {
-		n := runtime.Stack(text, true)
-		if n < len(text) || n >= maxStacks {
-			text = text[:n]
-			break
-		}
+	n := runtime.Stack(text, true)
+	for n == len(text) && n < maxStacks {
 		text = make([]byte, 4*len(text))
+		n = runtime.Stack(text, true)
 	}
-	all := map[int64][]string{}
-	for block := range strings.SplitSeq(string(text), "\n\n") {
-		head, frames, _ := strings.Cut(block, "\n")
-		number, state, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " ")
-		if id, err := strconv.ParseInt(number, 10, 64); err == nil {
-			all[id] = append([]string{strings.Trim(state, "[]:")}, short(frames)...)
+	found := map[int64][]string{}
+	if n < len(text) { // otherwise the end is missing
+		for id := range wanted {
+			found[id] = nil
 		}
 	}
-	return all
+	for block := range bytes.SplitSeq(text[:n], []byte("\n\n")) {
+		head, frames, _ := strings.Cut(string(block), "\n")
+		number, state, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " ")
+		if id, err := strconv.ParseInt(number, 10, 64); err == nil && wanted[id] {
+			found[id] = append([]string{strings.Trim(state, "[]:")}, short(frames)...)
+		}
+	}
+	return found
 }
 
 // short returns a line for each of the first frames, without the arguments, which are numbers:

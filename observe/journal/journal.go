@@ -17,8 +17,8 @@
 // Read record.go and journal.go (what is remembered), then handler.go, fields.go and queue.go (the
 // decorators), goroutine.go, recent.go (the bound), facts.go (what is read) and throttled.go (what
 // goroutines wait for). Then run go test -v ./observe/journal. Goroutines: none, except runtime's
-// for cleanups. Locking: the Journal's mutex, under which no code of the program runs; that of its
-// looks, which readers of Facts alone take.
+// for cleanups. Locking: the Journal's mutex, under which no code of the program runs; those of its
+// looks, which readers alone take.
 package journal
 
 import (
@@ -63,11 +63,14 @@ const (
 //	J1  workers has the goroutine of each item that a queue has handed out and that is not done,
 //	    also while nothing is recorded: a worker that hangs was there before the question. Its
 //	    items are at most maxKeys, of queues that were not collected
-//	J2  everything else is empty until Record, and begins anew when recording begins anew
+//	J2  everything else is empty until Record, and begins anew when recording begins anew. It is
+//	    forgotten when a worker takes an item after the recording has ended
 //	J3  the memory is bounded by the constants of this package, however long it records
 type Journal struct {
 	until atomic.Int64 // the end of recording, as nanoseconds of Unix time
 	looks looks
+
+	workerLook workerLook
 
 	mu       sync.Mutex
 	workers  map[work]Worker
@@ -94,18 +97,23 @@ func (j *Journal) Record(d time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.recording() {
-		j.since = now
-		j.calls = map[int64]*Call{}
-		j.objects = newRecent[objectID, []*Call]()
-		j.keys = newRecent[place, *history]()
-		j.handlers = map[[2]string]*HandlerFacts{}
-		j.queues = map[string]*queueFacts{}
-		j.arrows = map[Arrow]int{}
-		j.samples, j.modified = map[sampleID]sample{}, map[string]*Modified{}
-		j.compared, j.changed = 0, map[changeID]change{}
-		j.skipped = map[reflect.Type]bool{}
+		j.forgetLocked(now)
 	}
 	j.until.Store(max(j.until.Load(), now.Add(d).UnixNano()))
+}
+
+// forgetLocked forgets everything except the workers. since is when a recording begins, or zero.
+func (j *Journal) forgetLocked(since time.Time) {
+	j.since = since
+	j.calls = map[int64]*Call{}
+	j.objects = newRecent[objectID, []*Call]()
+	j.keys = newRecent[place, *history]()
+	j.handlers = map[[2]string]*HandlerFacts{}
+	j.queues = map[string]*queueFacts{}
+	j.arrows = map[Arrow]int{}
+	j.samples, j.modified = map[sampleID]sample{}, map[string]*Modified{}
+	j.compared, j.changed = 0, map[changeID]change{}
+	j.skipped = map[reflect.Type]bool{}
 }
 
 func (j *Journal) recording() bool {
@@ -331,6 +339,9 @@ func (j *Journal) begin(w work, worker Worker) {
 		j.workers[w] = worker
 	}
 	if !recording {
+		if !j.since.IsZero() && !j.recording() {
+			j.forgetLocked(time.Time{})
+		}
 		return
 	}
 	h := j.historyLocked(p)

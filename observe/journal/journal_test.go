@@ -376,11 +376,58 @@ func TestJournal_KnowsWorkersBeforeItRecords(t *testing.T) {
 	w.journal.Record(time.Minute)
 	workers := w.queue.(interface{ Workers() map[string]Worker }).Workers()
 	require.Contains(t, workers, "default/settings")
-	assert.Contains(t, strings.Join(workers["default/settings"].Stack(), "\n"),
-		"TestJournal_KnowsWorkersBeforeItRecords")
+	stack, _ := workers["default/settings"].Stack()
+	assert.Contains(t, strings.Join(stack, "\n"), "TestJournal_KnowsWorkersBeforeItRecords")
 	close(release)
 	worker.Wait()
 	assert.Empty(t, w.queue.(interface{ Workers() map[string]Worker }).Workers())
+}
+
+// A recording that has ended takes no memory once a worker takes an item.
+func TestJournal_ForgetsARecordingThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.journal.Record(time.Minute)
+		take := func(version string) {
+			w.handler.OnAdd(settings(version), false)
+			key, _ := w.queue.GetWithContext(t.Context())
+			w.queue.Done(key)
+		}
+		take("1")
+		time.Sleep(time.Minute - 1)
+		take("2")
+		assert.Len(t, w.journal.objects.entries, 1)
+		assert.Len(t, w.journal.keys.entries, 1)
+		time.Sleep(time.Nanosecond)
+		take("3")
+		assert.Empty(t, w.journal.objects.entries)
+		assert.Empty(t, w.journal.keys.entries)
+		assert.Empty(t, w.journal.samples)
+		w.journal.Record(time.Minute)
+		take("4")
+		assert.Len(t, w.journal.objects.entries, 1)
+	})
+}
+
+// The process stops for one look in a second, however often stacks are asked for.
+func TestWorker_StacksAreTakenSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.queue.Add("a")
+		_, _ = w.queue.GetWithContext(t.Context())
+		ask := func() time.Time {
+			worker := w.queue.(interface{ Workers() map[string]Worker }).Workers()["a"]
+			stack, at := worker.Stack()
+			assert.NotEmpty(t, stack)
+			return at
+		}
+		first := time.Now()
+		assert.Equal(t, first, ask())
+		time.Sleep(lookPeriod - 1)
+		assert.Equal(t, first, ask())
+		time.Sleep(time.Nanosecond)
+		assert.Equal(t, time.Now(), ask())
+	})
 }
 
 // Tracebacks name a goroutine by the same number.
@@ -391,7 +438,7 @@ func TestGoroutine_IsTheOneOfTracebacks(t *testing.T) {
 		running.Go(func() { assert.Equal(t, traced(), goroutine()) })
 	}
 	running.Wait()
-	assert.Contains(t, stacks(), goroutine())
+	assert.NotEmpty(t, stacksOf(map[int64]bool{goroutine(): true})[goroutine()])
 }
 
 // Facts are copies: a call that goes through while they are read is seen to end later.

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// lookPeriod is the least time between two looks at all goroutines. A look may also take at
-	// most one part in lookPart of the time.
+	// lookPeriod is the least time between two looks at all goroutines. Looks may also take at
+	// most one part in lookPart of the time, and those for stacks as much.
 	lookPeriod = time.Second
 	lookPart   = 100
 	// Looks are remembered for lookTime, and at most maxLooks of them.
@@ -52,6 +52,11 @@ type look struct {
 	function string
 }
 
+// nextLook returns when a look may follow one that began at a time and has just ended.
+func nextLook(began time.Time) time.Time {
+	return began.Add(max(lookPeriod, lookPart*time.Since(began)))
+}
+
 // take takes a look if it is time for one, and forgets old ones. It returns nil if no request has
 // waited.
 func (l *looks) take() *Throttled {
@@ -61,7 +66,7 @@ func (l *looks) take() *Throttled {
 	if !now.Before(l.next) {
 		waiting, function := throttled()
 		l.last = append(l.last, look{now, waiting, function})
-		l.next = now.Add(max(lookPeriod, lookPart*time.Since(now)))
+		l.next = nextLook(now)
 	}
 	l.last = slices.DeleteFunc(l.last, func(old look) bool { return now.Sub(old.at) > lookTime })
 	l.last = l.last[max(0, len(l.last)-maxLooks):]

@@ -92,6 +92,14 @@ func TestLooks(t *testing.T) {
 	})
 }
 
+// Looks take at most one percent of the time, however many goroutines there are.
+func TestLooks_TakeAPartOfTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		assert.Equal(t, time.Now().Add(time.Second), nextLook(time.Now()))
+		assert.Equal(t, time.Now().Add(99*time.Second), nextLook(time.Now().Add(-time.Second)))
+	})
+}
+
 // patient is a limiter that waits until ctx is done.
 type patient struct{ flowcontrol.RateLimiter }
 

@@ -10,13 +10,16 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
+	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/observe/health"
 	"example.com/informerstack/observe/journal"
@@ -111,8 +114,8 @@ func TestReferenceDevtools(t *testing.T) {
 	assert.InEpsilon(t, without.Load(), with.Load(), 0.1)
 }
 
-// checkDevtools checks invariant 9 in some of the moments: answers are true now. All goroutines are
-// blocked.
+// checkDevtools checks the answers of invariant 9 in some of the moments: they are true now. All
+// goroutines are blocked.
 func (p *process) checkDevtools() {
 	d := p.devtools
 	if d == nil {
@@ -121,20 +124,56 @@ func (p *process) checkDevtools() {
 	if d.turn++; d.turn%8 != 0 {
 		return // a page is as expensive as all the rest of the simulation
 	}
-	page := d.page.Page()
 	k := p.work
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	live := slices.Collect(maps.Values(k.live))
 	for _, key := range slices.Sorted(maps.Keys(k.keys)) {
-		answer := page.Why(key)
-		if (answer.Reason == health.Reconciling) != slices.Contains(live, key) {
-			p.violate(9, "%s: the answer about %s is %q, and these are being reconciled: %v",
-				p.name, key, answer.Sentence, live)
+		answer := d.page.WhyNow(key)
+		if wrong := k.contradictedLocked(key, answer); wrong != "" {
+			p.violate(9, "%s: the answer about %s is %q, and %s", p.name, key, answer.Sentence,
+				wrong)
 		}
 		p.cover("answer " + string(answer.Reason))
 		k.checkReasonsLocked(key, d.journal)
 	}
+}
+
+// contradictedLocked returns what contradicts an answer, or "". A controller that stops takes keys
+// without a call of reconcile, and ignores keys.
+func (k *work) contradictedLocked(key string, answer health.Answer) string {
+	s, version := k.keys[key], k.stored(key)
+	isLive := slices.Contains(slices.Collect(maps.Values(k.live)), key)
+	phase := k.controller.Status().Phase
+	stops := phase == controller.PhaseStopping || phase == controller.PhaseStopped
+	is := func(reasons ...health.Reason) bool { return slices.Contains(reasons, answer.Reason) }
+	switch {
+	case isLive != is(health.Reconciling):
+		return fmt.Sprintf("it is being reconciled: %v", isLive)
+	case !is(health.Reconciling, health.Queued, health.Delayed, health.GivenUp) && !stops &&
+		s.begun.Before(s.added):
+		return fmt.Sprintf("it was added at %v, and last reconciled at %v", s.added, s.begun)
+	case is(health.Delayed, health.GivenUp) && !s.failed:
+		return "the last call did not fail"
+	case is(health.Delayed, health.Scheduled) && s.due.IsZero() && len(s.maybe) == 0:
+		return "it has no delay"
+	case is(health.Unknown, health.Unsynced) && version != 0:
+		return fmt.Sprintf("the store has version %d", version)
+	case is(health.Handled, health.Behind) && version == 0:
+		return "the store does not have it"
+	case strings.Contains(answer.Sentence, "it has not changed since") && !stops &&
+		version != s.version:
+		return fmt.Sprintf("it was in version %d then, and is in version %d", s.version, version)
+	}
+	return ""
+}
+
+// stored returns the version of an object in the store, or 0.
+func (k *work) stored(key string) uint64 {
+	obj, exists, _ := k.p.informer.GetStore().GetByKey(key)
+	if !exists {
+		return 0
+	}
+	return number(obj.(*corev1.ConfigMap).ResourceVersion)
 }
 
 // checkReasonsLocked compares the newest reconcile that the journal remembers with what the calls

@@ -30,8 +30,9 @@
 //	   not silent for longer than its deadlines.
 //	8  After a stop each Run returns in bounded time, and no goroutine and no watch is left. A
 //	   handler that was removed is not called. Objects that were replaced are garbage.
-//	9  The answers of devtools are true when they are given, and every other process has them: so
-//	   they change none of the above. A script has the same history with and without them.
+//	9  The place of a key in an answer of devtools, its reasons, and that it has not changed are
+//	   true when the answer is given. Every other process has devtools: so they change none of the
+//	   above. A script has the same history with and without them.
 //
 // Read script_test.go and generate_test.go (the scripts), world_test.go, process_test.go and
 // callbacks_test.go (the simulated programs), beside_test.go (what runs beside them),

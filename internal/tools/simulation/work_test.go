@@ -54,6 +54,7 @@ type keyState struct {
 	queued    time.Time   // when it was last added to the queue, also by a resync
 	added     time.Time   // when it was last added so that a call must follow
 	begun     time.Time   // the last call
+	version   uint64      // in the store, when the last call began
 	due       time.Time   // when the first delay ends; zero without a delay
 	tie       time.Time   // when a call began, for an Add, at the instant of the end of a delay
 	maybe     []time.Time // when delays may end: one began as another ended
@@ -154,7 +155,7 @@ func (k *work) begin(ctx context.Context, key string) {
 	if ended(s.due) {
 		s.due = time.Time{}
 	}
-	s.running, s.begun = true, now
+	s.running, s.begun, s.version = true, now, k.stored(key)
 	s.changed = s.changed && s.changedAt.Equal(now) // the worker may have taken the key before
 	k.live[ctx] = key
 }

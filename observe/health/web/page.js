@@ -40,9 +40,9 @@ function show(id, ...nodes) {
 
 // Times and durations
 
-function since(time) {
+function since(time, now = page.time) {
   if (!time) return text("never");
-  const ago = duration(new Date(page.time) - new Date(time));
+  const ago = duration(new Date(now) - new Date(time));
   return lang === "zh" ? `${ago} ${text("ago")}` : `${ago} ago`;
 }
 
@@ -225,7 +225,7 @@ function showGroups() {
 function showAnswer() {
   if (!answer) return show("answer");
   if (answer.error) return show("answer", el("p", { class: "card hot" }, answer.error));
-  const line = (c) => `${since(c.time || c.start)}: ${c.text}`;
+  const line = (c) => `${since(c.time || c.start, answer.time)}: ${c.text}`;
   show("answer", el("div", { class: "card" },
     el("p", { class: "reason" }, text("reasons")[answer.reason] || answer.reason, " ", el("code", {}, answer.key)),
     el("p", {}, answer.sentence),
@@ -272,13 +272,12 @@ async function fetchJSON(parameters) {
 }
 
 async function refresh() {
+  const wanted = frame;
   asking = true;
-  try {
-    page = await fetchJSON({ limit });
-    lost = false;
-  } catch (err) {
-    lost = true;
-  }
+  const next = await fetchJSON({ limit }).catch(() => null);
+  if (frame !== wanted) return; // the slider was moved, which has asked for another frame
+  page = next || page;
+  lost = !next;
   byId("frames").hidden = !frames;
   byId("pause").hidden = frames > 0;
   if (frames && frame < 0) {
@@ -291,14 +290,14 @@ async function refresh() {
 }
 
 async function refreshAnswer() {
-  const key = asked;
+  const key = asked, wanted = frame;
   let next;
   try {
     next = await fetchJSON({ why: key });
   } catch (err) {
     next = { error: err.message };
   }
-  if (key === asked) answer = next;
+  if (key === asked && frame === wanted) answer = next;
 }
 
 async function ask(key) {

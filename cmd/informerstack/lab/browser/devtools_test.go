@@ -9,6 +9,7 @@ import (
 	"image"
 	"image/png"
 	"math/bits"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"testing"
@@ -305,6 +306,51 @@ func TestDevtools_ShowsARecording(t *testing.T) {
 	p.run(chromedp.SetValue("#key", "default/loops"))
 	p.click("#ask button")
 	p.await("an answer", has("#answer .reason", "A worker has it default/loops"))
+}
+
+// The slider is moved again before the program has answered: its last place is shown.
+func TestDevtools_ShowsTheFrameOfTheSlider(t *testing.T) {
+	t.Parallel()
+	d := newDebugged(t)
+	frames := []health.Page{d.page.Page(), d.page.Page(), d.page.Page()}
+	frames[0].Findings = []health.Finding{}
+	replay := health.NewReplay(frames)
+	second, late := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("frame") == "0" {
+			<-second
+			defer close(late)
+		}
+		replay.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	p := openDebugged(t, server.URL+"/debug/informers#lang=en", desktop)
+	p.await("the end of the recording", has(".finding h3", "A loop"))
+	evaluate[bool](p, `(() => { const slider = document.querySelector("#frame");
+		for (const value of [0, 1]) {
+			slider.value = value;
+			slider.dispatchEvent(new Event("input"));
+		}
+		return true; })()`)
+	p.await("the second frame", `frame === 1 && !asking`)
+	close(second)
+	<-late
+	p.await("its answer", `performance.getEntriesByType("resource").some(
+		(entry) => entry.name.includes("frame=0"))`)
+	assert.True(t, evaluate[bool](p, has(".finding h3", "A loop")))
+}
+
+// The ages in an answer are those of its own time, also while the page is paused.
+func TestDevtools_ShowsTheAgesOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	p := openDebugged(t, newDebugged(t).url+"#lang=en", desktop)
+	p.click("#pause")
+	p.await("the last answer", `!asking`)
+	evaluate[bool](p, `(() => { page.time = "2000-01-01T00:00:00Z"; return true; })()`)
+	p.run(chromedp.SetValue("#key", "default/loops"))
+	p.click("#ask button")
+	p.await("the reasons", has("#answer li", "update of default/loops"))
+	assert.False(t, evaluate[bool](p, has("#answer li", "0 µs ago")))
 }
 
 // With -pictures, the pictures of docs/devtools.md are made again.
