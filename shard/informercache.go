@@ -105,10 +105,10 @@ type informerCache struct {
 	leftovers    bool
 	storedShards shardSet
 	pending      pending
-	ahead        []*ahead            // oldest first
-	watch        *selectiveWatch     // the newest; nil after the begin of a list
-	pages        map[string]*listing // that are not complete, by continue token
-	backoff      wait.Backoff        // of failed lists of new shards
+	ahead        []*ahead        // oldest first
+	watch        *selectiveWatch // the newest; nil after the begin of a list
+	paged        *listing        // the newest list, if a page of it is missing
+	backoff      wait.Backoff    // of failed lists of new shards
 }
 
 // ahead says that objects of some shards were passed on as they were at a version that the
@@ -126,8 +126,7 @@ func newInformerCache(by By, count int, changed func()) *informerCache {
 	return &informerCache{
 		by: by, count: count, changed: changed, keys: newKeys(by), wanted: none, held: none,
 		storedShards: none, pending: newPending(none), moved: make(chan struct{}),
-		left:  make([]int, count),
-		pages: map[string]*listing{}, backoff: newBackoff(),
+		left: make([]int, count), backoff: newBackoff(),
 	}
 }
 
