@@ -142,6 +142,7 @@ type listing struct {
 	requested shardSet
 	since     int               // the number of moves when it began
 	listed    map[uint64]string // values by key, as in keys.held
+	foreign   bool              // it has objects that were not requested
 	version   string            // of the first page
 	next      string            // the continue token of the next page
 	// question is true for a list that only asks for the newest resourceVersion: see recency of
@@ -201,12 +202,18 @@ func (l *listing) takes(ctx context.Context, obj runtime.Object) bool {
 	if err != nil {
 		return true // the reflector says what is wrong
 	}
-	l.cache.received(ctx, i.shard, l.requested)
+	l.received(ctx, i.shard)
 	if !l.wanted.has(i.shard) {
 		return false
 	}
 	l.listed[i.key] = i.value
 	return true
+}
+
+// received notes the shard of an object that was sent.
+func (l *listing) received(ctx context.Context, shard Shard) {
+	l.foreign = l.foreign || !l.requested.has(shard)
+	l.cache.received(ctx, shard, l.requested)
 }
 
 // endPage notes that a page was received, and returns its continue token. After the last page, the
@@ -233,8 +240,8 @@ func (c *informerCache) endPage(ctx context.Context, l *listing, m metav1.ListIn
 
 // listedLocked notes that the reflector has all of a list, and replaces the content of the store.
 func (c *informerCache) listedLocked(l *listing) {
-	c.paged = nil
-	c.ahead = nil
+	c.paged, c.ahead = nil, nil
+	c.unselected.Store(l.foreign)
 	c.held = c.stayedLocked(l.wanted, l.since)
 	c.leftovers = !c.held.equal(l.wanted)
 	c.storedShards = c.storedShards.and(c.held)
