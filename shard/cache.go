@@ -16,6 +16,9 @@ type cache interface {
 	// stored returns the shards of the last assign that the cache holds completely. It must
 	// not block, nor call the Shards. The cache calls Shards.cacheChanged after each change.
 	stored() shardSet
+	// filters reports whether the cache receives objects of other replicas, and drops them. It must
+	// not block.
+	filters() bool
 }
 
 // caches are the informers of this process, and what they are to hold.
@@ -70,4 +73,16 @@ func (c *caches) stored() shardSet {
 		stored = stored.and(cache.stored())
 	}
 	return stored
+}
+
+// filtering returns the number of caches that receive objects of other replicas.
+func (c *caches) filtering() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for cache := range c.all {
+		if cache.filters() {
+			n++
+		}
+	}
+	return n
 }

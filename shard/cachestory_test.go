@@ -3,6 +3,7 @@
 package shard
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,9 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
 )
 
 func someKeys(n int) []string {
@@ -343,9 +348,75 @@ func TestStory_ServerDoesNotSelect(t *testing.T) {
 			w.own(1, 2)
 			w.start()
 			w.settled(2 * time.Second)
-			assert.Equal(t, strings.Contains(w.t.Name(), "client_drops"), w.cache.filters())
+			filtering := 0
+			if strings.Contains(w.t.Name(), "client_drops") {
+				filtering = 1
+			}
+			assert.Equal(t, filtering, w.shards.Status().Filtering)
 		})
 	}
+}
+
+// forgetful is a ListerWatcher that asks for all objects instead of some shards.
+type forgetful struct {
+	reflector.ListerWatcher
+	forgets *atomic.Bool
+}
+
+func (f forgetful) ListWithContext(
+	ctx context.Context, o metav1.ListOptions,
+) (runtime.Object, error) {
+	if f.forgets.Load() {
+		o.ShardSelector = ""
+	}
+	return f.ListerWatcher.ListWithContext(ctx, o)
+}
+
+func (f forgetful) WatchWithContext(
+	ctx context.Context, o metav1.ListOptions,
+) (watch.Interface, error) {
+	if f.forgets.Load() {
+		o.ShardSelector = ""
+	}
+	return f.ListerWatcher.WatchWithContext(ctx, o)
+}
+
+// A server that did not select may do so later, and stop again.
+func TestStory_ServerSelectsLater(t *testing.T) {
+	for _, variant := range cacheVariants(ByUID) {
+		if variant.noShards {
+			continue
+		}
+		var forgets atomic.Bool
+		forgets.Store(true)
+		variant.options.WrapListerWatcher = func(
+			_ context.Context, inner reflector.ListerWatcher, _ runtime.Object,
+		) reflector.ListerWatcher {
+			return forgetful{inner, &forgets}
+		}
+		cacheStory(t, []cacheOptions{variant}, func(w *cacheWorld) {
+			w.create(someKeys(40)...)
+			w.own(1, 2)
+			w.start()
+			w.settled(2 * time.Second)
+			for _, filtering := range []int{1, 0, 1} {
+				forgets.Store(filtering == 1)
+				w.server.Faults().Compact()
+				w.server.Faults().Break(apitest.Match{Resource: "configmaps"}, apitest.ErrorStream)
+				w.settled(time.Minute)
+				assert.Equal(t, filtering, w.shards.Status().Filtering)
+			}
+		})
+	}
+}
+
+// No server selects by an owner.
+func TestStory_NoServerCanSelect(t *testing.T) {
+	cacheStory(t, cacheVariants(ByOwner()), func(w *cacheWorld) {
+		w.start()
+		assert.Equal(t, 1, w.shards.Status().Filtering)
+		w.settled(time.Second)
+	})
 }
 
 func TestOptions_AreForOneInformer(t *testing.T) {

@@ -173,10 +173,11 @@ func (w *selectiveWatch) pass(e watch.Event) bool {
 	case e.Type == watch.Bookmark:
 		return w.passBookmark(e)
 	}
-	c.received(w.ctx, i.shard, w.requested)
 	if w.listing != nil {
+		w.listing.received(w.ctx, i.shard)
 		e.Type = w.listing.judge(e.Type, i)
 	} else {
+		c.received(w.ctx, i.shard, w.requested)
 		e.Type = c.judge(w, e.Type, i, false)
 	}
 	switch e.Type {

@@ -20,6 +20,11 @@ type Shard int
 // By is the value of an object that decides on its shard. Objects with equal values are in one
 // shard, in every collection: a Deployment ByUID and its ReplicaSets ByOwner, or everything in a
 // namespace ByNamespace. The zero By is invalid.
+//
+// All replicas of a group must use the same By for a collection. Nothing checks it: with different
+// ones, two replicas may reconcile an object at the same time, against I1. Another By, or another
+// function of ByFunc, needs another Config.Name, and the old replicas must end before the new ones
+// begin.
 type By struct {
 	field string // in ListOptions.ShardSelector; "" if a server cannot select by it
 	value func(obj metav1.Object) (string, bool)

@@ -29,8 +29,8 @@ const zeroBy = "shard: By is zero; use ByUID, ByNamespace, ByOwner or ByFunc"
 //	pods := informer.New[*corev1.Pod](client, "pods", shards.Options(shard.ByUID, options))
 //
 // If by is ByUID or ByNamespace, and the server has the feature gate ShardedListAndWatch, it sends
-// only these objects. Otherwise it sends all, and the others are dropped before any transform.
-// Status says so.
+// only these objects. Otherwise it sends all, and the others are dropped before any transform:
+// Status.Filtering counts these informers.
 //
 // When the process acquires a shard, the informer lists that shard alone, and handlers get an OnAdd
 // for each of its objects. When it releases one, they get an OnDelete for each with a
@@ -93,7 +93,7 @@ type informerCache struct {
 	store   store.Indexer  // set when it is made
 
 	isPending  atomic.Bool // pending.passed is not empty
-	unselected atomic.Bool // the server sends objects that were not selected
+	unselected atomic.Bool // the server has sent others than were selected, since the last list
 
 	mu           sync.Mutex
 	keys         keys
@@ -105,10 +105,10 @@ type informerCache struct {
 	leftovers    bool
 	storedShards shardSet
 	pending      pending
-	ahead        []*ahead            // oldest first
-	watch        *selectiveWatch     // the newest; nil after the begin of a list
-	pages        map[string]*listing // that are not complete, by continue token
-	backoff      wait.Backoff        // of failed lists of new shards
+	ahead        []*ahead        // oldest first
+	watch        *selectiveWatch // the newest; nil after the begin of a list
+	paged        *listing        // the newest list, if a page of it is missing
+	backoff      wait.Backoff    // of failed lists of new shards
 }
 
 // ahead says that objects of some shards were passed on as they were at a version that the
@@ -126,8 +126,7 @@ func newInformerCache(by By, count int, changed func()) *informerCache {
 	return &informerCache{
 		by: by, count: count, changed: changed, keys: newKeys(by), wanted: none, held: none,
 		storedShards: none, pending: newPending(none), moved: make(chan struct{}),
-		left:  make([]int, count),
-		pages: map[string]*listing{}, backoff: newBackoff(),
+		left: make([]int, count), backoff: newBackoff(),
 	}
 }
 
@@ -213,7 +212,7 @@ func (c *informerCache) received(ctx context.Context, shard Shard, requested sha
 	}
 }
 
-// filters reports whether objects of other shards are sent to this process and dropped here.
+// filters implements cache.
 func (c *informerCache) filters() bool { return !c.by.selectable() || c.unselected.Load() }
 
 // covers reports whether an event, or a newer one, was passed on. held says whether an object of

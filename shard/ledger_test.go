@@ -230,6 +230,9 @@ func (c *fakeCache) stored() shardSet {
 	return c.held
 }
 
+// filters implements cache.
+func (c *fakeCache) filters() bool { return false }
+
 // run works until ctx is done.
 func (c *fakeCache) run(ctx context.Context) {
 	defer func() {

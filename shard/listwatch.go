@@ -142,9 +142,11 @@ type listing struct {
 	requested shardSet
 	since     int               // the number of moves when it began
 	listed    map[uint64]string // values by key, as in keys.held
+	foreign   bool              // it has objects that were not requested
 	version   string            // of the first page
-	// question is true for a list that may only ask for the newest resourceVersion: see recency of
-	// package reflector. It does not change what the reflector has, unless another page follows.
+	next      string            // the continue token of the next page
+	// question is true for a list that only asks for the newest resourceVersion: see recency of
+	// package reflector. It does not change what the reflector has, and has one page.
 	question bool
 }
 
@@ -153,15 +155,13 @@ type listing struct {
 func (c *informerCache) beginPage(options *metav1.ListOptions) *listing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, ok := c.pages[options.Continue]
-	switch {
-	case !ok:
+	l := c.paged
+	if l != nil && l.next == options.Continue {
+		c.paged = nil
+	} else {
 		l = c.newListingLocked()
 		l.question = options.Limit == 1 && options.ResourceVersion == ""
 		c.notOlderLocked(options)
-	default:
-		delete(c.pages, options.Continue)
-		l.question = false
 	}
 	if l.wanted.empty() { // an answer needs a version
 		*options = metav1.ListOptions{Limit: 1, TimeoutSeconds: options.TimeoutSeconds}
@@ -202,12 +202,18 @@ func (l *listing) takes(ctx context.Context, obj runtime.Object) bool {
 	if err != nil {
 		return true // the reflector says what is wrong
 	}
-	l.cache.received(ctx, i.shard, l.requested)
+	l.received(ctx, i.shard)
 	if !l.wanted.has(i.shard) {
 		return false
 	}
 	l.listed[i.key] = i.value
 	return true
+}
+
+// received notes the shard of an object that was sent.
+func (l *listing) received(ctx context.Context, shard Shard) {
+	l.foreign = l.foreign || !l.requested.has(shard)
+	l.cache.received(ctx, shard, l.requested)
 }
 
 // endPage notes that a page was received, and returns its continue token. After the last page, the
@@ -223,10 +229,10 @@ func (c *informerCache) endPage(ctx context.Context, l *listing, m metav1.ListIn
 		token = ""
 	}
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, l.question:
 	case token != "":
-		c.pages[token] = l
-	case !l.question:
+		l.next, c.paged = token, l
+	default:
 		c.listedLocked(l)
 	}
 	return token
@@ -234,8 +240,8 @@ func (c *informerCache) endPage(ctx context.Context, l *listing, m metav1.ListIn
 
 // listedLocked notes that the reflector has all of a list, and replaces the content of the store.
 func (c *informerCache) listedLocked(l *listing) {
-	clear(c.pages)
-	c.ahead = nil
+	c.paged, c.ahead = nil, nil
+	c.unselected.Store(l.foreign)
 	c.held = c.stayedLocked(l.wanted, l.since)
 	c.leftovers = !c.held.equal(l.wanted)
 	c.storedShards = c.storedShards.and(c.held)

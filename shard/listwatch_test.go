@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -174,11 +175,11 @@ func TestListing_OnlyTheReflectorsListsCount(t *testing.T) {
 	page(t.Context(), metav1.ListOptions{Limit: 1}, "")
 	assert.True(t, c.held.empty(), "a question")
 
-	page(t.Context(), metav1.ListOptions{Limit: 1, ResourceVersion: "0"}, "one")
+	page(t.Context(), metav1.ListOptions{Limit: 2, ResourceVersion: "0"}, "one")
 	page(t.Context(), metav1.ListOptions{Limit: 1}, "a question, with more objects")
 	assert.True(t, c.held.empty())
-	page(t.Context(), metav1.ListOptions{Limit: 1, Continue: "one"}, "")
-	assert.True(t, c.held.all(), "pages of one object")
+	page(t.Context(), metav1.ListOptions{Limit: 2, Continue: "one"}, "")
+	assert.True(t, c.held.all(), "pages, and a question beside them")
 
 	c.assign(newShardSet(8))
 	c.assign(newShardSet(8, 1))
@@ -189,6 +190,28 @@ func TestListing_OnlyTheReflectorsListsCount(t *testing.T) {
 	assert.True(t, c.held.empty(), "given up")
 	page(t.Context(), metav1.ListOptions{ResourceVersion: "0"}, "")
 	assert.Equal(t, newShardSet(8, 1), c.held)
+}
+
+// Questions, and lists that fail after some pages, leave nothing behind.
+func TestListing_TakesNoMemory(t *testing.T) {
+	c := newInformerCache(ByUID, 8, func() {})
+	c.assign(allShards(8))
+	var left atomic.Int64
+	page := func(o metav1.ListOptions, token string) {
+		l := c.beginPage(&o)
+		left.Add(1)
+		goruntime.AddCleanup(l, func(int) { left.Add(-1) }, 0)
+		c.endPage(t.Context(), l, &metav1.ListMeta{ResourceVersion: "7", Continue: token})
+	}
+	for i := range 100 {
+		page(metav1.ListOptions{Limit: 1}, fmt.Sprint("question ", i))
+		page(metav1.ListOptions{Limit: 2, ResourceVersion: "0"}, fmt.Sprint("list ", i))
+	}
+	require.Eventually(t, func() bool {
+		goruntime.GC()
+		return left.Load() <= 1
+	}, 10*time.Second, time.Millisecond, "lists that are not complete")
+	goruntime.KeepAlive(c)
 }
 
 // A list is not older than what is held.

@@ -91,7 +91,8 @@ const (
 	ownsAll               // all shards are active
 )
 
-// New returns a part that does nothing before Run. It fails if config is invalid.
+// New returns a part that does nothing before Run. It fails if config is invalid. Replicas with
+// another Count, or with Options of another By, need a group with another Name.
 func New(config Config) (*Shards, error) {
 	if err := cmp.Or(config.check(), config.setDefaults()); err != nil {
 		return nil, fmt.Errorf("make shards %q: %w", config.Name, err)

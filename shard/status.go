@@ -28,6 +28,10 @@ type Status struct {
 	Moves   map[string]int // how often a shard was acquired, released or lost: the keys say which
 	Unknown uint64         // keys that were dropped because the shard of their object is unknown
 
+	// Filtering is the number of informers that receive objects of other replicas, and drop them:
+	// no server can select by their By, or the server did not select in or since the last list.
+	Filtering int
+
 	LastError     error // the last failure, also after a success
 	LastErrorTime time.Time
 }
@@ -72,7 +76,7 @@ func (s *Shards) Status() Status {
 	}
 	s.mu.Unlock()
 	status.Group, status.Unknown = s.config.Name, s.unknown.Load()
-	status.Ready = s.Ready()
+	status.Ready, status.Filtering = s.Ready(), s.caches.filtering()
 	if status.Shards == nil {
 		status.Shards = make([]ShardStatus, len(s.slots))
 	}

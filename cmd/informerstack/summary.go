@@ -77,7 +77,8 @@ func (s *summary) record(event trace.Event, write trace.Sink) {
 }
 
 // followLocked measures the time from the arrival of a change, over the Add that queues its key, to
-// the end of the reconcile. A handler that adds a deleted key does so before its next event.
+// the end of the reconcile. A handler that adds a deleted key does so before its next event. With a
+// tombstone it is not known when the object was deleted, so nothing is measured.
 func (s *summary) followLocked(event trace.Event) {
 	key := event.Key
 	switch {
@@ -87,6 +88,10 @@ func (s *summary) followLocked(event trace.Event) {
 	case event.Hop == trace.Handler && event.What == "OnDelete":
 		s.deleted.key, s.deleted.arrived = key, s.arrived[key]
 		delete(s.arrived, key)
+		if event.Detail == trace.Tombstone { // the object may be another replica's now
+			delete(s.waiting, key)
+			s.deleted.key = ""
+		}
 	case event.Hop == trace.Handler:
 		s.deleted.key = ""
 	case event.Hop == trace.Workqueue && event.What == "Add":

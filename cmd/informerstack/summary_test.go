@@ -60,6 +60,31 @@ func TestSummary_MemoryIsBounded(t *testing.T) {
 	assert.Equal(t, 3*time.Millisecond, slices.Max(s.travels), "a delete is measured too")
 }
 
+// A tombstone ends the journey of its key: the object may be another replica's until it is back.
+func TestSummary_TombstoneEndsTheJourney(t *testing.T) {
+	s := newSummary()
+	now := time.Now()
+	send := func(hop trace.Hop, what, detail string) {
+		now = now.Add(time.Second)
+		s.record(trace.Event{Hop: hop, What: what, Key: "default/a", Detail: detail, Time: now},
+			func(trace.Event) {})
+	}
+	queued := func(what, on, detail string) {
+		send(trace.Queue, what, "")
+		send(trace.Handler, on, detail)
+		send(trace.Workqueue, "Add", "")
+	}
+	queued("Add", "OnAdd", "")
+	queued("Delete", "OnDelete", trace.Tombstone)
+	now = now.Add(time.Minute)
+	send(trace.Worker, "reconciled", "")
+	assert.Zero(t, s.travelCount)
+
+	queued("Add", "OnAdd", "")
+	send(trace.Worker, "reconciled", "")
+	assert.Equal(t, []time.Duration{3 * time.Second}, s.travels)
+}
+
 // The counts fit 80 columns, and there is a median only if something was reconciled.
 func TestSummary_Lines(t *testing.T) {
 	var out strings.Builder

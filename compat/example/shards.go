@@ -107,15 +107,15 @@ func guarded(
 	shards *shard.Shards, valueOf func(reconcile.Request) (string, bool),
 	inner reconcile.Reconciler,
 ) reconcile.Reconciler {
-	next := func(ctx context.Context, request reconcile.Request) (controller.Result, error) {
-		result, err := inner.Reconcile(ctx, request)
-		return controller.Result{RequeueAfter: result.RequeueAfter}, err
-	}
-	guard := shard.Reconcile(shards, valueOf, next)
 	return reconcile.Func(func(
 		ctx context.Context, request reconcile.Request,
-	) (reconcile.Result, error) {
-		result, err := guard(ctx, request)
-		return reconcile.Result{RequeueAfter: result.RequeueAfter}, err
+	) (result reconcile.Result, err error) {
+		next := func(ctx context.Context, request reconcile.Request) (controller.Result, error) {
+			result, err = inner.Reconcile(ctx, request)
+			return controller.Result{RequeueAfter: result.RequeueAfter}, err
+		}
+		allowed, err := shard.Reconcile(shards, valueOf, next)(ctx, request)
+		result.RequeueAfter = allowed.RequeueAfter // if refused, the pause before the next attempt
+		return result, err
 	})
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/shard"
@@ -64,6 +66,31 @@ func (w *world) allAnnotated(names []string) {
 		require.NoError(w.t, w.Get(configMap))
 		require.Equal(w.t, checksum(configMap), configMap.Annotations[checksumAnnotation], name)
 	}
+}
+
+// The guard passes on the whole result of the inner reconciler, and its error.
+func TestGuarded_KeepsTheResult(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		want := reconcile.Result{RequeueAfter: time.Hour, Priority: new(7)}
+		failure := errors.New("no")
+		inner := reconcile.Func(func(
+			context.Context, reconcile.Request,
+		) (reconcile.Result, error) {
+			return want, failure
+		})
+		value := func(reconcile.Request) (string, bool) { return "uid", true }
+		replica := w.startSharded("one")
+		defer replica.stop()
+		guard := guarded(replica.shards, value, inner)
+		got, err := guard.Reconcile(t.Context(), reconcile.Request{})
+		require.NoError(t, err)
+		require.Equal(t, reconcile.Result{}, got, "another replica has it")
+
+		time.Sleep(10 * time.Second)
+		got, err = guard.Reconcile(t.Context(), reconcile.Request{})
+		require.Equal(t, failure, err)
+		require.Equal(t, want, got)
+	})
 }
 
 // Two replicas work at the same time, each on its part, which is all that it caches. When one

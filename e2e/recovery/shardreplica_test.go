@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/bits"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/signal"
 	"runtime"
@@ -115,13 +116,27 @@ func runReplica(text string) error {
 	if r.Elect {
 		return r.lead(ctx, config, client)
 	}
-	return r.share(ctx, client)
+	return r.share(ctx, config, client)
 }
 
 // share runs a replica that owns some of the shards.
-func (r *replica) share(ctx context.Context, client kubernetes.Interface) error {
+func (r *replica) share(
+	ctx context.Context, config *rest.Config, client kubernetes.Interface,
+) error {
+	clock := &skewedClock{}
+	go clock.obey()
+	config = rest.CopyConfig(config)
+	config.ContentType = "application/json"
+	config.Wrap(func(inner http.RoundTripper) http.RoundTripper {
+		clock.inner = inner
+		return clock
+	})
+	leases, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
 	shards, err := shard.New(shard.Config{
-		Name: groupName, Namespace: r.Namespace, Client: client.CoordinationV1().RESTClient(),
+		Name: groupName, Namespace: r.Namespace, Client: leases.CoordinationV1().RESTClient(),
 		Count: groupShards, Identity: r.Name, LeaseDuration: groupDuration,
 		RenewDeadline: groupDeadline, RetryPeriod: groupRetry, DrainTimeout: groupDrain,
 	})

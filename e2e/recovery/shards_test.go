@@ -45,6 +45,7 @@ var shardFaults = []struct {
 		g.alive[1].way.reset()
 		g.alive[1].way.release()
 	}},
+	{"clock steps", stepClocks},
 	{"scale 3 -> 2", func(g *group) { g.leave(g.alive[2], syscall.SIGTERM) }},
 	{"scale 2 -> 5", func(g *group) { g.start(3) }},
 	{"scale 5 -> 1", func(g *group) {
@@ -59,6 +60,18 @@ var shardFaults = []struct {
 			g.leave(g.alive[0], syscall.SIGTERM)
 		}
 	}},
+}
+
+// stepClocks sets the clock of each replica to all clockSteps. The clocks differ most of the time,
+// and each step lasts longer than a Lease.
+func stepClocks(g *group) {
+	for _, ahead := range clockSteps {
+		for _, m := range g.alive {
+			g.signal(m, syscall.SIGUSR2)
+			g.hasClock(m, ahead)
+			wait(g.t.Context(), groupDuration/2)
+		}
+	}
 }
 
 // rollingRestart replaces every replica. Each shard moves at most twice.

@@ -199,6 +199,20 @@ func (g *group) signal(m *member, signal os.Signal) {
 	require.NoError(g.t, m.cmd.Process.Signal(signal))
 }
 
+// hasClock waits until the Lease of a replica's membership says that its clock is ahead.
+func (g *group) hasClock(m *member, ahead time.Duration) {
+	g.t.Helper()
+	require.Eventually(g.t, func() bool {
+		leases, err := g.client.CoordinationV1().Leases(g.namespace).List(g.t.Context(),
+			metav1.ListOptions{LabelSelector: shard.GroupLabel + "=" + groupName})
+		require.NoError(g.t, err)
+		return slices.ContainsFunc(leases.Items, func(lease coordinationv1.Lease) bool {
+			return strings.HasPrefix(lease.Name, groupName+"-m-") && memberOf(lease) == m.name &&
+				time.Until(valueOf(lease.Spec.RenewTime).Add(-ahead)).Abs() < time.Minute
+		})
+	}, time.Minute, 100*time.Millisecond, "%s has a clock that is %v ahead", m.name, ahead)
+}
+
 // leave ends a replica, and waits until it has ended.
 func (g *group) leave(m *member, signal os.Signal) {
 	g.t.Helper()

@@ -28,6 +28,8 @@ type Group struct {
 	Moves   map[string]int      `json:"moves"`
 	Unknown uint64              `json:"unknownKeys"`
 	Members []GroupMember       `json:"members"`
+	// Filtering is the number of informers that receive objects of other replicas, and drop them.
+	Filtering int `json:"filteringInformers"`
 
 	LastError     string     `json:"lastError,omitempty"`
 	LastErrorTime *time.Time `json:"lastErrorTime,omitempty"`
@@ -62,8 +64,9 @@ func describeGroup(s shard.Status) Group {
 	g := Group{
 		Name: printable.Short(s.Group), Identity: printable.Short(s.Identity), Joined: s.Joined,
 		Ready: s.Ready, Joins: s.Terms, Shards: len(s.Shards), States: map[shard.State]int{},
-		Moves: s.Moves, Unknown: s.Unknown, LastError: errorText(s.LastError),
-		LastErrorTime: orNil(s.LastErrorTime), Members: []GroupMember{}, all: s.Shards,
+		Moves: s.Moves, Unknown: s.Unknown, Filtering: s.Filtering,
+		LastError: errorText(s.LastError), LastErrorTime: orNil(s.LastErrorTime),
+		Members: []GroupMember{}, all: s.Shards,
 	}
 	for _, one := range s.Shards {
 		g.States[one.State]++
@@ -93,6 +96,9 @@ func (t *text) group(g Group) {
 	t.line("  here: %s", counts(g.States))
 	t.line("  moves: %s; joined %s; keys of unknown shards: %d", counts(g.Moves),
 		plural(g.Joins, "time"), g.Unknown)
+	if g.Filtering > 0 {
+		t.line("  informers that receive objects of other replicas, and drop them: %d", g.Filtering)
+	}
 	for _, m := range g.Members {
 		line := fmt.Sprintf("  member %s: %d, is to own %d", m.Identity, m.Shards, m.Target)
 		if m.Leaving {

@@ -22,6 +22,7 @@ func (g group) Status() shard.Status { return shard.Status(g) }
 func newGroup() group {
 	return group{
 		Group: "workers", Identity: "me_1", Joined: true, Ready: true, Terms: 1, Unknown: 2,
+		Filtering: 1,
 		Shards: []shard.ShardStatus{
 			{Shard: 0, State: shard.Active, Owner: "me_1", Target: "me_1",
 				Token: leaderelection.FencingToken{Transitions: 1}},
@@ -51,6 +52,7 @@ func TestShards_OnThePage(t *testing.T) {
 	assert.Regexp(t, `^shards of group workers: ready as me_1, 2 shards, of which no member owns 0
   here: active 1, elsewhere 1
   moves: acquired 2, released 1; joined 1 time; keys of unknown shards: 2
+  informers that receive objects of other replicas, and drop them: 1
   member me_1: 1, is to own 1
   member other_2: 1, is to own 1, leaves, takes no shard
   last error 1h0m0\S* ago: no route

@@ -15,7 +15,7 @@ import (
 type shardFamily struct {
 	family
 	shards, free, members, joined, ready *prometheus.Desc
-	terms, moves, unknown                *prometheus.Desc
+	terms, moves, unknown, filtering     *prometheus.Desc
 }
 
 func newShardFamily() *shardFamily {
@@ -31,6 +31,8 @@ func newShardFamily() *shardFamily {
 		"Shards that this process has acquired, released or lost", "move")
 	f.unknown = f.computed("shard_group_unknown_keys_total",
 		"Keys that were not reconciled, because the shard of their object was not known")
+	f.filtering = f.computed("shard_group_filtering_informers",
+		"Informers that receive objects of other replicas, and drop them")
 	return f
 }
 
@@ -105,4 +107,5 @@ func (s shardSource) collect(ch chan<- prometheus.Metric) {
 		to.counter(f.moves, float64(status.Moves[move]), move)
 	}
 	to.counter(f.unknown, float64(status.Unknown))
+	to.gauge(f.filtering, float64(status.Filtering))
 }

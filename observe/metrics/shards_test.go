@@ -29,6 +29,7 @@ func TestShards(t *testing.T) {
 	m, registry := newMetrics(t)
 	s := followGroup(t, m, shard.Status{
 		Joined: true, Ready: true, Terms: 2, Unknown: 3,
+		Filtering: 2,
 		Shards: []shard.ShardStatus{
 			{State: shard.Active, Owner: "me"}, {State: shard.Active, Owner: "me"},
 			{State: shard.Draining, Owner: "me"}, {State: shard.Elsewhere, Owner: "other"},
@@ -52,6 +53,7 @@ func TestShards(t *testing.T) {
 		`shard_group_moves_total{group="group",move="released"} 0`,
 		`shard_group_moves_total{group="group",move="lost"} 1`,
 		`shard_group_unknown_keys_total{group="group"} 3`,
+		`shard_group_filtering_informers{group="group"} 2`,
 	} {
 		assert.Contains(t, text, line+"\n")
 	}

@@ -7,6 +7,9 @@ import (
 	"example.com/informerstack/store"
 )
 
+// Tombstone is the Detail of an OnDelete with a store.DeletedFinalStateUnknown.
+const Tombstone = "tombstone"
+
 // EventHandler traces the calls of a handler, before they are made.
 func EventHandler(handler informer.ResourceEventHandler, sink Sink) informer.ResourceEventHandler {
 	return eventHandler{handler, sink}
@@ -44,7 +47,7 @@ func (h eventHandler) OnUpdate(oldObj, newObj any) {
 func (h eventHandler) OnDelete(obj any) {
 	detail := ""
 	if _, ok := obj.(store.DeletedFinalStateUnknown); ok {
-		detail = "tombstone"
+		detail = Tombstone
 	}
 	h.sink.about(Handler, "OnDelete", obj, detail, nil)
 	h.ResourceEventHandler.OnDelete(obj)
