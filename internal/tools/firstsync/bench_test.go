@@ -145,17 +145,22 @@ func process(b *testing.B, role string) *exec.Cmd {
 	return p
 }
 
-// peakBytes is the most physical memory that this process has had. Only Linux reports it, from the
-// start of the program on: the ru_maxrss of getrusage contains the parent process's memory.
+// peakBytes is the most physical memory that this process has had, without the pages of its own
+// file, which depend on how the kernel has cached the file. Only Linux reports it, from the start
+// of the program on: the ru_maxrss of getrusage contains the parent process's memory.
 func peakBytes() (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0, err
 	}
-	var kilobytes int64
-	_, after, _ := strings.Cut(string(status), "VmHWM:")
-	_, err = fmt.Sscanf(after, "%d kB", &kilobytes)
-	return kilobytes << 10, err
+	var peak, file int64 // in kB
+	for name, kilobytes := range map[string]*int64{"VmHWM:": &peak, "RssFile:": &file} {
+		_, after, _ := strings.Cut(string(status), name)
+		if _, err := fmt.Sscanf(after, "%d kB", kilobytes); err != nil {
+			return 0, fmt.Errorf("read %s of the process's status: %w", name, err)
+		}
+	}
+	return (peak - file) << 10, nil
 }
 
 // untilStdinEnds returns at the latest when the parent process has exited.

@@ -215,6 +215,7 @@ function showGroups() {
   const counts = (numbers) => Object.entries(numbers || {}).sort().map(([name, n]) => `${name} ${n}`).join(", ");
   show("groups", all.map((g) => [
     el("h3", {}, g.name, " ", el("span", { class: g.ready ? "ok" : "wait" }, g.identity || text("none"))),
+    g.filteringInformers ? el("p", { class: "wait" }, `${text("filtering")}: ${g.filteringInformers}`) : "",
     el("p", { class: "dim" }, `${counts(g.states)} · ${counts(g.moves)}${g.lastError ? ` · ${since(g.lastErrorTime)}: ${g.lastError}` : ""}`),
     table([[text("member")], [text("groups"), "number"], [text("target"), "number"], [text("state")]],
       [...g.members, ...(g.free ? [{ identity: text("none"), shards: g.free, target: "" }] : [])].map((m) => [
