@@ -25,6 +25,7 @@ import (
 	"example.com/informerstack/informer"
 	"example.com/informerstack/observe/health"
 	"example.com/informerstack/observe/journal"
+	"example.com/informerstack/reflector"
 	"example.com/informerstack/shard"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
@@ -37,18 +38,26 @@ type debugged struct {
 	url    string
 }
 
-// configMaps is an informer with a store and nothing else.
+// configMaps is an informer that has just heard from the server.
 type configMaps struct{ objects store.Store }
 
 func (c configMaps) Status() informer.Status {
 	return informer.Status{
-		Health:   informer.Health{Name: "configmaps", Started: true, HasSynced: true},
+		Health: informer.Health{Name: "configmaps", Started: true, HasSynced: true,
+			ResourceVersion: "21", CurrentAsOf: time.Now(),
+			Reflector: reflector.Status{Phase: reflector.Watching, ResourceVersion: "21",
+				LastContact: time.Now()}},
 		Objects:  len(c.objects.List()),
 		Handlers: []informer.HandlerStatus{{Name: "main.addKey", HasSynced: true, Calls: 40}},
 	}
 }
 
 func (c configMaps) GetStore() store.Store { return c.objects }
+
+func (c configMaps) Selection() (selection informer.FactoryKey, known bool) {
+	return informer.FactoryKey{Resource: corev1.SchemeGroupVersion.WithResource("configmaps"),
+		Namespace: "default", LabelSelector: "app=web"}, true
+}
 
 // hostile is a name that would run a script if it were read as HTML.
 const hostile = `<img src=x onerror="document.title='hostile'">`
