@@ -66,7 +66,7 @@ func (c *skewedClock) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// skewedBody is an answer: an object, a list, or the events of a watch, each of which is a line.
+// skewedBody is an answer: an object, a list, or a watch with one event in each line.
 type skewedBody struct {
 	io.Closer
 	in    *bufio.Reader

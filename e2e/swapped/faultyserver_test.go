@@ -24,9 +24,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// faultyServer answers the requests of reflectors. Each has a folder of its own, with which its
-// paths begin: its objects, of which two change with each watch. The first answers have faults. All
-// answers depend on the folder and on the number of the request alone.
+// faultyServer answers the requests of reflectors. Each has a folder of objects, with which its
+// paths begin; two objects change with each watch. The first answers have faults. All answers
+// depend on the folder and on the number of the request alone.
 type faultyServer struct {
 	mu      sync.Mutex
 	folders map[string]*faultyFolder

@@ -102,7 +102,7 @@ func benchmarkSubject(b *testing.B, c config) {
 	b.ReportMetric(float64(sum.CPUNanos)/objects, "cpu-ns/object")
 	b.ReportMetric(float64(sum.WallNanos)/objects, "wall-ns/object")
 	b.ReportMetric(float64(sum.LiveBytes)/objects, "live-B/object")
-	b.ReportMetric(float64(sum.PeakBytes)/float64(n), "peak-RSS-B")
+	b.ReportMetric(float64(sum.PeakBytes)/float64(n), "peak-B")
 }
 
 // runSubject runs c in a process of its own.

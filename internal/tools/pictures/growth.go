@@ -13,7 +13,7 @@ import (
 // firstSync matches a line of growth.txt, which make growth writes: pods, content, implementation,
 // processor time per pod, and memory.
 var firstSync = regexp.MustCompile(`(?m)^(\d+) \S+/content=(\w+)/impl=(ours|client-go)-.*` +
-	`\s(\S+) cpu-ns/object.*\s(\S+) peak-RSS-B`)
+	`\s(\S+) cpu-ns/object.*\s(\S+) peak-B`)
 
 // curves are the lines of a plot, with the class of their dots and the style.
 var curves = []struct{ implementation, content, class, style string }{
