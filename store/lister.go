@@ -65,7 +65,7 @@ func ListAllByNamespace(
 			return appendEach(inNamespace, selector, appendFn)
 		}
 	}
-	inNamespace, err := indexer.Index(NamespaceIndex, &metav1.ObjectMeta{Namespace: namespace})
+	inNamespace, err := indexer.ByIndex(NamespaceIndex, namespace)
 	if err == nil {
 		return appendMatching(inNamespace, selector, appendFn)
 	}

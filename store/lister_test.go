@@ -117,6 +117,23 @@ func TestDifference_NilSelectorSelectsAll(t *testing.T) {
 	})
 }
 
+// A lister calls no index function, so that of a namespace may expect the type of the store's
+// objects. client-go's calls it with an *ObjectMeta that has a namespace and nothing else.
+func TestDifference_ListersCallNoIndexFunc(t *testing.T) {
+	ofPod := func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Namespace}, nil }
+	lister := NewLister[*corev1.Pod](listerIndexer(Indexers{NamespaceIndex: ofPod}),
+		schema.GroupResource{Resource: "pods"})
+	pods, err := lister.ByNamespace("ns").List(labels.Everything())
+	require.NoError(t, err)
+	require.Len(t, pods, 2)
+
+	ref := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc,
+		clientgo.Indexers{NamespaceIndex: ofPod})
+	require.Panics(t, func() {
+		_ = clientgo.ListAllByNamespace(ref, "ns", labels.Everything(), func(any) {})
+	})
+}
+
 // Get finds by namespace and name, and otherwise names the resource.
 func TestListerGet(t *testing.T) {
 	indexer := listerIndexer(Indexers{NamespaceIndex: MetaNamespaceIndexFunc})

@@ -187,12 +187,24 @@ func BenchmarkIndex(b *testing.B) {
 }
 
 func BenchmarkListAllByNamespace(b *testing.B) {
-	benchmark(b, func(b *testing.B, s storage, pods []*corev1.Pod, impl benchImpl) {
-		for i := 0; b.Loop(); i++ {
-			count := 0
-			_ = impl.listAll(s, pods[i%benchPods].Namespace, func(any) { count++ })
-		}
-	})
+	for _, found := range []int{1000, 1} {
+		b.Run(fmt.Sprintf("found=%d", found), func(b *testing.B) {
+			benchmark(b, func(b *testing.B, s storage, pods []*corev1.Pod, impl benchImpl) {
+				if found == 1 {
+					pod := benchPod(benchPods)
+					pod.Namespace, pods = "small", []*corev1.Pod{pod}
+					_ = s.Add(pod)
+				}
+				for i := 0; b.Loop(); i++ {
+					count := 0
+					_ = impl.listAll(s, pods[i%len(pods)].Namespace, func(any) { count++ })
+					if count != found {
+						b.Fatal(count)
+					}
+				}
+			})
+		})
+	}
 }
 
 func BenchmarkList(b *testing.B) {
