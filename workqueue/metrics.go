@@ -37,14 +37,12 @@ type Metrics struct {
 // unfinishedPeriod is the time between two calls of Metrics.Unfinished.
 const unfinishedPeriod = 500 * time.Millisecond
 
-// queueMetrics measures one Typed for its Metrics. The Typed calls added, taken, finished and
-// shrink under its lock; start, stop, shrink and released may be called on nil, which is a Typed
-// without Metrics.
-type queueMetrics[T comparable] struct {
+// queueMetrics measures one Typed for its Metrics. The Typed calls added, taken and finished
+// under its lock; start, stop and released may be called on nil, which is a Typed without Metrics.
+type queueMetrics struct {
 	Metrics
 	clock       clock.WithTicker
-	addedAt     map[T]time.Time // of dirty items
-	startedAt   map[T]time.Time // of processing items
+	made        time.Time
 	releaseOnce sync.Once
 	quit        chan struct{}
 	quitOnce    sync.Once
@@ -52,18 +50,15 @@ type queueMetrics[T comparable] struct {
 }
 
 // newQueueMetrics returns nil for the zero Metrics.
-func newQueueMetrics[T comparable](metrics Metrics, c clock.WithTicker) *queueMetrics[T] {
+func newQueueMetrics(metrics Metrics, c clock.WithTicker) *queueMetrics {
 	if reflect.ValueOf(metrics).IsZero() {
 		return nil
 	}
-	return &queueMetrics[T]{
-		Metrics: metrics, clock: c, quit: make(chan struct{}),
-		addedAt: map[T]time.Time{}, startedAt: map[T]time.Time{},
-	}
+	return &queueMetrics{Metrics: metrics, clock: c, made: c.Now(), quit: make(chan struct{})}
 }
 
-// start starts a goroutine that calls Unfinished until stop. mu is the lock of the Typed.
-func (m *queueMetrics[T]) start(mu *sync.Mutex) {
+// start starts a goroutine that calls Unfinished, with the results of ages, until stop.
+func (m *queueMetrics) start(ages func() (total, longest time.Duration)) {
 	if m == nil || m.Unfinished == nil {
 		return
 	}
@@ -73,7 +68,7 @@ func (m *queueMetrics[T]) start(mu *sync.Mutex) {
 		for {
 			select {
 			case <-ticker.C():
-				m.Unfinished(m.ages(mu))
+				m.Unfinished(ages())
 			case <-m.quit:
 				return
 			}
@@ -81,61 +76,42 @@ func (m *queueMetrics[T]) start(mu *sync.Mutex) {
 	})
 }
 
-// ages returns the sum and the maximum of the times for which workers have had their items.
-func (m *queueMetrics[T]) ages(mu *sync.Mutex) (total, longest time.Duration) {
-	mu.Lock()
-	defer mu.Unlock()
-	for _, startedAt := range m.startedAt {
-		age := m.clock.Since(startedAt)
-		total += age
-		longest = max(longest, age)
-	}
-	return total, longest
-}
+// now returns the time since the queue was made.
+func (m *queueMetrics) now() time.Duration { return m.clock.Since(m.made) }
 
-// added reports an Add that was not ignored.
-func (m *queueMetrics[T]) added(item T) {
-	m.addedAt[item] = m.clock.Now()
+// added reports an Add that was not ignored. It returns the time of it.
+func (m *queueMetrics) added() time.Duration {
+	now := m.now()
 	if m.Adds != nil {
 		m.Adds()
 	}
 	if m.Depth != nil {
 		m.Depth(1)
 	}
+	return now
 }
 
-// taken reports a Get.
-func (m *queueMetrics[T]) taken(item T) {
-	now := m.clock.Now()
-	waited := now.Sub(m.addedAt[item])
-	delete(m.addedAt, item)
-	m.startedAt[item] = now
+// taken reports a Get. It returns the time of it. added is the time of the Add.
+func (m *queueMetrics) taken(added time.Duration) time.Duration {
+	now := m.now()
 	if m.Depth != nil {
 		m.Depth(-1)
 	}
 	if m.Latency != nil {
-		m.Latency(waited)
+		m.Latency(now - added)
 	}
+	return now
 }
 
-// finished reports a Done.
-func (m *queueMetrics[T]) finished(item T) {
-	worked := m.clock.Since(m.startedAt[item])
-	delete(m.startedAt, item)
+// finished reports a Done. taken is the time of the Get.
+func (m *queueMetrics) finished(taken time.Duration) {
 	if m.WorkDuration != nil {
-		m.WorkDuration(worked)
-	}
-}
-
-// shrink is called when no item is dirty. A built-in map does not shrink.
-func (m *queueMetrics[T]) shrink() {
-	if m != nil {
-		m.addedAt = map[T]time.Time{}
+		m.WorkDuration(m.now() - taken)
 	}
 }
 
 // stop returns when the goroutine of start has ended. It may be called again.
-func (m *queueMetrics[T]) stop() {
+func (m *queueMetrics) stop() {
 	if m != nil {
 		m.quitOnce.Do(func() { close(m.quit) })
 		m.running.Wait()
@@ -143,7 +119,7 @@ func (m *queueMetrics[T]) stop() {
 }
 
 // released calls Released, once.
-func (m *queueMetrics[T]) released() {
+func (m *queueMetrics) released() {
 	if m != nil && m.Released != nil {
 		m.releaseOnce.Do(m.Released)
 	}

@@ -5,6 +5,7 @@ package workqueue
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Typed is the queue of items to work on now. It has the order of the items and two sets:
@@ -24,19 +25,25 @@ import (
 //	Q3  no caller of Get waits while the queue has an item for it: each Push is followed by a
 //	    Signal, and a caller that leaves without an item wakes the next
 type Typed[T comparable] struct {
-	metrics             *queueMetrics[T] // may be nil
+	metrics             *queueMetrics // may be nil
 	drainProcessingOnly bool
 
 	mu           sync.Mutex
 	queue        Queue[T]
-	dirty        map[T]struct{}
-	processing   map[T]uint64 // the number of the Get that returned the item
-	gets         uint64       // number of calls of Get that returned an item
-	mostDirty    int          // since dirty was allocated
-	added        sync.Cond    // wakes callers of Get
+	dirty        map[T]time.Duration // the time of the Add, if there are metrics
+	processing   map[T]work
+	gets         uint64    // number of calls of Get that returned an item
+	mostDirty    int       // since dirty was allocated
+	added        sync.Cond // wakes callers of Get
 	shuttingDown bool
 	shutDowns    int       // number of calls of ShutDown; each of them ends the drains before it
 	drained      sync.Cond // wakes callers of ShutDownWithDrain
+}
+
+// work is an item that a worker has.
+type work struct {
+	number uint64        // of the Get
+	since  time.Duration // of the Get, if there are metrics
 }
 
 // keptItems is the number of items for which a queue that becomes empty keeps its map.
@@ -51,12 +58,12 @@ func NewTyped[T comparable](config Config[T]) *Typed[T] {
 	q := &Typed[T]{
 		drainProcessingOnly: config.DrainProcessingOnly,
 		queue:               config.Order,
-		dirty:               map[T]struct{}{},
-		processing:          map[T]uint64{},
+		dirty:               map[T]time.Duration{},
+		processing:          map[T]work{},
 	}
 	q.added.L, q.drained.L = &q.mu, &q.mu
-	q.metrics = newQueueMetrics[T](config.Metrics, orRealClock(config.Clock))
-	q.metrics.start(&q.mu)
+	q.metrics = newQueueMetrics(config.Metrics, orRealClock(config.Clock))
+	q.metrics.start(q.unfinished)
 	return q
 }
 
@@ -80,10 +87,10 @@ func (q *Typed[T]) Add(item T) {
 		q.queue.Push(item)
 		q.added.Signal()
 	}
-	q.dirty[item] = struct{}{}
+	q.dirty[item] = 0
 	q.mostDirty = max(q.mostDirty, len(q.dirty))
 	if q.metrics != nil {
-		q.metrics.added(item)
+		q.dirty[item] = q.metrics.added()
 	}
 }
 
@@ -111,10 +118,11 @@ func (q *Typed[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
 	}
 	item = q.queue.Pop()
 	q.gets++
-	q.processing[item] = q.gets
+	added := q.dirty[item]
 	delete(q.dirty, item)
+	q.processing[item] = work{number: q.gets}
 	if q.metrics != nil {
-		q.metrics.taken(item)
+		q.processing[item] = work{q.gets, q.metrics.taken(added)}
 	}
 	return item, false
 }
@@ -131,25 +139,38 @@ func (q *Typed[T]) wakeAll() {
 func (q *Typed[T]) Done(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if _, processing := q.processing[item]; !processing {
+	work, processing := q.processing[item]
+	if !processing {
 		return
 	}
 	delete(q.processing, item)
 	if q.metrics != nil {
-		defer q.metrics.finished(item) // even if Config.Order panics
+		defer q.metrics.finished(work.since) // even if Config.Order panics
 	}
 	if q.shuttingDown && q.isDrainedLocked() {
 		q.drained.Broadcast() // a drain looks again once mu is unlocked
 	}
-	if _, dirty := q.dirty[item]; dirty {
+	if added, dirty := q.dirty[item]; dirty {
 		delete(q.dirty, item) // if Config.Order panics, the item is unknown
 		q.queue.Push(item)
-		q.dirty[item] = struct{}{}
+		q.dirty[item] = added
 		q.added.Signal()
 	} else if len(q.dirty) == 0 && q.mostDirty > keptItems {
-		q.dirty, q.mostDirty = map[T]struct{}{}, 0 // a built-in map does not shrink
-		q.metrics.shrink()
+		q.dirty, q.mostDirty = map[T]time.Duration{}, 0 // a built-in map does not shrink
 	}
+}
+
+// unfinished returns the sum and the maximum of the times for which workers have had their items.
+func (q *Typed[T]) unfinished() (total, longest time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.metrics.now()
+	for _, work := range q.processing {
+		age := now - work.since
+		total += age
+		longest = max(longest, age)
+	}
+	return total, longest
 }
 
 // Len is the number of queued items. Items that workers have, and items that wait for their time,

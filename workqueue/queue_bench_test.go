@@ -63,17 +63,57 @@ func BenchmarkAddGetDone(b *testing.B) {
 // One goroutine adds 1,000 keys, then gets them and is done with them: one op is a key.
 func BenchmarkAddGetDone_Backlog(b *testing.B) {
 	keys := keys(1000)
-	bench(b, oursPlain, theirsPlain, func(b *testing.B, q plain) {
-		for n := 0; n < b.N; n += len(keys) {
-			for _, key := range keys {
-				q.Add(key)
-			}
-			for range keys {
-				item, _ := q.Get()
-				q.Done(item)
-			}
+	bench(b, oursPlain, theirsPlain, func(b *testing.B, q plain) { addGetDone(b, q, keys) })
+}
+
+func addGetDone(b *testing.B, q plain, keys []string) {
+	for n := 0; n < b.N; n += len(keys) {
+		for _, key := range keys {
+			q.Add(key)
 		}
-	})
+		for range keys {
+			item, _ := q.Get()
+			q.Done(item)
+		}
+	}
+}
+
+// The same with metrics, as programs usually have them. The metrics do nothing.
+func BenchmarkAddGetDone_Metrics(b *testing.B) {
+	keys := keys(1000)
+	bench(b, func() plain {
+		return workqueue.NewTyped(workqueue.Config[string]{Metrics: workqueue.Metrics{
+			Adds: func() {}, Depth: func(int) {}, Latency: func(time.Duration) {},
+			WorkDuration: func(time.Duration) {}, Unfinished: func(_, _ time.Duration) {},
+			Retries: func() {},
+		}})
+	}, func() plain {
+		return reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{
+			Name: "q", MetricsProvider: ignored{},
+		})
+	}, func(b *testing.B, q plain) { addGetDone(b, q, keys) })
+}
+
+// ignored has metrics for client-go that do nothing.
+type ignored struct{}
+
+func (ignored) Inc()            {}
+func (ignored) Dec()            {}
+func (ignored) Set(float64)     {}
+func (ignored) Observe(float64) {}
+
+func (i ignored) NewDepthMetric(string) reference.GaugeMetric            { return i }
+func (i ignored) NewAddsMetric(string) reference.CounterMetric           { return i }
+func (i ignored) NewLatencyMetric(string) reference.HistogramMetric      { return i }
+func (i ignored) NewWorkDurationMetric(string) reference.HistogramMetric { return i }
+func (i ignored) NewRetriesMetric(string) reference.CounterMetric        { return i }
+
+func (i ignored) NewUnfinishedWorkSecondsMetric(string) reference.SettableGaugeMetric {
+	return i
+}
+
+func (i ignored) NewLongestRunningProcessorSecondsMetric(string) reference.SettableGaugeMetric {
+	return i
 }
 
 // 8 adders and 8 workers: one op is a key on its way from Add to Done. An adder waits when it is

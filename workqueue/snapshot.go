@@ -48,7 +48,7 @@ func (q *Typed[T]) Snapshot() Snapshot[T] {
 	}
 	s.Processing = slices.Collect(maps.Keys(q.processing))
 	slices.SortFunc(s.Processing, func(a, b T) int {
-		return cmp.Compare(q.processing[a], q.processing[b])
+		return cmp.Compare(q.processing[a].number, q.processing[b].number)
 	})
 	for _, item := range s.Processing {
 		if _, dirty := q.dirty[item]; dirty {
