@@ -135,8 +135,8 @@ func (w *clientWatch) cutJSON(in *tokens, noted *recorder) error {
 	return nil
 }
 
-// handOver makes the client's own parts read the watch from the begin of the frame. read was read
-// of it.
+// handOver makes the client's own parts read the watch from the start of the frame: the bytes that
+// were already read, and the rest.
 func (w *clientWatch) handOver(read []byte, rest io.Reader) {
 	w.event.isUsual = false
 	w.own = w.framer.NewFrameReader(struct {
@@ -149,7 +149,7 @@ func (w *clientWatch) handOver(read []byte, rest io.Reader) {
 type recorder struct {
 	in   io.Reader
 	held []byte
-	// Offsets of the stream: of held, and of the frame.
+	// Where held and the frame begin, as offsets of the stream.
 	begin, from int64
 }
 
@@ -163,7 +163,7 @@ func (r *recorder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// since returns what was read since the begin of the frame.
+// since returns the bytes that were read since the start of the frame.
 func (r *recorder) since() []byte { return r.held[r.from-r.begin:] }
 
 // readEvent reads an event.
@@ -197,8 +197,8 @@ func readEvent(in *jsontext.Decoder, noted *recorder) (e rawEvent, err error) {
 	return e, nil
 }
 
-// readKind reads an object. It returns its kind if that is clear: client-go reads the names of both
-// fields in any case.
+// readKind reads an object and returns its kind, or an empty one if the kind is not clear, because
+// client-go takes a field KIND for the kind, too.
 func readKind(in *jsontext.Decoder) (of metav1.TypeMeta, err error) {
 	isClear := true
 	err = eachMember(in, func(name []byte) error {
@@ -280,7 +280,7 @@ func (d eventDecoder) Decode(
 		}
 	}
 	if w.event.isUsual {
-		data = bytes.Clone(data) // of the frame, which is used again
+		data = bytes.Clone(data) // the frame is used again
 	}
 	return w.decoder.Decode(data, defaults, into)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // tokens cuts a stream of JSON into values without decoding them. It accepts what the decoder of
-// Kubernetes accepts: also repeated names and invalid UTF-8.
+// Kubernetes accepts, even repeated names and invalid UTF-8.
 type tokens struct {
 	in       io.Reader
 	decoder  *jsontext.Decoder
@@ -56,8 +56,8 @@ func (t *tokens) Read(p []byte) (n int, err error) {
 	return n, t.err
 }
 
-// failed returns the cause of an error of the decoder: its text could quote a Secret. Other errors
-// stay as they are.
+// failed returns the cause of an error of the decoder, because the decoder's text could quote a
+// Secret. Other errors stay as they are.
 func (t *tokens) failed(err error) error {
 	var syntactic *jsontext.SyntacticError
 	isSyntactic := errors.As(err, &syntactic)

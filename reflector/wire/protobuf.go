@@ -30,9 +30,8 @@ const (
 
 var errProtobuf = errors.New("not protobuf")
 
-// startsAsProtobuf reports whether an answer that begins with a byte is in protobuf: a list begins
-// with the magic bytes, and an event with its length, which begins with a smaller byte than
-// JSON.
+// startsAsProtobuf reports whether an answer with this first byte is in protobuf: a list begins
+// with the magic bytes, and an event with its length, which begins with a smaller byte than JSON.
 func startsAsProtobuf(begin byte) bool { return begin == magic[0] || begin < '\t' }
 
 // messages cuts a stream of protobuf.
