@@ -34,7 +34,8 @@ also by a replace line. Delete the folder to undo the swap; swap again to renew 
 
 Pieces:
   cache           tools/cache with synctrack and testing, and tools/watch, which depends on it;
-                  rest takes the decoders of LISTs and WATCHes of informers from it
+                  this stack decodes the LISTs and WATCHes of informers, unless
+                  INFORMERSTACK_DECODER=client-go is in the program's environment
   workqueue       util/workqueue
   leaderelection  tools/leaderelection with resourcelock`
 

@@ -16,19 +16,14 @@ import (
 	"example.com/informerstack/reflector/wire"
 )
 
-// decoderVariable is the environment variable that turns faster decoders off, with the value
-// client-go.
-const decoderVariable = "INFORMERSTACK_DECODER"
-
-// sourceOf returns what the reflector called name lists and watches: lw. In a program under
-// informerstack swap it has faster decoders, and selected, if it is not nil, learns from the
-// requests.
+// sourceOf returns the ListerWatcher of the reflector called name: lw, with faster decoders in a
+// program under informerstack swap. If selected is not nil, it learns from the requests.
 func sourceOf(
 	lw ListerWatcherWithContext, name string, selected *selection,
 ) ListerWatcherWithContext {
 	if _, decodes := lw.(reflector.StreamLister); lw != nil && !decodes {
 		d := decodedListWatch{ListerWatcherWithContext: lw, selected: selected}
-		if os.Getenv(decoderVariable) != "client-go" {
+		if os.Getenv(decoding.Environment) != "client-go" {
 			d.negotiator = wire.NewNegotiator()
 		}
 		lw = d

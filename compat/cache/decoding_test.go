@@ -76,7 +76,7 @@ func TestDecoding_OfEachReflector(t *testing.T) {
 		},
 	} {
 		for value, faster := range map[string]bool{"": true, "client-go": false, "wire": true} {
-			t.Setenv("INFORMERSTACK_DECODER", value)
+			t.Setenv(decoding.Environment, value)
 			for _, refuses := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, stop := context.WithCancel(t.Context())

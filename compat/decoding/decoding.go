@@ -6,10 +6,10 @@
 //	compat/cache -> context of a LIST or WATCH -> [decoding] -> rest of a swapped client-go
 //
 // The context passes through the program's functions and clients to the request. In the copy of
-// client-go that informerstack swap writes, package rest calls Negotiator for each answer, and says
-// where the request went. Nothing else reads the value in the context.
+// client-go that informerstack swap writes, package rest calls Negotiator for each answer, with the
+// URL of the request. Nothing else reads the value in the context.
 //
-// It imports no package that depends on rest.
+// rest imports this package, so this package imports none that depends on rest.
 //
 // Read decoding.go; then go test ./compat/decoding. Goroutines: none. Locking: none.
 package decoding
@@ -21,8 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Chooser returns a client's negotiator, or another one that is used instead. at returns the URL of
-// the request. The requests of one context may be sent at the same time.
+// Environment is the variable that turns faster decoders off, with the value client-go.
+const Environment = "INFORMERSTACK_DECODER"
+
+// Chooser returns the negotiator for an answer: the client's, or another one in its place. at
+// returns the URL of the request. Several requests may call a Chooser at the same time.
 type Chooser func(client runtime.ClientNegotiator, at func() *url.URL) runtime.ClientNegotiator
 
 type key struct{}
@@ -32,8 +35,8 @@ func With(ctx context.Context, choose Chooser) context.Context {
 	return context.WithValue(ctx, key{}, choose)
 }
 
-// Negotiator returns the negotiator for the answer to a request to at with ctx: client, unless the
-// context has a Chooser.
+// Negotiator returns the negotiator for the answer to a request with ctx: client, unless ctx has a
+// Chooser. at returns the URL of the request.
 func Negotiator(
 	ctx context.Context, client runtime.ClientNegotiator, at func() *url.URL,
 ) runtime.ClientNegotiator {

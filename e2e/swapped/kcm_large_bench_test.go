@@ -52,6 +52,7 @@ func BenchmarkSwapped_LargeCluster(b *testing.B) {
 				require.Eventually(b, l.isAdopted, patience, 100*time.Millisecond)
 				b.ReportMetric(time.Since(start).Seconds(), "s-to-sync")
 				b.ReportMetric(m.cost("process_cpu_seconds_total"), "cpu-s-to-sync")
+				b.ReportMetric(m.cost("go_memstats_alloc_bytes_total")/1e6, "allocated-MB-to-sync")
 				reportPeak(b, m.process)
 				if *loadFor == 0 {
 					m.process.Kill()

@@ -142,13 +142,15 @@ func (a *ahead) first() (byte, error) {
 	return begin[0], nil
 }
 
-// stop ends both sides. If run waits for the body, closing that ends it. stop may be called once.
+// stop ends both sides, and may be called again. If run waits for the body, closing that ends it.
 func (a *ahead) stop() {
-	close(a.stopped)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.err = errStopped
-	a.changed.Broadcast()
+	if a.err != errStopped {
+		a.err = errStopped
+		close(a.stopped)
+		a.changed.Broadcast()
+	}
 }
 
 // unexpected is err, or what io.EOF means inside an answer.

@@ -46,7 +46,8 @@ func (l clientList) Decode(
 	return l.Decoder.Decode(data, defaults, into)
 }
 
-// decode reports whether it could decode a list. A type that panics without its items needs them.
+// decode reports whether it could decode a list. It could not if the client's decoder panics,
+// because a type may need its items.
 func (l clientList) decode(
 	parts listParts, defaults *schema.GroupVersionKind, into runtime.Object,
 ) (list runtime.Object, gvk *schema.GroupVersionKind, ok bool) {
@@ -56,8 +57,8 @@ func (l clientList) decode(
 	return list, gvk, ok
 }
 
-// presets reports whether the client creates lists of a kind with items. Its own decoder merges
-// those of the answer with them, if it is in JSON.
+// presets reports whether the client makes lists of a kind with items in them. In JSON, its decoder
+// merges these with the items of the answer.
 func (l clientList) presets(gvk schema.GroupVersionKind) bool {
 	if l.codec.protobuf {
 		return false

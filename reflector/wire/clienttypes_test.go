@@ -102,7 +102,7 @@ type listOf[Items any] struct {
 
 func (l *listOf[Items]) DeepCopyObject() runtime.Object { return l }
 
-// doubled has an own UnmarshalJSON.
+// doubled has its own UnmarshalJSON.
 type doubled []kept
 
 func (d *doubled) UnmarshalJSON(raw []byte) error {
@@ -112,7 +112,7 @@ func (d *doubled) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// lateMetadata has no metadata until they are decoded.
+// lateMetadata has no metadata until it is decoded.
 type lateMetadata struct {
 	metav1.TypeMeta `json:",inline"`
 	*Metadata       `json:",inline"`

@@ -11,14 +11,13 @@ import (
 	"io"
 	"reflect"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // clientWatch reads a watch for a client of client-go. The client's rest calls three parts for each
@@ -39,25 +38,14 @@ type clientWatch struct {
 
 	body io.ReadCloser
 	in   *ahead
-	stop sync.Once
 	cut  func() error // sets frame and event, or own
 
 	own      io.ReadCloser // the client's own reader; nil while frames can be cut
 	frame    []byte
-	unread   []byte // of frame
-	event    clientEvent
+	unread   []byte                       // of frame
+	event    rawEvent                     // what frame says
 	decoders map[metav1.TypeMeta]*decoder // of objects; nil is the client's own
 }
-
-// clientEvent is what a frame says. It is zero for an unusual one.
-type clientEvent struct {
-	name   string
-	object []byte          // in protobuf with its envelope
-	of     metav1.TypeMeta // of the object
-	raw    []byte          // the object itself
-}
-
-func (e clientEvent) isUsual() bool { return e.name != "" && e.of.Kind != "" }
 
 // maxKinds bounds the decoders that a watch remembers. Usually it has one.
 const maxKinds = 8
@@ -95,7 +83,7 @@ func (f eventFramer) NewFrameReader(body io.ReadCloser) io.ReadCloser {
 
 // Close implements io.Closer. It may be called while Read waits.
 func (w *clientWatch) Close() error {
-	w.stop.Do(w.in.stop)
+	w.in.stop()
 	return w.body.Close()
 }
 
@@ -109,7 +97,7 @@ func (w *clientWatch) Read(p []byte) (n int, err error) {
 
 func (w *clientWatch) read(p []byte) (int, error) {
 	if len(w.unread) == 0 && w.own == nil {
-		w.event = clientEvent{}
+		w.event.isUsual = false
 		if err := w.cut(); err != nil {
 			return 0, err
 		}
@@ -147,10 +135,10 @@ func (w *clientWatch) cutJSON(in *tokens, noted *recorder) error {
 	return nil
 }
 
-// handOver makes the client's own parts read the watch from the begin of the frame. read was read
-// of it.
+// handOver makes the client's own parts read the watch from the start of the frame: the bytes that
+// were already read, and the rest.
 func (w *clientWatch) handOver(read []byte, rest io.Reader) {
-	w.event = clientEvent{}
+	w.event.isUsual = false
 	w.own = w.framer.NewFrameReader(struct {
 		io.Reader
 		io.Closer
@@ -161,7 +149,7 @@ func (w *clientWatch) handOver(read []byte, rest io.Reader) {
 type recorder struct {
 	in   io.Reader
 	held []byte
-	// Offsets of the stream: of held, and of the frame.
+	// Where held and the frame begin, as offsets of the stream.
 	begin, from int64
 }
 
@@ -175,20 +163,20 @@ func (r *recorder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// since returns what was read since the begin of the frame.
+// since returns the bytes that were read since the start of the frame.
 func (r *recorder) since() []byte { return r.held[r.from-r.begin:] }
 
 // readEvent reads an event.
-func readEvent(in *jsontext.Decoder, noted *recorder) (e clientEvent, err error) {
+func readEvent(in *jsontext.Decoder, noted *recorder) (e rawEvent, err error) {
 	var begin, end int64 // of the object, and what precedes it
-	isUsual := true
+	e.isUsual = true
 	err = eachMember(in, func(name []byte) (err error) {
 		kind := in.PeekKind()
 		switch {
 		case string(name) == "type" && kind == '"':
 			value, err := in.ReadValue()
 			text, _ := jsontext.AppendUnquote(nil, value)
-			e.name = string(text)
+			e.event = watch.EventType(text)
 			return err
 		case string(name) == "object" && kind == '{':
 			begin = in.InputOffset()
@@ -196,12 +184,12 @@ func readEvent(in *jsontext.Decoder, noted *recorder) (e clientEvent, err error)
 			end = in.InputOffset()
 			return err
 		}
-		isUsual = false
+		e.isUsual = false
 		_, err = in.ReadValue()
 		return err
 	})
-	if err != nil || !isUsual || e.of.APIVersion == "" {
-		return clientEvent{}, err
+	if err != nil || e.event == "" || e.of.Kind == "" || e.of.APIVersion == "" {
+		return rawEvent{}, err
 	}
 	object := noted.since()[begin-noted.from : end-noted.from]
 	e.object = object[bytes.IndexByte(object, '{'):]
@@ -209,8 +197,8 @@ func readEvent(in *jsontext.Decoder, noted *recorder) (e clientEvent, err error)
 	return e, nil
 }
 
-// readKind reads an object. It returns its kind if that is clear: client-go reads the names of both
-// fields in any case.
+// readKind reads an object and returns its kind, or an empty one if the kind is not clear, because
+// client-go takes a field KIND for the kind, too.
 func readKind(in *jsontext.Decoder) (of metav1.TypeMeta, err error) {
 	isClear := true
 	err = eachMember(in, func(name []byte) error {
@@ -253,44 +241,8 @@ func (w *clientWatch) cutProtobuf(in *messages) error {
 	if err != nil {
 		return err
 	}
-	if e, ok := openProtobuf(w.frame); ok {
-		w.event = e
-	}
+	_ = w.event.open(w.frame) // with an error, the event is not usual
 	return nil
-}
-
-// openProtobuf reads a WatchEvent, the RawExtension in it, its content, which is an envelope with a
-// runtime.Unknown, and the TypeMeta in that.
-func openProtobuf(message []byte) (e clientEvent, ok bool) {
-	name, extension, ok1 := firstTwo(message)
-	object, _, ok2 := firstTwo(extension)
-	envelope, ok3 := bytes.CutPrefix(object, []byte(magic))
-	of, raw, ok4 := firstTwo(envelope)
-	apiVersion, kind, ok5 := firstTwo(of)
-	e = clientEvent{name: string(name), object: object, raw: raw}
-	e.of = metav1.TypeMeta{APIVersion: string(apiVersion), Kind: string(kind)}
-	return e, ok1 && ok2 && ok3 && ok4 && ok5 && e.of.APIVersion != ""
-}
-
-// firstTwo returns the fields 1 and 2 of a message. It reports whether all fields are of bytes, and
-// neither of the two is repeated.
-func firstTwo(message []byte) (first, second []byte, ok bool) {
-	var fields [3][]byte
-	for len(message) > 0 {
-		number, wireType, n := protowire.ConsumeTag(message)
-		if n < 0 || wireType != protowire.BytesType {
-			return nil, nil, false
-		}
-		value, length := protowire.ConsumeBytes(message[n:])
-		if length < 0 || number < 3 && fields[number] != nil {
-			return nil, nil, false
-		}
-		if number < 3 {
-			fields[number] = value
-		}
-		message = message[n+length:]
-	}
-	return fields[1], fields[2], true
 }
 
 // eventSerializer reads an event.
@@ -306,8 +258,8 @@ func (s eventSerializer) Decode(
 	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
-	if e := s.watch.event; ok && e.isUsual() {
-		event.Type, event.Object.Raw = e.name, e.object
+	if e := s.watch.event; ok && e.isUsual {
+		event.Type, event.Object.Raw = string(e.event), e.object
 		return event, &watchEventKind, nil
 	}
 	return s.Serializer.Decode(data, defaults, into)
@@ -321,14 +273,14 @@ func (d eventDecoder) Decode(
 	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	w := d.watch
-	if w.event.isUsual() && defaults == nil && into == nil {
+	if w.event.isUsual && defaults == nil && into == nil {
 		if obj, err := w.decode(); err == nil {
 			gvk := w.event.of.GroupVersionKind()
 			return obj, &gvk, nil
 		}
 	}
-	if w.event.isUsual() {
-		data = bytes.Clone(data) // of the frame, which is used again
+	if w.event.isUsual {
+		data = bytes.Clone(data) // the frame is used again
 	}
 	return w.decoder.Decode(data, defaults, into)
 }

@@ -90,7 +90,7 @@ func newDecoder(newObject NewObject, options Options) decoder {
 	}
 }
 
-// json decodes an item of a list.
+// json decodes an object or item.
 func (d decoder) json(raw []byte) (runtime.Object, error) {
 	obj := d.newObject()
 	fast := d.plain && len(raw) <= maxFastBytes && !d.differs.Load()
@@ -236,8 +236,8 @@ func (e expected) accepts(gvk schema.GroupVersionKind) bool {
 		(e.of.Kind == gvk.Kind || e.of.Kind == "" && !isStatus(gvk))
 }
 
-// checkItem returns an error if the item of a list says that it is something else. bare is an item
-// that says nothing.
+// checkItem returns an error if the item of a list says that it is something else. bare reports
+// whether it has no apiVersion and no kind.
 func (e expected) checkItem(obj runtime.Object) (bare bool, err error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if u, ok := obj.(*unstructured.Unstructured); ok {

@@ -13,13 +13,13 @@ import (
 )
 
 // tokens cuts a stream of JSON into values without decoding them. It accepts what the decoder of
-// Kubernetes accepts: also repeated names and invalid UTF-8.
+// Kubernetes accepts, even repeated names and invalid UTF-8.
 type tokens struct {
 	in       io.Reader
 	decoder  *jsontext.Decoder
 	maxFrame int64
 	received int64 // bytes read from in
-	begin    int64 // of the present frame, as an offset of the stream
+	begin    int64 // of the current frame, as an offset of the stream
 	err      error // of in
 }
 
@@ -32,7 +32,7 @@ func newTokens(in io.Reader, maxFrame int) *tokens {
 	return t
 }
 
-// endFrame ends a frame of length bytes at the present offset. The next one begins there.
+// endFrame ends a frame of length bytes at the current offset. The next one begins there.
 func (t *tokens) endFrame(length int64) error {
 	t.begin = t.decoder.InputOffset()
 	if length > t.maxFrame {
@@ -45,7 +45,7 @@ func (t *tokens) tooLong() error {
 	return fmt.Errorf("%w: more than Limits.ObjectBytes (%d)", ErrTooLarge, t.maxFrame)
 }
 
-// Read reads for the decoder, which needs more bytes for the present frame.
+// Read reads for the decoder, which needs more bytes for the current frame.
 func (t *tokens) Read(p []byte) (n int, err error) {
 	if t.received-t.begin > t.maxFrame {
 		t.err = t.tooLong()
@@ -56,8 +56,8 @@ func (t *tokens) Read(p []byte) (n int, err error) {
 	return n, t.err
 }
 
-// failed returns the cause of an error of the decoder: its text could quote a Secret. Other errors
-// stay as they are.
+// failed returns the cause of an error of the decoder, because the decoder's text could quote a
+// Secret. Other errors stay as they are.
 func (t *tokens) failed(err error) error {
 	var syntactic *jsontext.SyntacticError
 	isSyntactic := errors.As(err, &syntactic)

@@ -114,13 +114,11 @@ func TestReadList_UnknownFieldsAreNotKept(t *testing.T) {
 
 // listInProtobuf is a PodList that consists of fields.
 func listInProtobuf(fields []byte) []byte {
-	body := []byte(magic)
-	var of []byte
-	of = protowire.AppendTag(of, typeMetaAPIVersion, protowire.BytesType)
-	of = protowire.AppendString(of, "v1")
-	of = protowire.AppendTag(of, typeMetaKind, protowire.BytesType)
-	of = protowire.AppendString(of, "PodList")
-	body = protowire.AppendTag(body, unknownTypeMeta, protowire.BytesType)
+	of, err := (&runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"}).Marshal()
+	if err != nil {
+		panic(err)
+	}
+	body := protowire.AppendTag([]byte(magic), unknownTypeMeta, protowire.BytesType)
 	body = protowire.AppendBytes(body, of)
 	body = protowire.AppendTag(body, unknownRaw, protowire.BytesType)
 	return protowire.AppendBytes(body, fields)

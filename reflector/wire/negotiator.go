@@ -17,7 +17,7 @@ import (
 //	N2  an answer, an event or an object that is unusual is decoded by the client's own decoder
 //	N3  two objects share strings, and no other memory
 //
-// It is for the requests of one reflector, which may be sent at the same time.
+// A Negotiator is for the requests of one reflector, which may be sent at the same time.
 type Negotiator struct {
 	metadata *sharedMetadata
 	limits   Limits
@@ -90,13 +90,13 @@ func codecOf(decoder reflect.Value) (c codec, ok bool) {
 		return c, ok
 	case t.Name() == "targetZeroingDecoder" && t.Kind() == reflect.Struct && t.NumField() == 1 &&
 		t.PkgPath() == "sigs.k8s.io/controller-runtime/pkg/client/apiutil":
-		return codecOf(decoder.Field(0)) // which sets the target to its zero value first
+		return codecOf(decoder.Field(0)) // it sets the target to its zero value before
 	}
 	return codec{}, false
 }
 
-// isPlainJSON reports whether a json.Serializer reads JSON, and not YAML, without strictness, and
-// the kind in the usual way.
+// isPlainJSON reports whether a json.Serializer reads JSON and not YAML, is not strict, and finds
+// the kind of an object in the usual way.
 func isPlainJSON(serializer reflect.Value) bool {
 	isOff := func(name string) bool {
 		option := serializer.FieldByName("options").FieldByName(name)
@@ -107,7 +107,7 @@ func isPlainJSON(serializer reflect.Value) bool {
 		!kinds.IsNil() && kinds.Elem().Type() == reflect.TypeFor[json.SimpleMetaFactory]()
 }
 
-// isOfEvents reports whether the other two parts of a watch are those that belong to c.
+// isOfEvents reports whether the other two parts of a watch are those that clients use with c.
 func (c codec) isOfEvents(serializer runtime.Serializer, framer runtime.Framer) bool {
 	if c.protobuf {
 		_, ok := serializer.(*protobuf.RawSerializer)

@@ -85,7 +85,7 @@ func text(err error) string {
 	return fmt.Sprintf("%T: %v", err, err)
 }
 
-// list returns the outcome of a LIST into a list, or of a Get if it is nil.
+// listAnswer returns the outcome of a LIST into a list, or of a Get if into is nil.
 func listAnswer(ctx context.Context, c *rest.RESTClient, into runtime.Object) (o outcome) {
 	var err error
 	if into == nil {

@@ -18,8 +18,8 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// readsPlainly reports whether encoding/json/v2 decodes objects of type t, see isPlain. It does not
-// decode an Unstructured: v2 scans the text before it calls UnmarshalJSON, which scans it again.
+// readsPlainly reports whether encoding/json/v2 decodes objects of type t, see isPlain. v2 is not
+// used for an Unstructured: it scans the text before it calls UnmarshalJSON, which scans it again.
 func readsPlainly(t reflect.Type) bool {
 	return !hasUnmarshaler(t) && isPlain(t, map[reflect.Type]bool{})
 }

@@ -19,24 +19,19 @@ import (
 // object's apiVersion and kind in field 1 and its bytes in field 2.
 const magic = "k8s\x00"
 
-// The fields of the messages that are cut here, and not by generated code.
+// The fields of the messages that are cut here, and not by generated code. twoFields reads those of
+// runtime.TypeMeta, metav1.WatchEvent and runtime.RawExtension.
 const (
-	unknownTypeMeta    = 1 // runtime.Unknown
-	unknownRaw         = 2
-	typeMetaAPIVersion = 1 // runtime.TypeMeta
-	typeMetaKind       = 2
-	listMetadata       = 1 // every list
-	listItems          = 2
-	eventTypeField     = 1 // metav1.WatchEvent
-	eventObjectField   = 2
-	extensionRaw       = 1 // runtime.RawExtension
+	unknownTypeMeta = 1 // runtime.Unknown
+	unknownRaw      = 2
+	listMetadata    = 1 // every list
+	listItems       = 2
 )
 
 var errProtobuf = errors.New("not protobuf")
 
-// startsAsProtobuf reports whether an answer that begins with a byte is in protobuf: a list begins
-// with the magic bytes, and an event with its length, which begins with a smaller byte than
-// JSON.
+// startsAsProtobuf reports whether an answer with this first byte is in protobuf: a list begins
+// with the magic bytes, and an event with its length, which begins with a smaller byte than JSON.
 func startsAsProtobuf(begin byte) bool { return begin == magic[0] || begin < '\t' }
 
 // messages cuts a stream of protobuf.
@@ -117,7 +112,7 @@ func (l *list) unknownField(in *messages, number protowire.Number, length int) e
 	}
 	switch number {
 	case unknownTypeMeta:
-		l.head, err = typeMeta(raw, l.head)
+		l.head, _, err = typeMeta(raw, l.head)
 	case unknownRaw:
 		l.status, err = protobufStatus(raw)
 	}
@@ -187,39 +182,36 @@ func (m *messages) varint() (uint64, error) {
 	return v, err
 }
 
-// eachField calls f with the fields of message that consist of bytes.
-func eachField(message []byte, f func(number protowire.Number, value []byte)) error {
+// twoFields returns the bytes of the fields 1 and 2 of message. The last one of repeated fields
+// counts. isUsual reports whether all fields consist of bytes, and neither of the two is repeated.
+func twoFields(message []byte) (first, second []byte, isUsual bool, err error) {
+	var fields [3][]byte
+	isUsual = true
 	for len(message) > 0 {
-		number, wireType, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return fmt.Errorf("%w: %w", errProtobuf, protowire.ParseError(n))
-		}
-		message = message[n:]
-		if n = protowire.ConsumeFieldValue(number, wireType, message); n < 0 {
-			return fmt.Errorf("%w: %w", errProtobuf, protowire.ParseError(n))
-		}
-		if wireType == protowire.BytesType {
-			value, _ := protowire.ConsumeBytes(message)
-			f(number, value)
+		number, wireType, n := protowire.ConsumeField(message)
+		switch {
+		case n < 0:
+			return nil, nil, false, fmt.Errorf("%w: %w", errProtobuf, protowire.ParseError(n))
+		case wireType != protowire.BytesType:
+			isUsual = false
+		case number <= 2:
+			_, _, tag := protowire.ConsumeTag(message)
+			value, _ := protowire.ConsumeBytes(message[tag:])
+			isUsual = isUsual && fields[number] == nil
+			fields[number] = value
 		}
 		message = message[n:]
 	}
-	return nil
+	return fields[1], fields[2], isUsual, nil
 }
 
 // typeMeta decodes a runtime.TypeMeta. If it equals last, it returns last, without an allocation.
-func typeMeta(raw []byte, last metav1.TypeMeta) (metav1.TypeMeta, error) {
-	var apiVersion, kind []byte
-	err := eachField(raw, func(number protowire.Number, value []byte) {
-		switch number {
-		case typeMetaAPIVersion:
-			apiVersion = value
-		case typeMetaKind:
-			kind = value
-		}
-	})
+func typeMeta(
+	raw []byte, last metav1.TypeMeta,
+) (of metav1.TypeMeta, isUsual bool, err error) {
+	apiVersion, kind, isUsual, err := twoFields(raw)
 	if string(apiVersion) != last.APIVersion || string(kind) != last.Kind {
 		last = metav1.TypeMeta{APIVersion: string(apiVersion), Kind: string(kind)}
 	}
-	return last, err
+	return last, isUsual, err
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -175,7 +174,7 @@ func (w *stream) readJSON(in *tokens) error {
 // readProtobuf sends the events of a body in protobuf: the length of a metav1.WatchEvent in four
 // bytes, and the WatchEvent.
 func (w *stream) readProtobuf(in *messages) error {
-	var e protobufEvent
+	var e rawEvent
 	for {
 		if ended, err := in.atEnd(); ended || err != nil {
 			return err
@@ -188,11 +187,10 @@ func (w *stream) readProtobuf(in *messages) error {
 		if err != nil {
 			return err
 		}
-		raw, err := e.open(message)
-		if err != nil {
+		if err := e.open(message); err != nil {
 			return err
 		}
-		obj, err := w.decoder.protobufEvent(e.of, raw)
+		obj, err := w.decoder.protobufEvent(e.of, e.raw)
 		if err == nil {
 			err = w.send(e.event, obj)
 		}
@@ -202,53 +200,44 @@ func (w *stream) readProtobuf(in *messages) error {
 	}
 }
 
-// protobufEvent describes the object of an event that is not decoded yet.
-type protobufEvent struct {
-	event watch.EventType
-	of    metav1.TypeMeta
+// rawEvent is an event with an object that is not decoded yet.
+type rawEvent struct {
+	event   watch.EventType
+	of      metav1.TypeMeta // of the object
+	object  []byte          // in protobuf with its envelope
+	raw     []byte          // the object itself
+	isUsual bool            // it has a kind, and nothing that client-go may read in another way
 }
 
-// open sets e to what a WatchEvent says, and returns the bytes of its object.
-func (e *protobufEvent) open(message []byte) (object []byte, err error) {
-	var name, extension, envelope, of []byte
-	err = eachField(message, func(number protowire.Number, value []byte) {
-		switch number {
-		case eventTypeField:
-			name = value
-		case eventObjectField:
-			extension = value
-		}
-	})
+// open sets e to a metav1.WatchEvent. The event contains a RawExtension, that an envelope with a
+// runtime.Unknown, and that a TypeMeta and the object.
+func (e *rawEvent) open(message []byte) error {
+	e.isUsual = false
+	name, extension, isUsual1, err := twoFields(message)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if e.event = watch.EventType(name); !slices.Contains(eventTypes, e.event) {
-		return nil, fmt.Errorf("event has the type %.64q", name)
+		return fmt.Errorf("event has the type %.64q", name)
 	}
-	err = eachField(extension, func(number protowire.Number, value []byte) {
-		if number == extensionRaw {
-			envelope = value
-		}
-	})
+	object, _, isUsual2, err := twoFields(extension)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	envelope, ok := bytes.CutPrefix(envelope, []byte(magic))
+	envelope, ok := bytes.CutPrefix(object, []byte(magic))
 	if !ok {
-		return nil, fmt.Errorf("%w: an object without its envelope", errProtobuf)
+		return fmt.Errorf("%w: an object without its envelope", errProtobuf)
 	}
-	err = eachField(envelope, func(number protowire.Number, value []byte) {
-		switch number {
-		case unknownTypeMeta:
-			of = value
-		case unknownRaw:
-			object = value
-		}
-	})
-	if err == nil {
-		e.of, err = typeMeta(of, e.of)
+	of, raw, isUsual3, err := twoFields(envelope)
+	if err != nil {
+		return err
 	}
-	return object, err
+	var isUsual4 bool
+	e.object, e.raw = object, raw
+	e.of, isUsual4, err = typeMeta(of, e.of)
+	e.isUsual = isUsual1 && isUsual2 && isUsual3 && isUsual4 &&
+		e.of.Kind != "" && e.of.APIVersion != ""
+	return err
 }
 
 var eventTypes = []watch.EventType{

@@ -13,10 +13,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"example.com/informerstack/compat/decoding"
 )
 
 // The copy's rest asks compat/decoding for the decoders of each answer, so that a reflector of the
-// piece cache can choose them, and learns where the request went. In the file of requests, two
+// piece cache can choose them, and can learn the URL of the request. In the file of requests, two
 // expressions change:
 //
 //	r.contentConfig.Negotiator.Decoder(…)        in transformResponse
@@ -26,19 +28,16 @@ import (
 //
 //	decoding.Negotiator(ctx, r.contentConfig.Negotiator, r.URL).Decoder(…)
 const (
-	decodingPiece   = "cache"
 	decodingFile    = "rest/request.go"
 	decodingPackage = "decoding"
 )
 
-// decodingCalls are the method that is called in a function, by the function's name.
+// decodingCalls has the method of a Negotiator that a function calls, by the function's name.
 var decodingCalls = map[string]string{
 	"transformResponse": "Decoder", "newStreamWatcher": "StreamDecoder",
 }
 
-func hasDecoding(piece Piece) bool { return piece.Name == decodingPiece }
-
-// addDecoding changes the copy's rest. A rest of another shape stays as it is, and log gets a line.
+// addDecoding changes the copy's rest. A rest of another shape stays as it is. The log says which.
 func (f *folder) addDecoding(log io.Writer) {
 	path := filepath.Join(f.new, copyName, filepath.FromSlash(decodingFile))
 	text, err := os.ReadFile(path)
@@ -49,9 +48,12 @@ func (f *folder) addDecoding(log io.Writer) {
 		err = os.WriteFile(path, text, 0o644)
 	}
 	if err != nil {
-		fmt.Fprintf(log, "client-go's decoders stay, because its %s is unknown: %v\n",
+		fmt.Fprintf(log, "client-go decodes LISTs and WATCHes: its %s has an unknown shape: %v\n",
 			decodingFile, err)
+		return
 	}
+	fmt.Fprintf(log, "this stack decodes the LISTs and WATCHes of informers; "+
+		"%s=client-go in the program's environment turns that off\n", decoding.Environment)
 }
 
 // withDecoding returns the file of requests with the changed expressions.

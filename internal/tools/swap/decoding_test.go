@@ -60,10 +60,11 @@ func (r *Request) transformResponse(ctx context.Context, resp int) (err error) {
 }
 `
 
-// A file of another shape stays as it is, and the log has a line about that.
+// A file of another shape stays as it is, and the log says so.
 func TestDecoding_UnknownShapes(t *testing.T) {
-	_, err := withDecoding([]byte(restFile))
-	require.NoError(t, err)
+	after, log := addDecodingTo(t, restFile)
+	assert.Contains(t, after, "decoding.Negotiator(ctx, r.c.Negotiator, r.URL).Decoder(")
+	assert.Contains(t, log, "INFORMERSTACK_DECODER=client-go")
 	for name, test := range map[string]struct{ old, new, want string }{
 		"no URL":           {"URL()", "Address()", "found no URL"},
 		"another URL":      {"URL() *url.URL { return nil", "URL() string { return \"\"", "no URL"},
@@ -85,17 +86,24 @@ func TestDecoding_UnknownShapes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(restFile, test.old, test.new, 1)
 			require.NotEqual(t, restFile, text)
-			f := &folder{new: t.TempDir()}
-			file := filepath.Join(f.new, copyName, filepath.FromSlash(decodingFile))
-			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-			require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-			var log strings.Builder
-			f.addDecoding(&log)
-			assert.Contains(t, log.String(), test.want)
-			assert.Equal(t, 1, strings.Count(log.String(), "\n"))
-			after, err := os.ReadFile(file)
-			require.NoError(t, err)
-			assert.Equal(t, text, string(after))
+			after, log := addDecodingTo(t, text)
+			assert.Contains(t, log, test.want)
+			assert.Equal(t, 1, strings.Count(log, "\n"))
+			assert.Equal(t, text, after)
 		})
 	}
+}
+
+// addDecodingTo returns the file of requests that addDecoding leaves, and its log.
+func addDecodingTo(t *testing.T, text string) (after, log string) {
+	t.Helper()
+	f := &folder{new: t.TempDir()}
+	path := filepath.Join(f.new, copyName, filepath.FromSlash(decodingFile))
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	var said strings.Builder
+	f.addDecoding(&said)
+	changed, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(changed), said.String()
 }

@@ -15,13 +15,10 @@ const DevtoolsVariable = "INFORMERSTACK_DEVTOOLS"
 // The copy's tools/cache imports compat/devtools, whose server starts with the program. It cannot
 // be util/workqueue, which client-go's rest uses: devtools use rest.
 const (
-	devtoolsPiece   = "cache"
 	devtoolsFolder  = "tools/cache"
 	devtoolsPackage = "cache"
 	devtoolsFile    = "informerstack_devtools.go"
 )
-
-func hasDevtools(piece Piece) bool { return piece.Name == devtoolsPiece }
 
 // addDevtools links compat/devtools into every program that uses the copy's tools/cache.
 func (f *folder) addDevtools() error {

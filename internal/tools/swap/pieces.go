@@ -23,9 +23,12 @@ type Piece struct {
 // counterpart is a package of client-go and the package of this module that has its names.
 type counterpart struct{ clientGo, ours string }
 
+// cachePiece is the name of the piece that devtools and faster decoders are part of.
+const cachePiece = "cache"
+
 // Pieces are all that can be swapped.
 var Pieces = []Piece{
-	{"cache", []counterpart{
+	{cachePiece, []counterpart{
 		{"tools/cache", "compat/cache"},
 		{"tools/cache/synctrack", "compat/cache/synctrack"},
 		{"tools/cache/testing", "compat/cache/testing"},

@@ -16,8 +16,8 @@
 //     shows.
 //
 // Read swap.go, program.go (the modules of the build), pieces.go (the parts that can be swapped),
-// stack.go, folder.go, copy.go, devtools.go, reexport.go, workspace.go, gowork.go, gocmd.go; then
-// go test -v ./internal/tools/swap. Goroutines and locking: none.
+// stack.go, folder.go, copy.go, decoding.go, devtools.go, reexport.go, workspace.go, gowork.go,
+// gocmd.go; then go test -v ./internal/tools/swap. Goroutines and locking: none.
 package swap
 
 import (
@@ -62,8 +62,9 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.Devtools && !slices.ContainsFunc(pieces, hasDevtools) {
-		return nil, bad("devtools need the piece %s", devtoolsPiece)
+	hasCache := slices.ContainsFunc(pieces, func(p Piece) bool { return p.Name == cachePiece })
+	if options.Devtools && !hasCache {
+		return nil, bad("devtools need the piece %s", cachePiece)
 	}
 	program, err := inspect(ctx, options.Program)
 	if err != nil {
@@ -91,7 +92,7 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 	if err := f.copyClientGo(program, exports); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(pieces, hasDecoding) {
+	if hasCache {
 		f.addDecoding(options.Log)
 	}
 	if options.Devtools {
