@@ -101,10 +101,15 @@ func (w *clientWatch) Close() error {
 
 // Read reads a frame, or a part of one with io.ErrShortBuffer.
 func (w *clientWatch) Read(p []byte) (n int, err error) {
-	if n, err = w.read(p); err == errStopped {
-		err = io.EOF
+	if n, err = w.read(p); err == nil {
+		return n, nil
 	}
-	return n, err
+	select {
+	case <-w.in.stopped: // of which the client's own reader may make another error
+		return n, io.EOF
+	default:
+		return n, err
+	}
 }
 
 func (w *clientWatch) read(p []byte) (int, error) {
