@@ -338,8 +338,14 @@ func (d eventDecoder) Decode(
 	return w.decoder.Decode(data, defaults, into)
 }
 
-// decode decodes the object of a usual event.
+// decode decodes the object of a usual event. A type that panics, such as one without its metadata,
+// is left to the client.
 func (w *clientWatch) decode() (obj runtime.Object, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errNoDecoder
+		}
+	}()
 	d := w.decoderOf(w.event.of)
 	switch {
 	case d == nil:
