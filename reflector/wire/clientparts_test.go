@@ -85,6 +85,26 @@ func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
 	require.ErrorAs(t, err, &runtime.NegotiateError{})
 }
 
+// N1: a serializer of a version with other fields is unknown.
+func TestNegotiator_SerializerWithOtherFields(t *testing.T) {
+	type options struct{ Yaml, Strict bool }
+	type known struct {
+		options options
+		meta    jsonserializer.MetaFactory
+	}
+	usual := jsonserializer.DefaultMetaFactory
+	require.True(t, isPlainJSON(reflect.ValueOf(known{options{}, usual})))
+	for _, other := range []any{
+		known{options{Strict: true}, usual},
+		struct{ meta jsonserializer.MetaFactory }{usual},
+		struct{ options options }{options{}},
+		struct{ options *options }{&options{}},
+		struct{ options struct{ Yaml bool } }{},
+	} {
+		require.False(t, isPlainJSON(reflect.ValueOf(other)), "%T", other)
+	}
+}
+
 // otherMeta takes every object for a Node.
 type otherMeta struct{}
 
