@@ -7,6 +7,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -82,6 +83,26 @@ func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
 	_, err := NewNegotiator().Faster(runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion)).
 		Decoder("text/html", nil)
 	require.ErrorAs(t, err, &runtime.NegotiateError{})
+}
+
+// N1: a serializer of a version with other fields is unknown.
+func TestNegotiator_SerializerWithOtherFields(t *testing.T) {
+	type options struct{ Yaml, Strict bool }
+	type known struct {
+		options options
+		meta    jsonserializer.MetaFactory
+	}
+	usual := jsonserializer.DefaultMetaFactory
+	require.True(t, isPlainJSON(reflect.ValueOf(known{options{}, usual})))
+	for _, other := range []any{
+		known{options{Strict: true}, usual},
+		struct{ meta jsonserializer.MetaFactory }{usual},
+		struct{ options options }{options{}},
+		struct{ options *options }{&options{}},
+		struct{ options struct{ Yaml bool } }{},
+	} {
+		require.False(t, isPlainJSON(reflect.ValueOf(other)), "%T", other)
+	}
 }
 
 // otherMeta takes every object for a Node.
@@ -411,4 +432,33 @@ func TestNegotiator_Stop(t *testing.T) {
 			})
 		}
 	}
+}
+
+// rewords makes readers of frames that return errors of their own, as that of JSON does in a
+// program built with GOEXPERIMENT=jsonv2.
+type rewords struct{ runtime.Framer }
+
+func (f rewords) NewFrameReader(body io.ReadCloser) io.ReadCloser {
+	return reworded{f.Framer.NewFrameReader(body)}
+}
+
+type reworded struct{ io.ReadCloser }
+
+func (r reworded) Read(p []byte) (n int, err error) {
+	if n, err = r.ReadCloser.Read(p); err != nil {
+		err = errors.New(err.Error())
+	}
+	return n, err
+}
+
+// Stop ends a watch without an error, even if the client's own reader has another one.
+func TestNegotiator_StopIsNoError(t *testing.T) {
+	decoder, events, framer, err := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion).
+		StreamDecoder(mediaJSON, nil)
+	require.NoError(t, err)
+	w := newClientWatch(codec{}, rewords{framer}, events, decoder, NewNegotiator())
+	in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(strings.NewReader(usualEvent)))
+	require.NoError(t, in.Close())
+	_, err = in.Read(make([]byte, 1024))
+	require.Equal(t, io.EOF, err)
 }

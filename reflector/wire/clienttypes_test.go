@@ -169,6 +169,14 @@ func TestNegotiator_ListTypes(t *testing.T) {
 	require.True(t, lists.fill(&keptList{Items: []kept{}}, items))
 }
 
+// An event may have no metadata, even if the type has no place for them then.
+func TestNegotiator_EventWithoutMetadata(t *testing.T) {
+	event := `{"type":"ADDED","object":{"kind":"Custom","apiVersion":"example.com/v1","spec":"x"}}`
+	got := newTwins(t, custom(&lateMetadata{}, &keptList{}), jsonStream, strings.NewReader(event)).
+		sameWatches(t)
+	require.Equal(t, &lateMetadata{Spec: "x"}, got.events[0].Object)
+}
+
 // noPointer is an object that no decoder can fill.
 type noPointer map[string]any
 

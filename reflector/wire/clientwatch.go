@@ -89,10 +89,15 @@ func (w *clientWatch) Close() error {
 
 // Read reads a frame, or a part of one with io.ErrShortBuffer.
 func (w *clientWatch) Read(p []byte) (n int, err error) {
-	if n, err = w.read(p); err == errStopped {
-		err = io.EOF
+	if n, err = w.read(p); err == nil {
+		return n, nil
 	}
-	return n, err
+	select {
+	case <-w.in.stopped: // of which the client's own reader may make another error
+		return n, io.EOF
+	default:
+		return n, err
+	}
 }
 
 func (w *clientWatch) read(p []byte) (int, error) {
@@ -285,8 +290,14 @@ func (d eventDecoder) Decode(
 	return w.decoder.Decode(data, defaults, into)
 }
 
-// decode decodes the object of a usual event.
+// decode decodes the object of a usual event. A type that panics, such as one without its metadata,
+// is left to the client.
 func (w *clientWatch) decode() (obj runtime.Object, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errNoDecoder
+		}
+	}()
 	d := w.decoderOf(w.event.of)
 	switch {
 	case d == nil:

@@ -16,7 +16,6 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -129,6 +128,10 @@ func TestJSON_IsPlain(t *testing.T) {
 	type bytesOfMyOwn []json.Delim
 	type myByte byte
 	type embedded struct{ B int }
+	type tree struct {
+		Left  *tree
+		Lower []tree
+	}
 	type embeddedTime struct {
 		metav1.Time
 		A int
@@ -142,7 +145,7 @@ func TestJSON_IsPlain(t *testing.T) {
 		"unusual names": {reflect.TypeFor[struct {
 			A int `json:"x-a_b.$c,omitempty"`
 		}](), true},
-		"recursive":          {reflect.TypeFor[schedulingv1alpha3.Workload](), true},
+		"recursive":          {reflect.TypeFor[tree](), true},
 		"bytes":              {reflect.TypeFor[struct{ A []byte }](), true},
 		"any":                {reflect.TypeFor[struct{ A any }](), false},
 		"map of any":         {reflect.TypeFor[struct{ A map[string]any }](), false},

@@ -98,13 +98,14 @@ func codecOf(decoder reflect.Value) (c codec, ok bool) {
 // isPlainJSON reports whether a json.Serializer reads JSON and not YAML, is not strict, and finds
 // the kind of an object in the usual way.
 func isPlainJSON(serializer reflect.Value) bool {
+	options, kinds := serializer.FieldByName("options"), serializer.FieldByName("meta")
 	isOff := func(name string) bool {
-		option := serializer.FieldByName("options").FieldByName(name)
-		return option.IsValid() && option.Kind() == reflect.Bool && !option.Bool()
+		option := options.FieldByName(name)
+		return option.Kind() == reflect.Bool && !option.Bool()
 	}
-	kinds := serializer.FieldByName("meta")
-	return isOff("Yaml") && isOff("Strict") && kinds.Kind() == reflect.Interface &&
-		!kinds.IsNil() && kinds.Elem().Type() == reflect.TypeFor[json.SimpleMetaFactory]()
+	return options.Kind() == reflect.Struct && isOff("Yaml") && isOff("Strict") &&
+		kinds.Kind() == reflect.Interface && !kinds.IsNil() &&
+		kinds.Elem().Type() == reflect.TypeFor[json.SimpleMetaFactory]()
 }
 
 // isOfEvents reports whether the other two parts of a watch are those that clients use with c.
