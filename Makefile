@@ -121,8 +121,9 @@ chaos: ## every fault on real servers, many informers beside client-go's: twenty
 		|| { grep -vE '^ *(===|--- PASS) ' bin/chaos.txt; exit 1; }
 	@grep -E '^ *\|' bin/chaos.txt
 
-older: ## the tests of compat and wire with client-go v0.36
+older: ## the tests of compat and wire with client-go v0.36, and of wire with the next encoding/json
 	GOFLAGS='$(GOFLAGS) -modfile=$(CURDIR)/internal/tools/parity/testdata/go-0.36.mod' $(GO) test ./compat/... ./reflector/wire
+	GOEXPERIMENT=jsonv2 $(GO) test ./reflector/wire
 
 swap-proof: ## build other programs on this stack, and require that their tests pass as on client-go
 	$(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
