@@ -79,7 +79,7 @@ func (m *queueMetrics) start(ages func() (total, longest time.Duration)) {
 // now returns the time since the queue was made.
 func (m *queueMetrics) now() time.Duration { return m.clock.Since(m.made) }
 
-// added reports an Add that was not ignored. It returns the time of it.
+// added reports an Add that was not ignored, and returns its time.
 func (m *queueMetrics) added() time.Duration {
 	now := m.now()
 	if m.Adds != nil {
@@ -91,7 +91,7 @@ func (m *queueMetrics) added() time.Duration {
 	return now
 }
 
-// taken reports a Get. It returns the time of it. added is the time of the Add.
+// taken reports a Get of an item that was added at a time, and returns the time of the Get.
 func (m *queueMetrics) taken(added time.Duration) time.Duration {
 	now := m.now()
 	if m.Depth != nil {
@@ -103,7 +103,7 @@ func (m *queueMetrics) taken(added time.Duration) time.Duration {
 	return now
 }
 
-// finished reports a Done. taken is the time of the Get.
+// finished reports a Done of an item that a worker took at a time.
 func (m *queueMetrics) finished(taken time.Duration) {
 	if m.WorkDuration != nil {
 		m.WorkDuration(m.now() - taken)

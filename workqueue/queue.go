@@ -30,7 +30,7 @@ type Typed[T comparable] struct {
 
 	mu           sync.Mutex
 	queue        Queue[T]
-	dirty        map[T]time.Duration // the time of the Add, if there are metrics
+	dirty        map[T]time.Duration // when each was added: queueMetrics.now, or 0
 	processing   map[T]work
 	gets         uint64    // number of calls of Get that returned an item
 	mostDirty    int       // since dirty was allocated
@@ -43,7 +43,7 @@ type Typed[T comparable] struct {
 // work is an item that a worker has.
 type work struct {
 	number uint64        // of the Get
-	since  time.Duration // of the Get, if there are metrics
+	since  time.Duration // queueMetrics.now of the Get, or 0
 }
 
 // keptItems is the number of items for which a queue that becomes empty keeps its map.

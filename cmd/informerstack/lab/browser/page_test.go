@@ -6,20 +6,27 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
 
-// evaluate returns the value of a JavaScript expression. A promise is awaited.
+// evaluate returns the value of a JavaScript expression. A promise is awaited. If the page is left
+// meanwhile, the next page evaluates the expression.
 func evaluate[T any](p *tab, expression string) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, 2*patience)
 	defer cancel()
-	value, err := chromedp.Run(ctx,
-		chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	require.NoError(p.t, err, expression)
-	return value
+	for {
+		value, err := chromedp.Run(ctx,
+			chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+		if err != nil && strings.Contains(err.Error(), "Inspected target navigated") {
+			continue
+		}
+		require.NoError(p.t, err, expression)
+		return value
+	}
 }
 
 // await waits until a JavaScript expression is true. The page checks it.
