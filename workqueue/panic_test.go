@@ -60,6 +60,36 @@ func TestDelaying_ClockThatPanics(t *testing.T) {
 	})
 }
 
+// A metric that panics reaches its caller, and the queue keeps its laws: the item of an Add is
+// queued, and the item of a Get is with the worker.
+func TestMetrics_ThatPanic(t *testing.T) {
+	broken := true
+	report := func() {
+		if broken {
+			panic("broken")
+		}
+	}
+	q := workqueue.NewTyped(workqueue.Config[string]{Metrics: workqueue.Metrics{
+		Adds:         report,
+		Latency:      func(time.Duration) { report() },
+		WorkDuration: func(time.Duration) { report() },
+	}})
+	assert.Panics(t, func() { q.Add("a") })
+	q.CheckLaws(t)
+	assert.Equal(t, 1, q.Len())
+	assert.Panics(t, func() { q.Get() })
+	q.CheckLaws(t)
+	assert.Equal(t, []string{"a"}, q.Snapshot().Processing)
+	assert.Panics(t, func() { q.Done("a") })
+	q.CheckLaws(t)
+	broken = false
+	q.Add("a")
+	item, _ := q.Get()
+	assert.Equal(t, "a", item)
+	q.Done(item)
+	q.ShutDown()
+}
+
 // If an owner's queue panics when a due item is added, the crash handlers get the panic. If they
 // let the process live, the other items are added, and ShutDown does not hang.
 func TestDelaying_OwnQueueThatPanics(t *testing.T) {
