@@ -93,7 +93,7 @@ func (w *clientWatch) Read(p []byte) (n int, err error) {
 		return n, nil
 	}
 	select {
-	case <-w.in.stopped: // of which the client's own reader may make another error
+	case <-w.in.stopped: // the client's own reader may return any error then
 		return n, io.EOF
 	default:
 		return n, err
