@@ -99,16 +99,20 @@ func key(obj any) string {
 	return cm.Namespace + "/" + cm.Name
 }
 
-// The sizes of a crowd: more than a set of an index holds as a list, and less than makes it one
-// again.
+// The sizes of a large crowd: more than a set of an index holds as a list, and less than makes it
+// one again.
 const crowdCount, crowdRest = 1100, 400
 
 // isOfCrowd reports whether an object is one of many: a slow handler is not slow for it, or it
 // would be behind for longer than a quiet time.
 func isOfCrowd(key string) bool { return strings.HasPrefix(key, "default/c") }
 
-// crowd creates many objects, and deletes them in two parts.
-func (w *world) crowd() {
+// crowd creates many objects, and deletes them in two parts. One crowd of four is large.
+func (w *world) crowd(n int) {
+	count, rest := crowdCount, crowdRest
+	if n%4 > 0 {
+		count, rest = 60+n, 1+n/2
+	}
 	member := func(i int) *corev1.ConfigMap {
 		return &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{
@@ -119,15 +123,15 @@ func (w *world) crowd() {
 			Data: map[string]string{"write": "1"},
 		}
 	}
-	for i := range crowdCount {
+	for i := range count {
 		obj := member(i)
 		if w.server.Create(obj) == nil {
 			w.wrote(obj)
 		}
 	}
-	for _, begin := range []int{crowdRest, 0} {
+	for _, begin := range []int{rest, 0} {
 		w.advance(2 * time.Second)
-		for i := begin; i < crowdCount; i++ {
+		for i := begin; i < count; i++ {
 			_ = w.server.Delete(member(i))
 		}
 		w.advance(2 * time.Second)

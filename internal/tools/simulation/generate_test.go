@@ -20,7 +20,11 @@ func generate(seed uint64) script {
 	var s script
 	groups := rand.New(rand.NewPCG(seed, 2)) // a script does not depend on them otherwise
 	elected := r.IntN(2) == 0
-	for range 1 + r.IntN(3) {
+	count := 1 + r.IntN(3)
+	if groups.IntN(10) == 0 {
+		count += 4 // a fleet, of which the script leaves most alone
+	}
+	for range count {
 		p := setup{
 			fetch: pick("list", "watchlist", "stream"), queue: pick("delta", "real"),
 			election: "none", selects: pick("all", "all", "red"),
@@ -31,7 +35,7 @@ func generate(seed uint64) script {
 			p.election = pick("plain", "grace", "drain")
 		}
 		var traits []string
-		for _, trait := range []string{bare, deadline, mapped} {
+		for _, trait := range []string{bare, deadline, mapped, packed, plain} {
 			if groups.IntN(4) == 0 {
 				traits = append(traits, trait)
 			}
@@ -59,7 +63,7 @@ func generate(seed uint64) script {
 	for _, rare := range []struct {
 		kind string
 		in   int // one of so many scripts
-	}{{"crowd", 20}, {"hours", 10}} { // an election of many hours would take too long
+	}{{"crowd", 5}, {"hours", 10}} { // an election of many hours would take too long
 		if groups.IntN(rare.in) == 0 && !elected {
 			at := r.IntN(len(s.steps))
 			s.steps = slices.Insert(s.steps, at, step{kind: rare.kind, n: r.IntN(64)})

@@ -215,6 +215,9 @@ const mostKept = 4
 func (w *world) checkReleased() {
 	runtime.GC()
 	for _, p := range w.processes {
+		if p.has(packed) { // it keeps some of those that were unpacked
+			continue
+		}
 		stored := map[*corev1.ConfigMap]bool{}
 		for _, obj := range p.informer.GetStore().List() {
 			stored[obj.(*corev1.ConfigMap)] = true

@@ -29,6 +29,7 @@ import (
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
+	"example.com/informerstack/store/compact"
 )
 
 const (
@@ -145,7 +146,10 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	client := p.client.CoreV1().RESTClient()
 	var lw reflector.ListerWatcher = wire.NewListWatch(
 		client, "configmaps", "", newItem, wire.Options{Modify: modify})
-	if p.fetch == "list" {
+	switch {
+	case p.has(plain):
+		lw = cache.NewFilteredListWatchFromClient(client, "configmaps", "", modify)
+	case p.fetch == "list":
 		lw = cache.NewFilteredListWatchFromClient(p.swappedClient(), "configmaps", "", modify)
 	}
 	watchList := p.fetch == "watchlist"
@@ -177,6 +181,9 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	}
 	if p.resync == "resync" {
 		options.ResyncPeriod = resyncPeriod
+	}
+	if p.has(packed) {
+		options.Form = compact.Compressed()
 	}
 	if p.pages != "whole" {
 		options.Reflector.WatchListPageSize = pageSize

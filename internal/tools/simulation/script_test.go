@@ -45,6 +45,8 @@ const (
 	bare     = "bare"     // its store has no indexes at first
 	deadline = "deadline" // a list may be silent for listDeadline
 	mapped   = "mapped"   // its controller also has a key for each team
+	packed   = "packed"   // its store keeps compressed objects
+	plain    = "plain"    // its lists and watches have the decoders of client-go
 
 	fixed    = "fixed"    // the next program in its place has the same identity
 	rejoins  = "rejoins"  // its elector continues after a loss

@@ -38,7 +38,7 @@ func init() {
 		steps[kind] = stepKind{6, true, do}
 	}
 	steps["quiet"] = stepKind{0, true, func(w *world, _ *process, s step) { w.quiet(s.n) }}
-	steps["crowd"] = stepKind{0, true, func(w *world, _ *process, _ step) { w.crowd() }}
+	steps["crowd"] = stepKind{0, true, func(w *world, _ *process, s step) { w.crowd(s.n) }}
 	steps["hours"] = stepKind{0, true, func(w *world, _ *process, s step) { w.passHours(s.n) }}
 	steps["badpage"] = stepKind{0, true, (*world).breakPages}
 	addKinds(2, serverKinds)
@@ -209,10 +209,14 @@ var serverKinds = map[string]func(*world, *process, step){
 	"stall":  breaks("stall", apitest.StallStream),
 	"expire": breaks("expire", apitest.ErrorStream),
 	"gone":   fails("gone", "watch", nil, apierrors.NewResourceExpired("too old")),
-	"e429":   fails("e429", "list,watch", nil, apierrors.NewTooManyRequests("slow down", 1)),
-	"e500":   fails("e500", "list,watch", nil, apierrors.NewInternalError(fmt.Errorf("boom"))),
-	"e503":   fails("e503", "list,watch", nil, apierrors.NewServiceUnavailable("away")),
-	"e504":   fails("e504", "list,watch", nil, apierrors.NewTimeoutError("slow", 1)),
+	"e403": fails("e403", "list,watch", nil,
+		apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil)),
+	"e404": fails("e404", "list,watch", nil,
+		apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "")),
+	"e429": fails("e429", "list,watch", nil, apierrors.NewTooManyRequests("slow down", 1)),
+	"e500": fails("e500", "list,watch", nil, apierrors.NewInternalError(fmt.Errorf("boom"))),
+	"e503": fails("e503", "list,watch", nil, apierrors.NewServiceUnavailable("away")),
+	"e504": fails("e504", "list,watch", nil, apierrors.NewTimeoutError("slow", 1)),
 	"toolarge": fails("toolarge", "list,watch", func(r apitest.Request) bool {
 		return r.Query.Get("resourceVersion") != ""
 	}, tooLargeVersion()),
