@@ -307,7 +307,7 @@ func (w *clientWatch) decode() (obj runtime.Object, err error) {
 			obj.GetObjectKind().SetGroupVersionKind(w.event.of.GroupVersionKind())
 		}
 	default:
-		obj, err = d.json(bytes.Clone(w.event.raw)) // which UnmarshalJSON of a type may keep
+		obj, err = d.json(w.event.raw)
 	}
 	if err == nil && w.codec.bare {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})

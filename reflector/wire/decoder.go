@@ -3,7 +3,6 @@
 package wire
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -38,8 +37,10 @@ type decoder struct {
 	newObject NewObject
 	metadata  *sharedMetadata
 	protobufs bool // the objects can be read from protobuf
-	copies    bool // reading from protobuf copies the bytes, as all of Kubernetes' own types do
 	plain     bool // the objects can be read from JSON by v2
+	// Decoding may call code that keeps its bytes or changes them.
+	foreignJSON, foreignProtobuf bool
+	foreignObject                bool // the object itself has such code
 	// differs is set when v2 has refused an object that is valid. Then v2 is not asked again,
 	// because the type may be the reason.
 	differs *atomic.Bool
@@ -85,8 +86,9 @@ func newDecoder(newObject NewObject, options Options) decoder {
 	t := reflect.TypeOf(obj).Elem()
 	return decoder{
 		newObject: newObject, expected: newExpected(obj, options), metadata: newSharedMetadata(),
-		protobufs: readsProtobuf(obj), copies: strings.HasPrefix(t.PkgPath(), "k8s.io/"),
-		plain: readsPlainly(t), differs: &atomic.Bool{},
+		protobufs: readsProtobuf(obj), plain: readsPlainly(t), differs: &atomic.Bool{},
+		foreignJSON: mayKeepJSON(t), foreignProtobuf: mayKeepProtobuf(t),
+		foreignObject: isForeign(t),
 	}
 }
 
@@ -94,18 +96,20 @@ func newDecoder(newObject NewObject, options Options) decoder {
 func (d decoder) json(raw []byte) (runtime.Object, error) {
 	obj := d.newObject()
 	fast := d.plain && len(raw) <= maxFastBytes && !d.differs.Load()
-	if !fast || jsonv2.Unmarshal(raw, obj) != nil {
+	if !fast || jsonv2.Unmarshal(own(raw, d.foreignJSON), obj) != nil {
 		if fast {
 			obj = d.newObject() // v2 may have changed the other one before its error
 		}
-		if err := unmarshal(raw, obj); err != nil {
+		if err := unmarshal(own(raw, d.foreignJSON), obj); err != nil {
 			return nil, fmt.Errorf("decode %T: %w", obj, err)
 		}
 		if fast {
 			d.differs.Store(true)
 		}
 	}
-	d.metadata.share(obj)
+	if !d.foreignObject { // which may give several objects one map
+		d.metadata.share(obj)
+	}
 	return obj, nil
 }
 
@@ -124,13 +128,12 @@ func (d decoder) protobuf(raw []byte) (runtime.Object, error) {
 	if !d.protobufs {
 		return nil, fmt.Errorf("decode %T: it is not read from protobuf", obj)
 	}
-	if !d.copies {
-		raw = bytes.Clone(raw)
-	}
-	if err := obj.(protobufObject).Unmarshal(raw); err != nil {
+	if err := obj.(protobufObject).Unmarshal(own(raw, d.foreignProtobuf)); err != nil {
 		return nil, fmt.Errorf("decode %T: %w", obj, err)
 	}
-	d.metadata.share(obj)
+	if !d.foreignObject { // which may give several objects one map
+		d.metadata.share(obj)
+	}
 	return obj, nil
 }
 
