@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,9 +40,7 @@ type decoder struct {
 	// Decoding may call code that keeps its bytes or changes them.
 	foreignJSON, foreignProtobuf bool
 	foreignObject                bool // the object itself has such code
-	// differs is set when v2 has refused an object that is valid. Then v2 is not asked again,
-	// because the type may be the reason.
-	differs *atomic.Bool
+	v2        *trust
 }
 
 // maxFastBytes bounds an object that v2 decodes, because v2 remembers each unknown name in it. API
@@ -86,7 +83,7 @@ func newDecoder(newObject NewObject, options Options) decoder {
 	t := reflect.TypeOf(obj).Elem()
 	return decoder{
 		newObject: newObject, expected: newExpected(obj, options), metadata: newSharedMetadata(),
-		protobufs: readsProtobuf(obj), plain: readsPlainly(t), differs: &atomic.Bool{},
+		protobufs: readsProtobuf(obj), plain: readsPlainly(t), v2: &trust{},
 		foreignJSON: mayKeepJSON(t), foreignProtobuf: mayKeepProtobuf(t),
 		foreignObject: isForeign(t),
 	}
@@ -95,7 +92,7 @@ func newDecoder(newObject NewObject, options Options) decoder {
 // json decodes an object or item.
 func (d decoder) json(raw []byte) (runtime.Object, error) {
 	obj := d.newObject()
-	fast := d.plain && len(raw) <= maxFastBytes && !d.differs.Load()
+	fast := d.plain && len(raw) <= maxFastBytes && d.v2.asked()
 	if !fast || jsonv2.Unmarshal(own(raw, d.foreignJSON), obj) != nil {
 		if fast {
 			obj = d.newObject() // v2 may have changed the other one before its error
@@ -104,8 +101,10 @@ func (d decoder) json(raw []byte) (runtime.Object, error) {
 			return nil, fmt.Errorf("decode %T: %w", obj, err)
 		}
 		if fast {
-			d.differs.Store(true)
+			d.v2.refused()
 		}
+	} else {
+		d.v2.accepted()
 	}
 	if !d.foreignObject { // which may give several objects one map
 		d.metadata.share(obj)
