@@ -40,7 +40,7 @@ type decoder struct {
 	// Decoding may call code that keeps its bytes or changes them.
 	foreignJSON, foreignProtobuf bool
 	foreignObject                bool // the object itself has such code
-	v2        *trust
+	v2                           *trust
 }
 
 // maxFastBytes bounds an object that v2 decodes, because v2 remembers each unknown name in it. API

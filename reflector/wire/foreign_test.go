@@ -40,6 +40,14 @@ func (k *keptText) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// added counts how often it was decoded.
+type added int
+
+func (a *added) UnmarshalJSON([]byte) error {
+	*a++
+	return nil
+}
+
 // keeping is a typed object with a foreign type at some depth.
 type keeping[Spec any] struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -252,4 +260,18 @@ func TestForeign_MapsAreNotWritten(t *testing.T) {
 	_, err = d.json([]byte("{}"))
 	require.NoError(t, err)
 	require.Equal(t, "b", <-read)
+}
+
+// What v2 has decoded before it refused an object is not in the second decode's result, for any
+// user of the decoder.
+func TestForeign_NothingOfARefusedDecode(t *testing.T) {
+	const item = `{"kind":"Custom","apiVersion":"example.com/v1","spec":1,` +
+		`"metadata":{"name":"a","name":"b"}}`
+	d := newDecoder(func() runtime.Object { return &keeping[added]{} }, Options{})
+	require.True(t, d.plain)
+	sameAsKubernetes(t, d, []byte(item))
+	clients := newTwins(t, custom(&keeping[added]{}, &listOf[[]keeping[added]]{}), jsonStream,
+		strings.NewReader(`{"kind":"CustomList","apiVersion":"example.com/v1","items":[`+
+			item+","+item+`]}`))
+	clients.sameLists(t, noList)
 }
