@@ -69,7 +69,7 @@ type eventFramer struct {
 // NewFrameReader implements runtime.Framer.
 func (f eventFramer) NewFrameReader(body io.ReadCloser) io.ReadCloser {
 	w := f.watch
-	w.body, w.in = body, readAhead(body, w.limits.WatchBytes)
+	w.body, w.in = body, readAhead(body, w.readAhead)
 	if w.codec.protobuf {
 		in := newMessages(w.in, w.limits.ObjectBytes)
 		w.cut = func() error { return w.cutProtobuf(in) }

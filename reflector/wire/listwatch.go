@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,6 +47,7 @@ func NewListWatch(
 	if c, ok := client.(versioned); ok && options.Kind.Version == "" {
 		options.Kind.Group, options.Kind.Version = c.APIVersion().Group, c.APIVersion().Version
 	}
+	options.ReadAhead = cmp.Or(options.ReadAhead, budgetOf(client))
 	lw := &ListWatch{
 		client: client, resource: resource, namespace: namespace,
 		decoder: newDecoder(newObject, options), options: options,
@@ -122,7 +124,7 @@ func (lw *ListWatch) WatchWithContext(
 	case err != nil:
 		return nil, err
 	}
-	return readWatch(body, lw.decoder, lw.options.Limits), nil
+	return readWatch(body, lw.decoder, lw.options), nil
 }
 
 // List is ListWithContext for callers without a context.

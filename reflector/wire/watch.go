@@ -4,6 +4,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -43,14 +44,14 @@ const eventBuffer = 64
 //
 // Stop closes body.
 func ReadWatch(body io.ReadCloser, newObject NewObject, options Options) watch.Interface {
-	return readWatch(body, newDecoder(newObject, options), options.Limits)
+	return readWatch(body, newDecoder(newObject, options), options)
 }
 
-func readWatch(body io.ReadCloser, d decoder, limits Limits) *stream {
-	limits = limits.orDefaults()
+func readWatch(body io.ReadCloser, d decoder, options Options) *stream {
 	w := &stream{
-		body: body, in: readAhead(body, limits.WatchBytes), decoder: d,
-		maxFrame: limits.ObjectBytes, result: make(chan watch.Event, eventBuffer),
+		body: body, in: readAhead(body, cmp.Or(options.ReadAhead, unknownClients)), decoder: d,
+		maxFrame: options.Limits.orDefaults().ObjectBytes,
+		result:   make(chan watch.Event, eventBuffer),
 	}
 	go w.run()
 	return w
