@@ -34,8 +34,9 @@ type stream struct {
 }
 
 // eventBuffer is the number of decoded events that may wait for their receiver. So both work at the
-// same time, and a burst does not wake one of them for each event.
-const eventBuffer = 64
+// same time, and a burst does not wake one of them for each event. It is small, because events may
+// be large: what else waits is bytes, within the Budget.
+const eventBuffer = 8
 
 // ReadWatch returns a watch that reads its events, in JSON or protobuf, from body. The object of an
 // event is one that newObject makes, a *metav1.Status, or, if it is of another kind than expected,
