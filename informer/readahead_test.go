@@ -72,7 +72,7 @@ func largeMap(i, version int) *corev1.ConfigMap {
 }
 
 func testSlowTransform(t *testing.T, streaming bool) {
-	const count = 40
+	const count = 24
 	server := apitest.NewServer(apitest.Options{CompactInterval: time.Hour})
 	require.NoError(t, server.StartPipe())
 	defer server.Close()
@@ -93,7 +93,7 @@ func testSlowTransform(t *testing.T, streaming bool) {
 		}},
 	})
 	go i.Run(t.Context())
-	for version := range 40 { // while it lists, and while it watches
+	for version := range 24 { // while it lists, and while it watches
 		time.Sleep(12 * time.Second)
 		for n := range count / 4 {
 			require.NoError(t, server.Update(largeMap(n, version+1)))

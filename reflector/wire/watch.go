@@ -25,6 +25,7 @@ import (
 // stream is a watch.
 type stream struct {
 	body     io.ReadCloser
+	path     string // for errors
 	in       *ahead
 	decoder  decoder
 	maxFrame int
@@ -45,11 +46,13 @@ const eventBuffer = 8
 //
 // Stop closes body.
 func ReadWatch(body io.ReadCloser, newObject NewObject, options Options) watch.Interface {
-	return readWatch(body, newDecoder(newObject, options), options)
+	return readWatch(body, newDecoder(newObject, options), options, "")
 }
 
-func readWatch(body io.ReadCloser, d decoder, options Options) *stream {
+// readWatch is ReadWatch. path is empty, or a blank and the path of the collection.
+func readWatch(body io.ReadCloser, d decoder, options Options, path string) *stream {
 	w := &stream{
+		path: path,
 		body: body, in: readAhead(body, cmp.Or(options.ReadAhead, unknownClients)), decoder: d,
 		maxFrame: options.Limits.orDefaults().ObjectBytes,
 		result:   make(chan watch.Event, eventBuffer),
@@ -95,7 +98,7 @@ func (w *stream) run() {
 	case err == nil, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err),
 		utilnet.IsTimeout(err):
 	default:
-		err = fmt.Errorf("read watch after %d events: %w", w.count, err)
+		err = fmt.Errorf("read watch%s after %d events: %w", w.path, w.count, err)
 		// The cause is how a reader recognizes that the server did not send this.
 		reporter := apierrors.NewClientErrorReporter(
 			http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
