@@ -86,11 +86,14 @@ func testSlowTransform(t *testing.T, streaming bool) {
 	slowly.Store(int64(3 * time.Second))
 	i := informer.New[*corev1.ConfigMap](client, "configmaps", informer.Options{
 		ReadAhead: wire.NewBudget(0),
-		Reflector: reflector.Options{UseWatchList: &streaming, Transform: func(obj any) (any, error) {
-			time.Sleep(time.Duration(slowly.Load()))
-			delete(obj.(*corev1.ConfigMap).Data, "large")
-			return obj, nil
-		}},
+		Reflector: reflector.Options{
+			UseWatchList: &streaming,
+			Transform: func(obj any) (any, error) {
+				time.Sleep(time.Duration(slowly.Load()))
+				delete(obj.(*corev1.ConfigMap).Data, "large")
+				return obj, nil
+			},
+		},
 	})
 	go i.Run(t.Context())
 	for version := range 24 { // while it lists, and while it watches

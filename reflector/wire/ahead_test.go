@@ -108,8 +108,8 @@ func (e *endless) Close() error {
 	return nil
 }
 
-// A watch is read ahead of its receiver up to half of Options.ReadAhead and its own chunks. Then the
-// reading pauses until the receiver takes more, and Stop ends it.
+// A watch is read ahead of its receiver up to half of Options.ReadAhead and its own chunks. Then
+// the reading pauses until the receiver takes more, and Stop ends it.
 func TestReadWatch_ReadsAheadUpToItsLimit(t *testing.T) {
 	event := encodeEvents(t, jsonStream, contents()[0])
 	for _, size := range []int{len(event), 1 << 20} {

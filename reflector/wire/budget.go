@@ -19,11 +19,12 @@ import (
 //	B2  beyond these, it gets another chunk while it holds less than what is free
 //	B3  free and what the watches hold beyond ownChunks are the size together
 //
-// So a watch whose receiver hangs holds at most half of what the others had left, and stops none.
+// So a watch with a receiver that hangs holds at most half of what the others had left, and stops
+// no other one.
 type Budget struct {
 	mu      sync.Mutex
 	free    int64
-	waiting []*share // in the order in which they came; B2 gives none of them a chunk
+	waiting []*share // in the order in which they came; by B2, each has to wait
 }
 
 const (

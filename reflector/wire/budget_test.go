@@ -142,7 +142,7 @@ func TestBudget_Model(t *testing.T) {
 	}
 }
 
-// Watches whose receivers hang leave a part of the Budget: the next one is read ahead, and a
+// Watches with receivers that hang leave a part of the Budget: the next one is read ahead, and a
 // receiver that takes its events has all of them at once.
 func TestBudget_ASlowWatchStopsNobody(t *testing.T) {
 	event := encodeEvents(t, jsonStream, contents()[0])

@@ -212,9 +212,8 @@ func TestNegotiator_KindsOfOneType(t *testing.T) {
 				object := marshaled(t, &runtime.Unknown{Raw: raw, TypeMeta: runtime.TypeMeta{
 					APIVersion: gv.String(), Kind: names[kind],
 				}})
-				event := marshaled(t, &metav1.WatchEvent{Type: "ADDED", Object: runtime.RawExtension{
-					Raw: append([]byte(magic), object...),
-				}})
+				extension := runtime.RawExtension{Raw: append([]byte(magic), object...)}
+				event := marshaled(t, &metav1.WatchEvent{Type: "ADDED", Object: extension})
 				inProtobuf = append(append(inProtobuf, 0, 0, 0, byte(len(event))), event...)
 			}
 			for contentType, body := range map[string][]byte{

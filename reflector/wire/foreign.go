@@ -18,7 +18,7 @@ import (
 
 // A type with a decoder of its own may keep the bytes that it gets, or write into them. Those of a
 // frame are used again for the next one, and a second decoder may need them, so such code gets a
-// copy each time. The types of Kubernetes and of Go's library need none: they copy.
+// copy each time. The types of Kubernetes and of Go's library copy by themselves.
 
 // copying are the types with UnmarshalJSON or UnmarshalText that copy what they keep.
 var copying = map[reflect.Type]bool{

@@ -87,10 +87,12 @@ type holding struct {
 	Spec deep[whole]
 }
 
-// An object whose type keeps the bytes, or writes into them, has its own content, and so has every
-// other object. It works with client-go, because that decodes each event from bytes of its own.
+// If a type keeps the bytes or writes into them, each object still has its own content. It works
+// with client-go, because that decodes each event from bytes of its own.
 func TestForeign_ObjectsKeepTheirOwnBytes(t *testing.T) {
 	flat := func(i int) string { return fmt.Sprintf(`"%0*d"`, 1+i%7, i) }
+	inArray := func(i int) string { return "[" + flat(i) + "]" }
+	twice := func(i int) string { return flat(i) + `,"spec":"b"` }
 	nested := func(i int) string { return `{"a":[{"x":{"b":` + flat(i) + `}}]}` }
 	for name, test := range map[string]struct {
 		of   runtime.Object
@@ -103,12 +105,12 @@ func TestForeign_ObjectsKeepTheirOwnBytes(t *testing.T) {
 		"text, deep":         {&keeping[deep[keptText]]{}, nested},
 		"written":            {&keeping[scribbled]{}, flat},
 		"written, deep":      {&keeping[deep[scribbled]]{}, nested},
-		"array":              {&keeping[[1]keptBytes]{}, func(i int) string { return "[" + flat(i) + "]" }},
+		"array":              {&keeping[[1]keptBytes]{}, inArray},
 		"any":                {&keeping[any]{}, flat},
 		"the object's own":   {&whole{}, flat},
 		"raw message":        {&keeping[json.RawMessage]{}, flat},
 		"raw extension":      {&keeping[runtime.RawExtension]{}, nested},
-		"v2 refuses halfway": {&keeping[scribbled]{}, func(i int) string { return flat(i) + `,"spec":"b"` }},
+		"v2 refuses halfway": {&keeping[scribbled]{}, twice},
 	} {
 		t.Run(name, func(t *testing.T) {
 			newObject := func() runtime.Object { return newOf(reflect.TypeOf(test.of).Elem()) }
@@ -197,7 +199,8 @@ func TestForeign_Types(t *testing.T) {
 		require.False(t, mayKeepProtobuf(c.of), c.gvk)
 	}
 	for _, copies := range []reflect.Type{
-		reflect.TypeFor[unstructured.Unstructured](), reflect.TypeFor[metav1.PartialObjectMetadata](),
+		reflect.TypeFor[unstructured.Unstructured](),
+		reflect.TypeFor[metav1.PartialObjectMetadata](),
 		reflect.TypeFor[keeping[json.RawMessage]](), reflect.TypeFor[keeping[deep[time.Time]]](),
 	} {
 		require.False(t, mayKeepJSON(copies), copies)
@@ -221,12 +224,12 @@ func TestForeign_ClientListKeepsItsBytes(t *testing.T) {
 	}
 	body := `{"kind":"CustomList","apiVersion":"example.com/v1","items":[` +
 		strings.Join(items, ",") + `]}`
-	clients := newTwins(t, custom(&keeping[keptBytes]{}, &listOf[[]keeping[keptBytes]]{}), jsonStream,
-		strings.NewReader(body))
+	clients := newTwins(t, custom(&keeping[keptBytes]{}, &listOf[[]keeping[keptBytes]]{}),
+		jsonStream, strings.NewReader(body))
 	clients.sameLists(t, noList)
 
-	clients = newTwins(t, custom(&keeping[scribbled]{}, &listOf[[]keeping[scribbled]]{}), jsonStream,
-		strings.NewReader(body))
+	clients = newTwins(t, custom(&keeping[scribbled]{}, &listOf[[]keeping[scribbled]]{}),
+		jsonStream, strings.NewReader(body))
 	got := listAnswer(t.Context(), clients.faster, nil).list.(*listOf[[]keeping[scribbled]])
 	require.Len(t, got.Items, len(items))
 	for i, item := range got.Items {
@@ -262,8 +265,8 @@ func TestForeign_MapsAreNotWritten(t *testing.T) {
 	require.Equal(t, "b", <-read)
 }
 
-// What v2 has decoded before it refused an object is not in the second decode's result, for any
-// user of the decoder.
+// The second decode of an object has nothing of the first one, which v2 has refused halfway, for
+// any user of the decoder.
 func TestForeign_NothingOfARefusedDecode(t *testing.T) {
 	const item = `{"kind":"Custom","apiVersion":"example.com/v1","spec":1,` +
 		`"metadata":{"name":"a","name":"b"}}`

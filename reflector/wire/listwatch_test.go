@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -229,7 +230,7 @@ func TestListWatch_ServerErrors(t *testing.T) {
 	}
 }
 
-// An error that has the URL has the path already. What each returns is not an error of the list.
+// An error that has the URL has the path already. The errors of each stay as they are.
 func TestListWatch_OtherErrors(t *testing.T) {
 	lw := func(answer http.RoundTripper) *ListWatch {
 		return NewListWatch(restClient(t, answer), "pods", "ns", newPod, Options{})
@@ -285,16 +286,21 @@ func restClient(t testing.TB, w http.RoundTripper) *rest.RESTClient {
 	return client
 }
 
-func restConfig(t testing.TB) *rest.Config {
+// coreCodecs are made once, because that takes long.
+var coreCodecs = sync.OnceValue(func() runtime.NegotiatedSerializer {
 	scheme := runtime.NewScheme()
-	require.NoError(t, v1.AddToScheme(scheme))
+	utilruntime.Must(v1.AddToScheme(scheme))
+	return serializer.NewCodecFactory(scheme).WithoutConversion()
+})
+
+func restConfig(testing.TB) *rest.Config {
 	return &rest.Config{
 		Host:    "http://server",
 		APIPath: "/api",
 		QPS:     -1,
 		ContentConfig: rest.ContentConfig{
 			GroupVersion:         &schema.GroupVersion{Version: "v1"},
-			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
+			NegotiatedSerializer: coreCodecs(),
 			ContentType:          "application/json",
 		},
 	}

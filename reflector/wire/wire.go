@@ -7,9 +7,9 @@
 // To use it, call informer.New, or make a [ListWatch] with [NewListWatch] for a reflector of your
 // own. [ReadList] and [ReadWatch] read an answer that a program has requested itself.
 //
-// A body is read ahead as bytes (budget.go, ahead.go) and cut into frames of one object each (list.go,
-// watch.go, jsontokens.go, protobuf.go). Each frame is decoded when its turn comes, into an object
-// of the kind that was requested (decoder.go, plain.go).
+// A body is read ahead as bytes (budget.go, ahead.go) and cut into frames of one object each
+// (list.go, watch.go, jsontokens.go, protobuf.go). Each frame is decoded when its turn comes, into
+// an object of the kind that was requested (decoder.go, plain.go, foreign.go).
 //
 // A [Negotiator] decodes for the clients of client-go, in a program under informerstack swap
 // (negotiator.go, clientlist.go, clientwatch.go).
