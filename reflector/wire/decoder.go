@@ -33,14 +33,36 @@ import (
 // the built-in types, and TestJSON_RandomTypes for others.
 type decoder struct {
 	expected
+	traits
 	newObject NewObject
 	metadata  *sharedMetadata
-	protobufs bool // the objects can be read from protobuf
-	plain     bool // the objects can be read from JSON by v2
+	v2        *trust
+}
+
+// traits are what is known of a Go type.
+type traits struct {
+	protobufs bool // it can be read from protobuf
+	plain     bool // it can be read from JSON by v2
 	// Decoding may call code that keeps its bytes or changes them.
 	foreignJSON, foreignProtobuf bool
-	foreignObject                bool // the object itself has such code
-	v2                           *trust
+	foreignObject                bool // the type itself has such code
+}
+
+// knownTraits has the traits of each type that a decoder was made for. A program has few.
+var knownTraits sync.Map
+
+func traitsOf(obj runtime.Object) traits {
+	t := reflect.TypeOf(obj).Elem()
+	if known, ok := knownTraits.Load(t); ok {
+		return known.(traits)
+	}
+	got := traits{
+		protobufs: readsProtobuf(obj), plain: readsPlainly(t),
+		foreignJSON: mayKeepJSON(t), foreignProtobuf: mayKeepProtobuf(t),
+		foreignObject: isForeign(t),
+	}
+	knownTraits.Store(t, got)
+	return got
 }
 
 // maxFastBytes bounds an object that v2 decodes, because v2 remembers each unknown name in it. API
@@ -80,12 +102,9 @@ func nests(t reflect.Type, outer []reflect.Type) bool {
 
 func newDecoder(newObject NewObject, options Options) decoder {
 	obj := newObject()
-	t := reflect.TypeOf(obj).Elem()
 	return decoder{
-		newObject: newObject, expected: newExpected(obj, options), metadata: newSharedMetadata(),
-		protobufs: readsProtobuf(obj), plain: readsPlainly(t), v2: &trust{},
-		foreignJSON: mayKeepJSON(t), foreignProtobuf: mayKeepProtobuf(t),
-		foreignObject: isForeign(t),
+		newObject: newObject, expected: newExpected(obj, options), traits: traitsOf(obj),
+		metadata: newSharedMetadata(), v2: &trust{},
 	}
 }
 
