@@ -67,7 +67,7 @@ func TestSharedMetadata_Model(t *testing.T) {
 	texts := func() map[string]string { return map[string]string{text(): text(), text(): text()} }
 	s := newSharedMetadata()
 	forgotten, forgottenFields := 0, 0
-	for range 4_000 {
+	for range 3_000 {
 		pod := owned(0)
 		pod.Namespace, pod.GenerateName = text(), text()
 		pod.Labels, pod.Annotations = texts(), texts()
@@ -104,9 +104,7 @@ func TestSharedMetadata_IsBounded(t *testing.T) {
 		pod.Labels["app"] = fmt.Sprint("app-", i)
 		pod.Annotations["note"] = strings.Repeat("a", maxSharedText+1)
 		pod.ManagedFields[0].FieldsV1.Raw = fmt.Appendf(nil, "{%d}", i)
-		want := pod.DeepCopy()
 		s.share(pod)
-		require.True(t, reflect.DeepEqual(want, pod), i)
 		require.LessOrEqual(t, len(s.texts), maxSharedTexts)
 		require.LessOrEqual(t, len(s.fields), maxSharedFields)
 	}
