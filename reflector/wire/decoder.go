@@ -39,7 +39,7 @@ type decoder struct {
 	v2        *trust
 }
 
-// traits are what is known of a Go type.
+// traits describe a Go type.
 type traits struct {
 	protobufs bool // it can be read from protobuf
 	plain     bool // it can be read from JSON by v2
