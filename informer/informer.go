@@ -94,9 +94,10 @@ func newSelected[T runtime.Object, S Object](
 	labels, fields := options.LabelSelector, options.FieldSelector
 	selecting := func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = labels, fields }
 	lw := wire.NewListWatch(client, resource, options.Namespace, newObject,
-		wire.Options{Kind: options.Kind, ListKind: options.ListKind, Modify: selecting})
+		wire.Options{Kind: options.Kind, ListKind: options.ListKind, Modify: selecting,
+			ReadAhead: options.ReadAhead})
 	options.Namespace, options.LabelSelector, options.FieldSelector = "", "", ""
-	options.Kind, options.ListKind = schema.GroupVersionKind{}, ""
+	options.Kind, options.ListKind, options.ReadAhead = schema.GroupVersionKind{}, "", nil
 	options.Reflector.Outage = cmp.Or(options.Reflector.Outage, outage.Of(client))
 	indexers := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
 	maps.Copy(indexers, options.Indexers)

@@ -13,6 +13,7 @@ import (
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
 	"example.com/informerstack/store/compact"
 )
@@ -29,6 +30,10 @@ type Options struct {
 	// Go type with another name, ListKind for a custom resource that names its list in its own way.
 	Kind     schema.GroupVersionKind
 	ListKind string
+	// ReadAhead bounds what New's watches read ahead of a slow Transform, store or queue. nil is
+	// one Budget of 16 MiB for all informers of the same client and server. Informers may share
+	// another one; one for each keeps them apart. It does not bound a LIST, see wire.Limits.
+	ReadAhead *wire.Budget
 
 	// ResyncPeriod is the default resync period of handlers, and the initial time between two
 	// resync checks. With 0 no handler gets a resync.

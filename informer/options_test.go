@@ -20,6 +20,7 @@ import (
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
 )
 
@@ -451,7 +452,7 @@ func TestOptions_NewQueueAndReflector(t *testing.T) {
 func TestBadInput_SelectionOfAListerWatcher(t *testing.T) {
 	for _, o := range []Options{
 		{Namespace: "a"}, {LabelSelector: "a"}, {FieldSelector: "a"}, {ListKind: "a"},
-		{Kind: schema.GroupVersionKind{Kind: "a"}},
+		{Kind: schema.GroupVersionKind{Kind: "a"}}, {ReadAhead: wire.NewBudget(1)},
 	} {
 		assert.Panics(t, func() { NewSharedIndexInformer(newServer(), nil, o) })
 	}

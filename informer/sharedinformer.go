@@ -151,8 +151,9 @@ func NewSharedIndexInformer(
 	lw reflector.ListerWatcher, exampleObject runtime.Object, options Options,
 ) SharedIndexInformer {
 	if options.Namespace+options.LabelSelector+options.FieldSelector+options.ListKind != "" ||
-		!options.Kind.Empty() {
-		panic("informer: Namespace, selectors and kinds are options of New, not of a ListerWatcher")
+		!options.Kind.Empty() || options.ReadAhead != nil {
+		panic("informer: Namespace, selectors, kinds and ReadAhead are options of New, " +
+			"not of a ListerWatcher")
 	}
 	form, options := newForm(options)
 	indexer := options.newIndexer()

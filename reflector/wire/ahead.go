@@ -15,10 +15,10 @@ import (
 //	body -> run, a goroutine -> chunks -> Read
 //
 //	R1  Read waits only if no bytes wait
-//	R2  run pauses only while at least limit bytes wait
+//	R2  run pauses only while all its chunks are full, at least ownChunks, and share has no more
 //	R3  the error or the panic of body follows all its bytes
 type ahead struct {
-	limit   int64
+	share   *share        // nil is no limit
 	stopped chan struct{} // closed by stop
 
 	mu       sync.Mutex
@@ -32,8 +32,6 @@ type ahead struct {
 	idling   time.Time     // when Read began to wait; zero if it does not
 }
 
-const chunkBytes = 16 << 10
-
 var chunkPool = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
 
 var (
@@ -41,10 +39,13 @@ var (
 	errPanicked = errors.New("panicked")
 )
 
-// readAhead starts to read body.
-func readAhead(body io.Reader, limit int64) *ahead {
-	a := &ahead{limit: limit, stopped: make(chan struct{})}
+// readAhead starts to read body, within budget if that is not nil.
+func readAhead(body io.Reader, budget *Budget) *ahead {
+	a := &ahead{stopped: make(chan struct{})}
 	a.changed.L = &a.mu
+	if budget != nil {
+		a.share = &share{budget: budget, wake: a.wake}
+	}
 	go a.run(body)
 	return a
 }
@@ -84,21 +85,49 @@ func (a *ahead) commit(n int, err error) (space []byte) {
 	}
 	a.err = cmp.Or(a.err, err)
 	a.changed.Broadcast()
-	for a.waiting >= a.limit && a.err == nil {
+	for a.err == nil && a.isFull() && a.share != nil && !a.share.reserve(len(a.chunks)+1) {
 		a.changed.Wait()
 	}
 	if a.err != nil {
 		return nil
 	}
-	if last = len(a.chunks) - 1; last < 0 || len(a.chunks[last]) == chunkBytes {
+	if a.isFull() {
 		a.chunks = append(a.chunks, chunkPool.Get().(*[chunkBytes]byte)[:0])
-		last++
 	}
+	last = len(a.chunks) - 1
 	return a.chunks[last][len(a.chunks[last]):chunkBytes]
+}
+
+// isFull reports whether the next bytes need another chunk.
+func (a *ahead) isFull() bool {
+	last := len(a.chunks) - 1
+	return last < 0 || len(a.chunks[last]) == chunkBytes
+}
+
+// wake makes run try again to get a chunk.
+func (a *ahead) wake() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.changed.Broadcast()
+}
+
+// giveBack gives back what count chunks do not need. The caller calls the result without a.mu.
+func (a *ahead) giveBack(count int) (wakeOthers func()) {
+	if a.share == nil {
+		return func() {}
+	}
+	granted := a.share.giveBack(count)
+	return func() {
+		for _, other := range granted {
+			other.wake()
+		}
+	}
 }
 
 // Read implements io.Reader. It is for one goroutine.
 func (a *ahead) Read(p []byte) (int, error) {
+	wakeOthers := func() {}
+	defer func() { wakeOthers() }()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.waiting == 0 && a.err == nil {
@@ -124,6 +153,7 @@ func (a *ahead) Read(p []byte) (int, error) {
 		chunkPool.Put((*[chunkBytes]byte)(a.chunks[0]))
 		a.chunks[0] = nil
 		a.chunks, a.read = a.chunks[1:], 0
+		wakeOthers = a.giveBack(len(a.chunks))
 	}
 	a.changed.Broadcast()
 	return n, nil
@@ -144,12 +174,15 @@ func (a *ahead) first() (byte, error) {
 
 // stop ends both sides, and may be called again. If run waits for the body, closing that ends it.
 func (a *ahead) stop() {
+	wakeOthers := func() {}
+	defer func() { wakeOthers() }()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.err != errStopped {
 		a.err = errStopped
 		close(a.stopped)
 		a.changed.Broadcast()
+		wakeOthers = a.giveBack(0)
 	}
 }
 

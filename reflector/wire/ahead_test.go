@@ -108,16 +108,17 @@ func (e *endless) Close() error {
 	return nil
 }
 
-// A watch is read ahead of its receiver up to Limits.WatchBytes. Then the reading pauses until the
-// receiver takes more, and Stop ends it.
+// A watch is read ahead of its receiver up to half of Options.ReadAhead and its own chunks. Then
+// the reading pauses until the receiver takes more, and Stop ends it.
 func TestReadWatch_ReadsAheadUpToItsLimit(t *testing.T) {
 	event := encodeEvents(t, jsonStream, contents()[0])
 	for _, size := range []int{len(event), 1 << 20} {
 		synctest.Test(t, func(t *testing.T) {
-			const limit = 256 << 10
+			const budget = 384 << 10
+			const limit = budget/2 + ownChunks*chunkBytes
 			const buffered = 128 << 10 // taken by the decoder, or being read
 			body := &endless{data: event, size: size, closed: make(chan struct{})}
-			w := ReadWatch(body, newPod, Options{Limits: Limits{WatchBytes: limit}}).(*stream)
+			w := ReadWatch(body, newPod, Options{ReadAhead: NewBudget(budget)}).(*stream)
 			synctest.Wait()
 			ahead := body.read.Load()
 			require.GreaterOrEqual(t, ahead, int64(limit))
@@ -125,7 +126,7 @@ func TestReadWatch_ReadsAheadUpToItsLimit(t *testing.T) {
 			w.in.mu.Lock()
 			chunks := len(w.in.chunks)
 			w.in.mu.Unlock()
-			require.LessOrEqual(t, chunks, limit/chunkBytes+2, "reads of %d bytes", size)
+			require.LessOrEqual(t, chunks, limit/chunkBytes, "reads of %d bytes", size)
 
 			for range 2 * int(limit) / len(event) {
 				<-w.ResultChan()

@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -182,3 +184,95 @@ type noPointer map[string]any
 
 func (n noPointer) DeepCopyObject() runtime.Object   { return n }
 func (n noPointer) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// Two kinds may have one Go type. Each event has its own kind, whichever comes first, and also
+// behind maxKinds others.
+func TestNegotiator_KindsOfOneType(t *testing.T) {
+	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	s := runtime.NewScheme()
+	metav1.AddToGroupVersion(s, gv)
+	var names []string
+	for i := range 3 * maxKinds {
+		names = append(names, fmt.Sprint("Kind", i))
+		s.AddKnownTypeWithName(gv.WithKind(names[i]), &plain{})
+	}
+	for _, codecs := range []runtime.NegotiatedSerializer{
+		serializer.NewCodecFactory(s).WithoutConversion(), withKinds{serializer.NewCodecFactory(s)},
+	} {
+		for _, order := range [][]int{{0, 1}, {1, 0}, {0, 1, 0, 0, 1, 1}, rand.Perm(3 * maxKinds)} {
+			var inJSON, inProtobuf []byte
+			for i, kind := range append(order, order...) {
+				obj := &plain{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)}}
+				obj.SetGroupVersionKind(gv.WithKind(names[kind]))
+				text, err := json.Marshal(obj)
+				require.NoError(t, err)
+				inJSON = fmt.Appendf(inJSON, `{"type":"ADDED","object":%s}`, text)
+				raw, err := (&metav1.PartialObjectMetadata{ObjectMeta: obj.ObjectMeta}).Marshal()
+				require.NoError(t, err)
+				object := marshaled(t, &runtime.Unknown{Raw: raw, TypeMeta: runtime.TypeMeta{
+					APIVersion: gv.String(), Kind: names[kind],
+				}})
+				extension := runtime.RawExtension{Raw: append([]byte(magic), object...)}
+				event := marshaled(t, &metav1.WatchEvent{Type: "ADDED", Object: extension})
+				inProtobuf = append(append(inProtobuf, 0, 0, 0, byte(len(event))), event...)
+			}
+			for contentType, body := range map[string][]byte{
+				jsonStream: inJSON, protobufStream: inProtobuf,
+			} {
+				got := newTwins(t, codecs, contentType, bytes.NewReader(body)).
+					sameWatches(t, "%s %v", contentType, order)
+				require.Len(t, got.events, 2*len(order))
+				require.IsType(t, &plain{}, got.events[0].Object)
+			}
+		}
+	}
+}
+
+// plain is metadata under another Go name.
+type plain struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (p *plain) DeepCopyObject() runtime.Object { return p }
+func (p *plain) Reset()                         { *p = plain{} }
+func (p *plain) Unmarshal(raw []byte) error {
+	var m metav1.PartialObjectMetadata
+	err := m.Unmarshal(raw)
+	p.ObjectMeta = m.ObjectMeta
+	return err
+}
+func (p *plain) Marshal() ([]byte, error) {
+	return (&metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta}).Marshal()
+}
+
+// withKinds decodes without conversion and leaves the kinds in the objects, as the client of
+// controller-runtime does.
+type withKinds struct{ serializer.CodecFactory }
+
+func (w withKinds) DecoderToVersion(d runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
+	return d
+}
+func (w withKinds) EncoderForVersion(e runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
+	return e
+}
+
+// Every item of a long list has its own content, up to the last one.
+func TestNegotiator_LongLists(t *testing.T) {
+	for _, count := range []int{1, 255, 256, 257, 1000, 1024, 3000} {
+		list := &v1.PodList{}
+		for i := range count {
+			list.Items = append(list.Items, v1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("a-", i)},
+				Spec:       v1.PodSpec{NodeName: strings.Repeat("n", 1+i%50)},
+			})
+		}
+		for _, contentType := range []string{jsonStream, protobufStream} {
+			body := encodeList(t, contentType, list)
+			got := newTwins(t, typed, contentType, bytes.NewReader(body)).sameLists(t, noList)
+			items := got.list.(*v1.PodList).Items
+			require.Len(t, items, count)
+			require.Equal(t, fmt.Sprint("a-", count-1), items[count-1].Name)
+		}
+	}
+}

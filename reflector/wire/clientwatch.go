@@ -69,7 +69,7 @@ type eventFramer struct {
 // NewFrameReader implements runtime.Framer.
 func (f eventFramer) NewFrameReader(body io.ReadCloser) io.ReadCloser {
 	w := f.watch
-	w.body, w.in = body, readAhead(body, w.limits.WatchBytes)
+	w.body, w.in = body, readAhead(body, w.readAhead)
 	if w.codec.protobuf {
 		in := newMessages(w.in, w.limits.ObjectBytes)
 		w.cut = func() error { return w.cutProtobuf(in) }
@@ -307,7 +307,7 @@ func (w *clientWatch) decode() (obj runtime.Object, err error) {
 			obj.GetObjectKind().SetGroupVersionKind(w.event.of.GroupVersionKind())
 		}
 	default:
-		obj, err = d.json(bytes.Clone(w.event.raw)) // which UnmarshalJSON of a type may keep
+		obj, err = d.json(w.event.raw)
 	}
 	if err == nil && w.codec.bare {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})

@@ -3,7 +3,6 @@
 package wire
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,14 +33,36 @@ import (
 // the built-in types, and TestJSON_RandomTypes for others.
 type decoder struct {
 	expected
+	traits
 	newObject NewObject
 	metadata  *sharedMetadata
-	protobufs bool // the objects can be read from protobuf
-	copies    bool // reading from protobuf copies the bytes, as all of Kubernetes' own types do
-	plain     bool // the objects can be read from JSON by v2
-	// differs is set when v2 has refused an object that is valid. Then v2 is not asked again,
-	// because the type may be the reason.
-	differs *atomic.Bool
+	v2        *trust
+}
+
+// traits describe a Go type.
+type traits struct {
+	protobufs bool // it can be read from protobuf
+	plain     bool // it can be read from JSON by v2
+	// Decoding may call code that keeps its bytes or changes them.
+	foreignJSON, foreignProtobuf bool
+	foreignObject                bool // the type itself has such code
+}
+
+// knownTraits has the traits of each type that a decoder was made for. A program has few.
+var knownTraits sync.Map
+
+func traitsOf(obj runtime.Object) traits {
+	t := reflect.TypeOf(obj).Elem()
+	if known, ok := knownTraits.Load(t); ok {
+		return known.(traits)
+	}
+	got := traits{
+		protobufs: readsProtobuf(obj), plain: readsPlainly(t),
+		foreignJSON: mayKeepJSON(t), foreignProtobuf: mayKeepProtobuf(t),
+		foreignObject: isForeign(t),
+	}
+	knownTraits.Store(t, got)
+	return got
 }
 
 // maxFastBytes bounds an object that v2 decodes, because v2 remembers each unknown name in it. API
@@ -82,30 +102,32 @@ func nests(t reflect.Type, outer []reflect.Type) bool {
 
 func newDecoder(newObject NewObject, options Options) decoder {
 	obj := newObject()
-	t := reflect.TypeOf(obj).Elem()
 	return decoder{
-		newObject: newObject, expected: newExpected(obj, options), metadata: newSharedMetadata(),
-		protobufs: readsProtobuf(obj), copies: strings.HasPrefix(t.PkgPath(), "k8s.io/"),
-		plain: readsPlainly(t), differs: &atomic.Bool{},
+		newObject: newObject, expected: newExpected(obj, options), traits: traitsOf(obj),
+		metadata: newSharedMetadata(), v2: &trust{},
 	}
 }
 
 // json decodes an object or item.
 func (d decoder) json(raw []byte) (runtime.Object, error) {
 	obj := d.newObject()
-	fast := d.plain && len(raw) <= maxFastBytes && !d.differs.Load()
-	if !fast || jsonv2.Unmarshal(raw, obj) != nil {
+	fast := d.plain && len(raw) <= maxFastBytes && d.v2.asked()
+	if !fast || jsonv2.Unmarshal(own(raw, d.foreignJSON), obj) != nil {
 		if fast {
 			obj = d.newObject() // v2 may have changed the other one before its error
 		}
-		if err := unmarshal(raw, obj); err != nil {
+		if err := unmarshal(own(raw, d.foreignJSON), obj); err != nil {
 			return nil, fmt.Errorf("decode %T: %w", obj, err)
 		}
 		if fast {
-			d.differs.Store(true)
+			d.v2.refused()
 		}
+	} else {
+		d.v2.accepted()
 	}
-	d.metadata.share(obj)
+	if !d.foreignObject { // which may give several objects one map
+		d.metadata.share(obj)
+	}
 	return obj, nil
 }
 
@@ -124,13 +146,12 @@ func (d decoder) protobuf(raw []byte) (runtime.Object, error) {
 	if !d.protobufs {
 		return nil, fmt.Errorf("decode %T: it is not read from protobuf", obj)
 	}
-	if !d.copies {
-		raw = bytes.Clone(raw)
-	}
-	if err := obj.(protobufObject).Unmarshal(raw); err != nil {
+	if err := obj.(protobufObject).Unmarshal(own(raw, d.foreignProtobuf)); err != nil {
 		return nil, fmt.Errorf("decode %T: %w", obj, err)
 	}
-	d.metadata.share(obj)
+	if !d.foreignObject { // which may give several objects one map
+		d.metadata.share(obj)
+	}
 	return obj, nil
 }
 

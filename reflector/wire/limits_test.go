@@ -106,7 +106,7 @@ func TestReadList_UnknownFieldsAreNotKept(t *testing.T) {
 		fmt.Fprintf(&body, `%c"field-%d":"a"`, "{,"[min(i, 1)], i)
 	}
 	l := &list{decoder: newDecoder(newPod, Options{}), inStatus: map[string]json.RawMessage{}}
-	in := readAhead(strings.NewReader(body.String()+"}"), 1<<20)
+	in := readAhead(strings.NewReader(body.String()+"}"), nil)
 	defer in.stop()
 	require.NoError(t, l.read(in, 1<<20))
 	require.Empty(t, l.inStatus)
@@ -227,10 +227,10 @@ func TestReadList_NoMetadata(t *testing.T) {
 // Limits that make no sense are the defaults.
 func TestLimits_Defaults(t *testing.T) {
 	defaults := Limits{
-		ObjectBytes: 16 << 20, ListBytes: 16 << 30, WatchBytes: 256 << 20,
+		ObjectBytes: 16 << 20, ListBytes: 16 << 30,
 	}
 	for _, l := range []Limits{
-		{}, {ObjectBytes: -1, ListBytes: -1, WatchBytes: -1},
+		{}, {ObjectBytes: -1, ListBytes: -1},
 	} {
 		require.Equal(t, defaults, l.orDefaults())
 	}

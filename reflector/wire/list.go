@@ -34,7 +34,7 @@ func readList(
 	body io.Reader, d decoder, limits Limits, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
 	limits = limits.orDefaults()
-	in := readAhead(&boundedReader{body, limits.ListBytes}, limits.ListBytes)
+	in := readAhead(&boundedReader{body, limits.ListBytes}, nil)
 	defer in.stop()
 	l := &list{
 		decoder: d, each: each, judged: true, inStatus: map[string]json.RawMessage{},

@@ -3,7 +3,11 @@
 package wire
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,6 +50,7 @@ func NewListWatch(
 	if c, ok := client.(versioned); ok && options.Kind.Version == "" {
 		options.Kind.Group, options.Kind.Version = c.APIVersion().Group, c.APIVersion().Version
 	}
+	options.ReadAhead = cmp.Or(options.ReadAhead, budgetOf(client))
 	lw := &ListWatch{
 		client: client, resource: resource, namespace: namespace,
 		decoder: newDecoder(newObject, options), options: options,
@@ -81,6 +86,21 @@ func (lw *ListWatch) request(options metav1.ListOptions) *rest.Request {
 		VersionedParams(&options, metav1.ParameterCodec)
 }
 
+// failed returns err with the path of the collection, which contains its namespace, unless err
+// contains the URL.
+func (lw *ListWatch) failed(verb string, err error) error {
+	var sent *url.Error
+	if err == nil || errors.As(err, &sent) {
+		return err
+	}
+	return fmt.Errorf("%s %s: %w", verb, lw.path(), err)
+}
+
+// path is such as /api/v1/namespaces/ns/pods.
+func (lw *ListWatch) path() string {
+	return lw.client.Get().Namespace(lw.namespace).Resource(lw.resource).URL().Path
+}
+
 // ListWithContext returns the whole list, which the client requests in its own format and decodes.
 // A reflector calls ListStream.
 func (lw *ListWatch) ListWithContext(
@@ -90,20 +110,29 @@ func (lw *ListWatch) ListWithContext(
 	if lw.isMetadata() {
 		request.SetHeader("Accept", lw.listAs)
 	}
-	return request.Do(ctx).Get()
+	list, err := request.Do(ctx).Get()
+	return list, lw.failed("list", err)
 }
 
-// ListStream implements reflector.StreamLister. An error that the server sends is the
-// *errors.StatusError that ListWithContext would return.
+// ListStream implements reflector.StreamLister. An error that the server sends contains the
+// *errors.StatusError that ListWithContext would return. An error of each is returned as it is.
 func (lw *ListWatch) ListStream(
 	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
 	body, err := send(ctx, lw.request(options).SetHeader("Accept", lw.listAs), isListLost)
 	if err != nil {
-		return metav1.ListMeta{}, err
+		return metav1.ListMeta{}, lw.failed("list", err)
 	}
 	defer body.Close()
-	return readList(body, lw.decoder, lw.options.Limits, each)
+	var refused error
+	m, err := readList(body, lw.decoder, lw.options.Limits, func(obj runtime.Object) error {
+		refused = each(obj)
+		return refused
+	})
+	if refused != nil {
+		return m, refused
+	}
+	return m, lw.failed("list", err)
 }
 
 // WatchWithContext starts a watch. Like client-go's, its first request is not delayed by the
@@ -120,9 +149,9 @@ func (lw *ListWatch) WatchWithContext(
 	case ctx.Err() == nil && isWatchLost(err):
 		return watch.NewEmptyWatch(), nil
 	case err != nil:
-		return nil, err
+		return nil, lw.failed("watch", err)
 	}
-	return readWatch(body, lw.decoder, lw.options.Limits), nil
+	return readWatch(body, lw.decoder, lw.options, " "+lw.path()), nil
 }
 
 // List is ListWithContext for callers without a context.

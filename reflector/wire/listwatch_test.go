@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -151,8 +152,8 @@ func TestDifference_ListOfAnotherKind(t *testing.T) {
 
 		lw := NewListWatch(client, "pods", "", newPod, Options{})
 		_, err := lw.ListStream(ctx, metav1.ListOptions{}, ignore)
-		require.EqualError(t, err, `read list after 0 items: expected a list of kind "PodList" of `+
-			`"v1", got "NamespaceList" of "v1"`)
+		require.EqualError(t, err, `list /api/v1/pods: read list after 0 items: expected a list `+
+			`of kind "PodList" of "v1", got "NamespaceList" of "v1"`)
 	}
 }
 
@@ -184,7 +185,8 @@ func TestDifference_MetadataOfWholeObjects(t *testing.T) {
 	}
 }
 
-// An error that the server answers is the same whether the list was to be streamed or not.
+// An error that the server answers is the same whether the list was to be streamed or not. It names
+// the collection once, and is still the error that client-go's predicates know.
 func TestListWatch_ServerErrors(t *testing.T) {
 	status := func(err *apierrors.StatusError) []byte {
 		s := err.Status()
@@ -207,19 +209,52 @@ func TestListWatch_ServerErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lw := NewListWatch(
 				restClient(t, &roundTripper{answer: answerWith(test.code, test.body)}),
-				"pods",
-				"",
-				newPod,
-				Options{},
+				"pods", "ns", newPod, Options{},
 			)
 			_, got := lw.ListStream(context.Background(), metav1.ListOptions{}, nil)
 			_, want := lw.ListWithContext(context.Background(), metav1.ListOptions{})
 			require.Error(t, want)
 			require.Equal(t, want, got)
-			var statusErr *apierrors.StatusError
-			require.ErrorAs(t, got, &statusErr)
+			_, watched := lw.WatchWithContext(t.Context(), metav1.ListOptions{})
+			for verb, err := range map[string]error{"list": got, "watch": watched} {
+				const path = "/api/v1/namespaces/ns/pods"
+				require.ErrorContains(t, err, verb+" "+path+": ")
+				require.Equal(t, 1, strings.Count(err.Error(), path), err)
+				var statusErr *apierrors.StatusError
+				require.ErrorAs(t, err, &statusErr)
+				require.Equal(t, test.code, int(statusErr.ErrStatus.Code))
+				require.Equal(t, test.code == 403, apierrors.IsForbidden(err))
+				require.Equal(t, test.code == 410, apierrors.IsResourceExpired(err))
+			}
 		})
 	}
+}
+
+// An error that has the URL has the path already. The errors of each stay as they are.
+func TestListWatch_OtherErrors(t *testing.T) {
+	lw := func(answer http.RoundTripper) *ListWatch {
+		return NewListWatch(restClient(t, answer), "pods", "ns", newPod, Options{})
+	}
+	lost := lw(&losing{err: errors.New("no route"), times: 99})
+	_, err := lost.ListStream(t.Context(), metav1.ListOptions{}, ignore)
+	require.ErrorContains(t, err, "no route")
+	require.Equal(t, 1, strings.Count(err.Error(), "/namespaces/ns/pods"), err)
+
+	bad := lw(&roundTripper{answer: answerWith(200, []byte(`{"items":[1]}`))})
+	_, err = bad.ListStream(t.Context(), metav1.ListOptions{}, ignore)
+	require.ErrorContains(t, err, "list /api/v1/namespaces/ns/pods: read list after 0 items: ")
+	w, err := bad.WatchWithContext(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	e := receiveAll(w)[0]
+	require.Contains(t, e.Object.(*metav1.Status).Message,
+		"read watch /api/v1/namespaces/ns/pods after 0 events: ")
+
+	refusal := errors.New("refused")
+	good := lw(&roundTripper{answer: answerWith(200, podList(t, 3))})
+	_, err = good.ListStream(t.Context(), metav1.ListOptions{}, func(runtime.Object) error {
+		return refusal
+	})
+	require.True(t, err == refusal, err)
 }
 
 // roundTripper answers from memory and writes down what it was asked.
@@ -251,16 +286,21 @@ func restClient(t testing.TB, w http.RoundTripper) *rest.RESTClient {
 	return client
 }
 
-func restConfig(t testing.TB) *rest.Config {
+// coreCodecs are made once, because that takes long.
+var coreCodecs = sync.OnceValue(func() runtime.NegotiatedSerializer {
 	scheme := runtime.NewScheme()
-	require.NoError(t, v1.AddToScheme(scheme))
+	utilruntime.Must(v1.AddToScheme(scheme))
+	return serializer.NewCodecFactory(scheme).WithoutConversion()
+})
+
+func restConfig(testing.TB) *rest.Config {
 	return &rest.Config{
 		Host:    "http://server",
 		APIPath: "/api",
 		QPS:     -1,
 		ContentConfig: rest.ContentConfig{
 			GroupVersion:         &schema.GroupVersion{Version: "v1"},
-			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
+			NegotiatedSerializer: coreCodecs(),
 			ContentType:          "application/json",
 		},
 	}

@@ -6,6 +6,8 @@ package wire
 
 import (
 	"fmt"
+	"math/rand"
+	"reflect"
 	"strings"
 	"testing"
 	"unsafe"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // owned is a pod. Only its name depends on i.
@@ -54,6 +57,43 @@ func TestSharedMetadata(t *testing.T) {
 	a.ManagedFields[0].FieldsV1.Raw = nil
 	a.Labels["app"] = "other"
 	require.Equal(t, owned(2), b)
+}
+
+// Random metadata is the same after it was shared, whatever was shared and forgotten before. Texts
+// repeat, so that all limits are passed several times while most are shared.
+func TestSharedMetadata_Model(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	text := func() string { return fmt.Sprint("text-", random.Intn(4*maxSharedTexts)) }
+	texts := func() map[string]string { return map[string]string{text(): text(), text(): text()} }
+	s := newSharedMetadata()
+	forgotten, forgottenFields := 0, 0
+	for range 3_000 {
+		pod := owned(0)
+		pod.Namespace, pod.GenerateName = text(), text()
+		pod.Labels, pod.Annotations = texts(), texts()
+		pod.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: text(), Kind: text(), Name: text(), UID: types.UID(text()),
+		}}
+		pod.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: text(), APIVersion: text(), FieldsType: text(), Subresource: text(),
+			Operation: metav1.ManagedFieldsOperationType(text()),
+			FieldsV1:  &metav1.FieldsV1{Raw: []byte(text())},
+		}}
+		want := pod.DeepCopy()
+		known, knownFields := len(s.texts), len(s.fields)
+		s.share(pod)
+		if !reflect.DeepEqual(want, pod) {
+			require.Equal(t, want, pod)
+		}
+		if len(s.texts) < known {
+			forgotten++
+		}
+		if len(s.fields) < knownFields {
+			forgottenFields++
+		}
+	}
+	require.Greater(t, forgotten, 3)
+	require.Greater(t, forgottenFields, 3)
 }
 
 // The memory is bounded, even when each object's metadata is new.

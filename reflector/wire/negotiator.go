@@ -19,15 +19,16 @@ import (
 //
 // A Negotiator is for the requests of one reflector, which may be sent at the same time.
 type Negotiator struct {
-	metadata *sharedMetadata
-	limits   Limits
+	metadata  *sharedMetadata
+	limits    Limits
+	readAhead *Budget
 }
 
-// NewNegotiator returns a Negotiator.
+// NewNegotiator returns a Negotiator. The watches of all Negotiators share one Budget of 16 MiB.
 func NewNegotiator() *Negotiator {
 	metadata := newSharedMetadata()
 	metadata.stringsAlone = true
-	return &Negotiator{metadata, Limits{}.orDefaults()}
+	return &Negotiator{metadata, Limits{}.orDefaults(), unknownClients}
 }
 
 // Faster returns client with faster decoders.

@@ -4,6 +4,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ import (
 // stream is a watch.
 type stream struct {
 	body     io.ReadCloser
+	path     string // for errors
 	in       *ahead
 	decoder  decoder
 	maxFrame int
@@ -33,8 +35,9 @@ type stream struct {
 }
 
 // eventBuffer is the number of decoded events that may wait for their receiver. So both work at the
-// same time, and a burst does not wake one of them for each event.
-const eventBuffer = 64
+// same time, and a burst does not wake one of them for each event. It is small, because events may
+// be large: what else waits is bytes, within the Budget.
+const eventBuffer = 8
 
 // ReadWatch returns a watch that reads its events, in JSON or protobuf, from body. The object of an
 // event is one that newObject makes, a *metav1.Status, or, if it is of another kind than expected,
@@ -43,14 +46,16 @@ const eventBuffer = 64
 //
 // Stop closes body.
 func ReadWatch(body io.ReadCloser, newObject NewObject, options Options) watch.Interface {
-	return readWatch(body, newDecoder(newObject, options), options.Limits)
+	return readWatch(body, newDecoder(newObject, options), options, "")
 }
 
-func readWatch(body io.ReadCloser, d decoder, limits Limits) *stream {
-	limits = limits.orDefaults()
+// readWatch is ReadWatch. path is empty, or a blank and the path of the collection.
+func readWatch(body io.ReadCloser, d decoder, options Options, path string) *stream {
 	w := &stream{
-		body: body, in: readAhead(body, limits.WatchBytes), decoder: d,
-		maxFrame: limits.ObjectBytes, result: make(chan watch.Event, eventBuffer),
+		path: path,
+		body: body, in: readAhead(body, cmp.Or(options.ReadAhead, unknownClients)), decoder: d,
+		maxFrame: options.Limits.orDefaults().ObjectBytes,
+		result:   make(chan watch.Event, eventBuffer),
 	}
 	go w.run()
 	return w
@@ -93,7 +98,7 @@ func (w *stream) run() {
 	case err == nil, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err),
 		utilnet.IsTimeout(err):
 	default:
-		err = fmt.Errorf("read watch after %d events: %w", w.count, err)
+		err = fmt.Errorf("read watch%s after %d events: %w", w.path, w.count, err)
 		// The cause is how a reader recognizes that the server did not send this.
 		reporter := apierrors.NewClientErrorReporter(
 			http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")

@@ -7,9 +7,9 @@
 // To use it, call informer.New, or make a [ListWatch] with [NewListWatch] for a reflector of your
 // own. [ReadList] and [ReadWatch] read an answer that a program has requested itself.
 //
-// A body is read ahead as bytes (ahead.go) and cut into frames of one object each (list.go,
-// watch.go, jsontokens.go, protobuf.go). Each frame is decoded when its turn comes, into an object
-// of the kind that was requested (decoder.go, plain.go).
+// A body is read ahead as bytes (budget.go, ahead.go) and cut into frames of one object each
+// (list.go, watch.go, jsontokens.go, protobuf.go). Each frame is decoded when its turn comes, into
+// an object of the kind that was requested (decoder.go, plain.go, foreign.go).
 //
 // A [Negotiator] decodes for the clients of client-go, in a program under informerstack swap
 // (negotiator.go, clientlist.go, clientwatch.go).
@@ -17,7 +17,8 @@
 // Read listwatch.go and repeat.go (the requests), then the files above in their order; then go test
 // -v ./reflector/wire. Goroutines: one reads a body until its end, and one hands over the events of
 // a watch until it is stopped. The caller's goroutine hands over the items of a list. Locking: each
-// body has a mutex that guards its waiting bytes. The objects of one ListWatch share strings under
+// body has a mutex that guards its waiting bytes, and a Budget another one, which is locked last
+// and held for additions alone. The objects of one ListWatch share strings under
 // another mutex, which is held for one object at a time.
 //
 // Source: rest/request.go Request, rest/watch/decoder.go Decoder
@@ -46,6 +47,10 @@ type Options struct {
 	ListKind string
 	// Modify may change the options of each request, mostly to set selectors.
 	Modify func(options *metav1.ListOptions)
+	// ReadAhead bounds the bytes of watches that were read and not yet cut into events. There the
+	// reading pauses, and in time the server ends such a watch. The default is a Budget of 16 MiB,
+	// one for all watches of a client and its server. A LIST is read ahead whole.
+	ReadAhead *Budget
 	// Limits bound the memory that an answer takes.
 	Limits Limits
 }
@@ -61,9 +66,6 @@ type Limits struct {
 	ObjectBytes int
 	// ListBytes bounds one LIST, or one page of it. The default is 16 GiB.
 	ListBytes int64
-	// WatchBytes bounds the bytes of a watch that were read and not yet cut into events. There the
-	// reading pauses, and in time the server ends such a watch. The default is 256 MiB.
-	WatchBytes int64
 }
 
 // ErrTooLarge is the error of an answer that exceeds one of Limits.
@@ -73,7 +75,6 @@ func (l Limits) orDefaults() Limits {
 	return Limits{
 		ObjectBytes: cmp.Or(max(l.ObjectBytes, 0), 16<<20),
 		ListBytes:   cmp.Or(max(l.ListBytes, 0), 16<<30),
-		WatchBytes:  cmp.Or(max(l.WatchBytes, 0), 256<<20),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -20,6 +21,9 @@ import (
 var (
 	podCount      = flag.Int("pods", 30_000, "number of pods")
 	managedFields = flag.Bool("managed", false, "pods have managed fields")
+	largeBytes    = flag.Int("large", 0, "bytes of an annotation that makes pods larger")
+	transformTime = flag.Duration("transform", 100*time.Microsecond,
+		"processor time of the slow transform for each pod")
 )
 
 const (
@@ -43,10 +47,15 @@ func TestMain(m *testing.M) {
 // config selects a subject. It is passed to the process in JSON.
 type config struct {
 	URL, Way, Content, Impl string
+	Slow                    bool // with a transform that takes -transform for each pod
 }
 
 func (c config) name() string {
-	return fmt.Sprintf("way=%s/content=%s/impl=%s", c.Way, c.Content, c.Impl)
+	name := fmt.Sprintf("way=%s/content=%s/impl=%s", c.Way, c.Content, c.Impl)
+	if c.Slow {
+		name = "transform=slow/" + name
+	}
+	return name
 }
 
 // configs returns all subjects.
@@ -61,7 +70,11 @@ func configs(url string) (all []config) {
 				impls = append(impls, "compressed")
 			}
 			for _, impl := range impls {
-				all = append(all, config{url, way, content, impl})
+				all = append(all, config{url, way, content, impl, false})
+			}
+			if way != "list" {
+				all = append(all, config{url, way, content, "ours", true},
+					config{url, way, content, "client-go", true})
 			}
 		}
 	}
@@ -139,7 +152,8 @@ func process(b *testing.B, role string) *exec.Cmd {
 	program, err := os.Executable()
 	require.NoError(b, err)
 	p := exec.Command(program, "-pods", strconv.Itoa(*podCount),
-		"-managed="+strconv.FormatBool(*managedFields))
+		"-managed="+strconv.FormatBool(*managedFields), "-large", strconv.Itoa(*largeBytes),
+		"-transform", transformTime.String())
 	p.Env = append(os.Environ(), roleVariable+"="+role)
 	p.Stderr = os.Stderr
 	return p

@@ -27,7 +27,7 @@ func serve(podCount int) {
 
 // podServer answers LIST and WATCH of that many pods, or of their metadata, in JSON or protobuf. It
 // makes each object while it writes: object i is the encoded template with other digits, see
-// numbered.
+// numbering.
 type podServer int
 
 func (n podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -155,10 +155,11 @@ func field(number byte, size uint64) []byte {
 
 // writeAll writes n objects, each made from the encoded template.
 func writeAll(w io.Writer, template []byte, n int, separator string) {
+	pods := newNumbering(template)
 	for i := range n {
 		if i > 0 {
 			_, _ = io.WriteString(w, separator)
 		}
-		_, _ = w.Write(numbered(template, i))
+		_, _ = w.Write(pods.of(i))
 	}
 }

@@ -101,11 +101,14 @@ func newSubject(c config) (synced, error) {
 		lw := clientgo.ToListWatcherWithWatchListSemantics(&clientgo.ListWatch{
 			ListWithContextFunc: list, WatchFuncWithContext: watch,
 		}, server)
-		return clientGoSubject{clientgo.NewSharedIndexInformer(lw, &corev1.Pod{}, 0,
-			clientgo.Indexers{clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc})}, nil
+		i := clientgo.NewSharedIndexInformer(lw, &corev1.Pod{}, 0,
+			clientgo.Indexers{clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc})
+		return clientGoSubject{i}, i.SetTransform(c.transform())
 	}
 	useWatchList := c.Way == "watchlist"
-	options := informer.Options{Reflector: reflector.Options{UseWatchList: &useWatchList}}
+	options := informer.Options{Reflector: reflector.Options{
+		UseWatchList: &useWatchList, Transform: c.transform(),
+	}}
 	if c.Impl == "compressed" {
 		options.Form = compact.Compressed()
 	}
@@ -118,6 +121,18 @@ func newSubject(c config) (synced, error) {
 	return ourSubject{informer.NewSharedIndexInformer(&reflector.ListWatch{
 		ListWithContextFunc: list, WatchFuncWithContext: watch,
 	}, &corev1.Pod{}, options)}, nil
+}
+
+// transform returns the slow transform, or nil. It drops nothing, so all subjects keep the same.
+func (c config) transform() func(any) (any, error) {
+	if !c.Slow {
+		return nil
+	}
+	return func(obj any) (any, error) {
+		for end := time.Now().Add(*transformTime); time.Now().Before(end); {
+		}
+		return obj, nil
+	}
 }
 
 // withoutWatchList is a client of a server without streaming lists.

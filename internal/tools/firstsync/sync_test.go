@@ -27,9 +27,10 @@ func TestSubjects_StoreTheSamePods(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
 	want := map[string]*corev1.Pod{}
+	numbers := newNumbering(marshalProtobuf(podTemplate(false)))
 	for i := range n {
 		pod := &corev1.Pod{}
-		require.NoError(t, pod.Unmarshal(numbered(marshalProtobuf(podTemplate(false)), i)))
+		require.NoError(t, pod.Unmarshal(numbers.of(i)))
 		want[pod.Name] = pod
 	}
 	for _, c := range configs(server.URL) {
