@@ -44,6 +44,9 @@ func TestEntrySetIsASet(t *testing.T) {
 				delete(model, e)
 			}
 			require.Equal(t, model, checkEntrySet(t, &s), "seed %d", seed)
+			for _, e := range entries {
+				require.Equal(t, model[e], s.has(e), "seed %d", seed)
+			}
 		}
 		for e := range maps.Clone(model) {
 			s.remove(e)

@@ -27,7 +27,8 @@ import (
 //	S3  an index function that panics inside a write does so before the write changed anything
 //
 // S1 holds as long as no stored object is changed in place. An object that was changed can stay
-// under a value that it no longer has, until it is removed; a removed entry is never returned.
+// under a value that it no longer has, until it is removed; a removed entry is never returned. The
+// next write of the object puts it under all values that it has then.
 //
 // Source: tools/cache/thread_safe_store.go threadSafeMap
 type threadSafeMap struct {
@@ -333,9 +334,9 @@ func (x *index) valuesOf(key string, obj any) []string {
 }
 
 // move takes e out of the sets of the old values and puts it into those of the new ones. A value
-// may occur twice.
+// may occur twice. Equal values prove nothing: the old object may have been changed in place.
 func (x *index) move(e *entry, oldValues, newValues []string) {
-	if slices.Equal(oldValues, newValues) {
+	if slices.Equal(oldValues, newValues) && x.has(e, newValues) {
 		return // the usual update
 	}
 	for _, value := range oldValues {
@@ -344,6 +345,16 @@ func (x *index) move(e *entry, oldValues, newValues []string) {
 	for _, value := range newValues {
 		x.insert(value, e)
 	}
+}
+
+// has reports whether e is in the sets of all values.
+func (x *index) has(e *entry, values []string) bool {
+	for _, value := range values {
+		if !x.sets[value].has(e) {
+			return false
+		}
+	}
+	return true
 }
 
 func (x *index) insert(value string, e *entry) {
