@@ -26,7 +26,7 @@ func ListAll(store Store, selector labels.Selector, appendFn func(obj any)) erro
 	if labels.MatchesNothing(selector) {
 		return nil
 	}
-	if lazy, ok := store.(lazyStore); ok {
+	if lazy, ok := innermost(store).(lazyStore); ok {
 		return appendEach(lazy.All(), selector, appendFn)
 	}
 	return appendMatching(store.List(), selector, appendFn)
@@ -60,7 +60,7 @@ func ListAllByNamespace(
 	if namespace == metav1.NamespaceAll {
 		return ListAll(indexer, selector, appendFn)
 	}
-	if lazy, ok := indexer.(lazyStore); ok {
+	if lazy, ok := innermost(indexer).(lazyStore); ok {
 		if inNamespace, err := lazy.AllByIndex(NamespaceIndex, namespace); err == nil {
 			return appendEach(inNamespace, selector, appendFn)
 		}

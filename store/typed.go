@@ -18,7 +18,8 @@ type TypedIndexFunc[T any] func(obj T) ([]string, error)
 type TypedIndexers[T any] map[string]TypedIndexFunc[T]
 
 // TypedIndexer is an Indexer of objects of type T. An object of another type makes its methods
-// fail.
+// fail. What NewTypedIndexer returns has two more methods: Len, see Counter, and Unwrap, which
+// returns the Indexer inside.
 //
 // Source: tools/cache/index.go TypedIndexer
 type TypedIndexer[T any] interface {
@@ -28,7 +29,8 @@ type TypedIndexer[T any] interface {
 	TypedIndex(indexName string, obj T) ([]T, error)
 	// ByTypedIndex is ByIndex.
 	ByTypedIndex(indexName, indexedValue string) ([]T, error)
-	// AddTypedIndexers is AddIndexers.
+	// AddTypedIndexers is AddIndexers. It fails if T is a part of the stored objects, such as a
+	// compact.Summary: index functions take the whole objects.
 	AddTypedIndexers(newIndexers TypedIndexers[T]) error
 }
 
@@ -41,6 +43,23 @@ func NewTypedIndexer[T any](indexer Indexer) TypedIndexer[T] {
 
 type typedIndexer[T any] struct{ Indexer }
 
+// Len implements Counter.
+func (i typedIndexer[T]) Len() int { return Len(i.Indexer) }
+
+// Unwrap returns the Indexer inside.
+func (i typedIndexer[T]) Unwrap() Indexer { return i.Indexer }
+
+// innermost returns the Store inside s, which may have methods that its wrappers do not have.
+func innermost(s Store) Store {
+	for {
+		wrapper, ok := s.(interface{ Unwrap() Indexer })
+		if !ok {
+			return s
+		}
+		s = wrapper.Unwrap()
+	}
+}
+
 func (i typedIndexer[T]) TypedIndex(indexName string, obj T) ([]T, error) {
 	return typedList[T](i.Index(indexName, obj))
 }
@@ -50,6 +69,12 @@ func (i typedIndexer[T]) ByTypedIndex(indexName, indexedValue string) ([]T, erro
 }
 
 func (i typedIndexer[T]) AddTypedIndexers(newIndexers TypedIndexers[T]) error {
+	whole, ok := innermost(i).(interface{ Whole() bool })
+	if ok && !whole.Whole() {
+		const text = "index functions take whole objects, and a %v is a part of one: use" +
+			" AddIndexers, or Options.Indexers"
+		return fmt.Errorf(text, reflect.TypeFor[T]())
+	}
 	return i.AddIndexers(TypedIndexersToIndexers(newIndexers))
 }
 

@@ -11,11 +11,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// dictionaryBytes is about the size of a dictionary. A larger one makes pods smaller by less than a
+// tenth. Tests set a smaller one.
+var dictionaryBytes = 32 << 10
+
 const (
-	// dictionaryBytes is about the size of a dictionary. A larger one makes pods smaller by less
-	// than a tenth.
-	dictionaryBytes = 32 << 10
-	dictionaryID    = 1
+	dictionaryID = 1
+	// dictionaryTexts is how many texts a dictionary is made of, at least: one that is like no
+	// other does not fill it.
+	dictionaryTexts = 4
 	// windowBytes is how far back a text may refer. The encoder holds as much, for each type.
 	windowBytes = 128 << 10
 )
@@ -26,6 +30,8 @@ const (
 //	Z1  the first texts, up to dictionaryBytes, are compressed without a dictionary, all others
 //	    with the same one
 //	Z2  coder decompresses every text that was compressed before it was set
+//	Z3  a compressed text has a checksum: decompress fails rather than return another text, such as
+//	    with another dictionary
 //
 // Its methods may be called by any goroutine.
 type compressor struct {
@@ -43,7 +49,7 @@ type coder struct {
 
 func newCoder(dictionary []byte) *coder {
 	encoding := []zstd.EOption{
-		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
+		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true),
 		zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(windowBytes),
 	}
 	decoding := []zstd.DOption{zstd.WithDecoderLowmem(true)}
@@ -74,9 +80,9 @@ func (c *compressor) compress(text []byte) []byte {
 	return bytes.Clone(*buffer)
 }
 
-// decompress appends the text to buffer.
-func (c *compressor) decompress(data, buffer []byte) ([]byte, error) {
-	return c.coder.Load().decoder.DecodeAll(data, buffer)
+// decompress returns the text, in memory of its own.
+func (c *compressor) decompress(data []byte) ([]byte, error) {
+	return c.coder.Load().decoder.DecodeAll(data, nil)
 }
 
 // learn adds text to the dictionary, and returns the coder for it.
@@ -95,7 +101,7 @@ func (c *compressor) learn(text []byte) *coder {
 	}
 	c.coder.Store(current)
 	if !current.dictionary {
-		c.first = append(c.first, text[:min(len(text), dictionaryBytes)]...)
+		c.first = append(c.first, text[:min(len(text), dictionaryBytes/dictionaryTexts)]...)
 	}
 	return current
 }

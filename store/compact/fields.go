@@ -5,6 +5,7 @@ package compact
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,12 +15,17 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// fieldSeparator separates the values of a Fields. Encoded JSON never contains a line end.
-const fieldSeparator = "\n"
+const (
+	// fieldSeparator separates the values of a Fields. Encoded JSON never contains a line end.
+	fieldSeparator = "\n"
+	// notEncoded is before the error of a value that cannot be encoded. No JSON begins with it.
+	notEncoded = "!"
+)
 
 // Fields holds the values of some fields of an object: see FieldsOf. Read them with Get.
 //
-// It is no object of the API: clients do not take it, and it is not encoded in JSON.
+// It is no object of the API: clients do not take it, and it is not encoded in JSON. Printing one
+// shows its paths, not its values. A copy is guarded like the original.
 type Fields struct {
 	Meta
 	paths  *fieldPaths
@@ -58,23 +64,23 @@ func FieldsOf[T any](paths ...string) Projection[T, *Fields] {
 		form.parsed = append(form.parsed, parsed)
 	}
 	return Projection[T, *Fields]{project: func(obj T, meta Meta) (*Fields, error) {
-		return form.of(obj, meta)
+		return form.of(obj, meta), nil
 	}}
 }
 
-func (p *fieldPaths) of(obj any, meta Meta) (*Fields, error) {
+func (p *fieldPaths) of(obj any, meta Meta) *Fields {
 	var values strings.Builder
 	for i, path := range p.parsed {
 		value, err := json.Marshal(path.value(reflect.ValueOf(obj)))
-		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", p.texts[i], err)
+		if err != nil { // only readers of this field fail, not the informer
+			value = []byte(notEncoded + strings.ReplaceAll(err.Error(), fieldSeparator, " "))
 		}
 		if i > 0 {
 			values.WriteString(fieldSeparator)
 		}
 		values.Write(value)
 	}
-	return &Fields{meta, p, strings.Clone(values.String())}, nil
+	return &Fields{meta, p, strings.Clone(values.String())}
 }
 
 // Get returns the value of a path that f keeps, as a V: a Go type that has the JSON of the field,
@@ -88,6 +94,9 @@ func Get[V any](f *Fields, path string) (V, error) {
 		return v, &NotKeptError{Type: f.paths.typ, Path: path, Kept: f.paths.texts}
 	}
 	raw := strings.Split(f.values, fieldSeparator)[i]
+	if failed, ok := strings.CutPrefix(raw, notEncoded); ok {
+		return v, fmt.Errorf("read %s of %s: it could not be encoded: %s", path, f.key(), failed)
+	}
 	if err := utiljson.Unmarshal([]byte(raw), &v); err != nil {
 		return v, fmt.Errorf("read %s of %s: %w", path, f.key(), err)
 	}
@@ -118,23 +127,30 @@ func (f *Fields) SelectorLabels() (map[string]string, error) {
 }
 
 // MarshalJSON fails: a server would take f for the whole object.
-func (f *Fields) MarshalJSON() ([]byte, error) {
-	return nil, fmt.Errorf("%s holds only some fields of a %v, and must not be sent to a server",
-		f.key(), f.paths.typ)
+func (f Fields) MarshalJSON() ([]byte, error) {
+	return nil, fmt.Errorf("%s holds only some fields, and must not be sent to a server", f.String())
 }
 
-func (f *Fields) sizes() map[string]int64 {
+func (f *Fields) sizes() (encoded map[string]int64, rest any) {
 	sizes := map[string]int64{".": int64(unsafe.Sizeof(*f) - unsafe.Sizeof(f.Meta))}
 	for i, value := range strings.Split(f.values, fieldSeparator) {
 		if i < len(f.paths.texts) {
 			sizes["."+f.paths.texts[i]] += int64(len(value))
 		}
 	}
-	return sizes
+	return sizes, &f.Meta
 }
 
 // String returns the name and the paths, for messages. It has no values: f may be of a Secret.
-func (f *Fields) String() string {
+func (f Fields) String() string {
+	if f.paths == nil {
+		return "no Fields"
+	}
 	return fmt.Sprintf("%s@%s with %s", f.key(), f.ResourceVersion,
 		strings.Join(f.paths.texts, ", "))
+}
+
+// Format prints String, whatever the verb: %#v and %d would print the values.
+func (f Fields) Format(state fmt.State, _ rune) {
+	_, _ = io.WriteString(state, f.String()) // fmt has no use for an error
 }

@@ -4,6 +4,7 @@ package compact
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -46,8 +47,120 @@ func TestParts_CannotBeSent(t *testing.T) {
 	}
 	_, err := json.Marshal(fields)
 	require.ErrorContains(t, err,
-		"ns/a holds only some fields of a *v1.Pod, and must not be sent to a server")
+		"ns/a@1 with spec.nodeName holds only some fields, and must not be sent to a server")
 }
+
+// No message shows a value of a Fields, which may be of a Secret, whether it has a pointer or a
+// copy.
+func TestFields_ValuesAreNotPrinted(t *testing.T) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", ResourceVersion: "1"},
+		Data: map[string][]byte{"password": []byte("hidden")}}
+	f := only(t, FieldsOf[*corev1.Secret]("data"), secret).(*Fields)
+	value, err := Get[map[string][]byte](f, "data")
+	require.NoError(t, err)
+	require.Equal(t, secret.Data, value)
+	for _, printed := range []any{f, *f, []Fields{*f}, struct{ F Fields }{*f}, &struct{ F any }{*f}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
+			text := fmt.Sprintf(verb, printed)
+			assert.NotContains(t, text, "password", verb)
+			assert.NotContains(t, text, "aGlkZGVu", verb)
+			assert.NotRegexp(t, "61476c6b5a47567", text, verb)
+		}
+		_, err := json.Marshal(printed)
+		require.ErrorContains(t, err, "holds only some fields, and must not be sent to a server")
+	}
+	assert.Equal(t, "s@1 with data", fmt.Sprintf("%v", f))
+	assert.Equal(t, "s@1 with data", fmt.Sprintf("%#v", *f))
+	assert.Equal(t, "no Fields", fmt.Sprint(Fields{}))
+	var none *Fields
+	assert.Equal(t, "<nil>", fmt.Sprint(none))
+}
+
+// A value that cannot be encoded fails for its readers only: the informer goes on.
+func TestFieldsOf_ValueCannotBeEncoded(t *testing.T) {
+	broken := &lossy{widget: widget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, broken: true}
+	type outer struct {
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              *lossy `json:"spec"`
+		Title             string `json:"title"`
+	}
+	form := FieldsOf[*outer]("spec", "title")
+	f := only(t, form, &outer{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: broken, Title: "x"})
+	_, err := Get[widget](f.(*Fields), "spec")
+	require.ErrorContains(t, err, "read spec of a: it could not be encoded: ")
+	require.ErrorContains(t, err, "no JSON today")
+	requireField(t, "x", f.(*Fields), "title")
+}
+
+// A summary that is returned for several objects is copied: each keeps its own name.
+func TestSummary_SharedValue(t *testing.T) {
+	shared := &podSummary{Node: "everywhere"}
+	s := New(Summary(func(*corev1.Pod) *podSummary { return shared }), store.Options{})
+	for _, name := range []string{"a", "b"} {
+		require.NoError(t, s.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	}
+	for _, name := range []string{"a", "b"} {
+		got, _, err := s.GetByKey(name)
+		require.NoError(t, err)
+		assert.Equal(t, &podSummary{Meta: Meta{Name: name}, Node: "everywhere"}, got)
+	}
+	assert.Equal(t, &podSummary{Node: "everywhere"}, shared)
+}
+
+type pointsToMeta struct{ *Meta }
+
+// A struct that embeds a pointer to a Meta cannot be copied with it.
+func TestSummary_EmbedsAPointer(t *testing.T) {
+	shared := &Meta{}
+	pointer := New(Summary(func(*corev1.Pod) *pointsToMeta { return &pointsToMeta{shared} }),
+		store.Options{})
+	require.ErrorContains(t, pointer.Add(labeledPod()), "embeds a pointer to a Meta")
+	value := New(Summary(func(*corev1.Pod) pointsToMeta { return pointsToMeta{shared} }),
+		store.Options{})
+	require.ErrorContains(t, value.Add(labeledPod()), "is a compact.pointsToMeta, not a pointer")
+	assert.Zero(t, *shared)
+}
+
+// A typed index function of a projection would get whole objects: it is refused at once, not by a
+// panic at the first object. Those of whole objects are added.
+func TestAddTypedIndexers(t *testing.T) {
+	parts := store.NewTypedIndexer[*podSummary](New(Summary(summarize), store.Options{}))
+	err := parts.AddTypedIndexers(store.TypedIndexers[*podSummary]{
+		"node": func(s *podSummary) ([]string, error) { return []string{s.Node}, nil }})
+	require.ErrorContains(t, err,
+		"index functions take whole objects, and a *compact.podSummary is a part of one")
+	require.NoError(t, parts.Add(labeledPod()))
+	require.NoError(t, parts.AddIndexers(nil))
+
+	whole := store.NewTypedIndexer[*corev1.Pod](New(Compressed(), store.Options{}))
+	require.NoError(t, whole.Add(labeledPod()))
+	require.NoError(t, whole.AddTypedIndexers(store.TypedIndexers[*corev1.Pod]{
+		"node": func(pod *corev1.Pod) ([]string, error) { return []string{pod.Spec.NodeName}, nil }}))
+	found, err := whole.ByTypedIndex("node", "n")
+	require.NoError(t, err)
+	assert.Len(t, found, 1)
+}
+
+// A list through a typed indexer is as lazy as without it: objects that do not match are not in
+// memory together.
+func TestTypedIndexer_IsLazy(t *testing.T) {
+	s := New(Compressed(), store.Options{
+		Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}})
+	require.NoError(t, s.Replace([]any{labeledPod(), &corev1.Pod{}}, "1"))
+	typed := store.NewTypedIndexer[*corev1.Pod](eager{s})
+	n := 0
+	require.NoError(t, store.ListAll(typed, labels.Everything(), func(any) { n++ }))
+	require.NoError(t, store.ListAllByNamespace(typed, "ns", nil, func(any) { n++ }))
+	assert.Equal(t, 3, n)
+	assert.Equal(t, 2, store.Len(typed))
+}
+
+// eager fails when all objects are unpacked at once, or counted by their keys.
+type eager struct{ *Indexer }
+
+func (eager) List() []any                           { panic("List") }
+func (eager) ListKeys() []string                    { panic("ListKeys") }
+func (eager) ByIndex(string, string) ([]any, error) { panic("ByIndex") }
 
 func TestGet_NotKept(t *testing.T) {
 	f := only(t, FieldsOf[*corev1.Pod](".spec.nodeName", "metadata.labels"), labeledPod()).(*Fields)

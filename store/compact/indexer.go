@@ -35,6 +35,9 @@ func New(form Form, options store.Options) *Indexer {
 // that Indexers returned, and no others.
 func (p *Packer) Reader(packed store.Indexer) *Indexer { return &Indexer{p, packed} }
 
+// Whole reports whether readers get whole objects: see Form.
+func (x *Indexer) Whole() bool { return x.packer.form.Whole() }
+
 // Packed returns the store of packed objects, to measure them.
 func (x *Indexer) Packed() store.Indexer { return x.packed }
 

@@ -49,8 +49,10 @@ func (p *packed) GetObjectMeta() metav1.Object { return p.meta().GetObjectMeta()
 // Sizes returns the bytes of the fields that p holds encoded, by path as in informer.Sizes, and the
 // rest of p, which is a Go value with fields.
 func (p *packed) Sizes() (encoded map[string]int64, rest any) {
-	if e, ok := p.kept.(interface{ sizes() map[string]int64 }); ok {
-		return e.sizes(), p.meta()
+	if e, ok := p.kept.(interface {
+		sizes() (encoded map[string]int64, rest any)
+	}); ok {
+		return e.sizes()
 	}
 	return nil, p.kept
 }
