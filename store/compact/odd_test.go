@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -306,4 +307,40 @@ func TestCompressor_OddFirstText(t *testing.T) {
 		return n
 	}
 	assert.LessOrEqual(t, size(bytes.Repeat([]byte{0, 1, 2, 3, 5, 8}, 10<<10)), 2*size())
+}
+
+// Random texts, around every limit, are what they were: without and with a dictionary, shorter than
+// it, longer than the window, alike and not.
+func TestCompressor_Model(t *testing.T) {
+	setLimits(t, 1, 1, 600)
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 35))
+		c := &compressor{}
+		var texts, compressed [][]byte
+		for i := range 40 {
+			limit := []int{1, 10, 150, 600, 2000, 3 * windowBytes}[random.IntN(6)]
+			text := make([]byte, random.IntN(limit))
+			for j := range text {
+				if j >= 20 && random.IntN(8) > 0 {
+					text[j] = text[j-1-random.IntN(20)]
+					continue
+				}
+				text[j] = byte(random.IntN(64))
+			}
+			if i > 0 && random.IntN(3) == 0 { // like another, at any distance
+				other := texts[random.IntN(i)]
+				text = append(text, other[len(other)/2:]...)
+			}
+			texts, compressed = append(texts, text), append(compressed, c.compress(text))
+			for j := range texts {
+				if j%7 != i%7 {
+					continue
+				}
+				got, err := c.decompress(compressed[j])
+				require.NoError(t, err)
+				require.True(t, bytes.Equal(texts[j], got), "seed %d, text %d of %d", seed, j, i)
+			}
+		}
+		require.True(t, c.coder.Load().dictionary)
+	}
 }
