@@ -203,3 +203,38 @@ func TestForm_ResyncOfLargeObject(t *testing.T) {
 		})
 	}
 }
+
+// One object that Compressed cannot decode is kept as it is: the informer syncs, and handlers and
+// readers get it, after any number of others.
+func TestForm_OddObject(t *testing.T) {
+	nilValue := map[string][]byte{"key": nil}
+	for _, odd := range []int{0, 1, 7} { // its place among the objects
+		o := worldOptions{form: compact.Compressed()}
+		inBubble(t, ours, o, func(w *world) {
+			w.transform = func(obj any) (any, error) {
+				c := obj.(*corev1.ConfigMap).DeepCopy()
+				if c.Name == "odd" {
+					c.BinaryData = nilValue
+				}
+				return c, nil
+			}
+			for i := range 8 {
+				if i == odd {
+					w.create("odd")
+				}
+				w.create(string(rune('a' + i)))
+			}
+			w.start()
+			w.settle()
+			for range 200 { // more than stay decoded
+				w.update("a")
+			}
+			w.settle()
+			obj, exists, err := w.informer.(ourSubject).GetIndexer().GetByKey("ns/odd")
+			require.NoError(w.t, err)
+			require.True(w.t, exists)
+			assert.Equal(w.t, nilValue, obj.(*corev1.ConfigMap).BinaryData)
+			assert.Len(w.t, w.informer.(ourSubject).GetIndexer().List(), 9)
+		})
+	}
+}

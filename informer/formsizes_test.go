@@ -37,6 +37,22 @@ func TestSizes_SummaryOfASecret(t *testing.T) {
 	assert.Zero(t, sizes.Field(annotations+".private").Bytes)
 }
 
+// A typed indexer of a store has the sizes of the packed objects, too. Those that Compressed cannot
+// decode are measured as they are, by field.
+func TestSizes_OfTypedAndUncompressed(t *testing.T) {
+	s := compact.New(compact.Compressed(), store.Options{})
+	for i := range 20 {
+		require.NoError(t, s.Add(measure.ClusterPod(i)))
+	}
+	sizes := SizesOf(s)
+	assert.Equal(t, sizes, SizesOf(store.NewTypedIndexer[*corev1.Pod](s)))
+	assert.Zero(t, sizes.Field(".spec.containers").Bytes)
+	odd := measure.ClusterPod(20)
+	odd.Kind = "two\nlines"
+	require.NoError(t, s.Add(odd))
+	assert.Positive(t, SizesOf(s).Field(".spec.containers").Bytes)
+}
+
 // The sizes of a store with a form are those of the packed objects: the memory that they take, less
 // that of the store itself.
 func TestSizes_OfForms(t *testing.T) {

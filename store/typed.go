@@ -18,7 +18,7 @@ type TypedIndexFunc[T any] func(obj T) ([]string, error)
 type TypedIndexers[T any] map[string]TypedIndexFunc[T]
 
 // TypedIndexer is an Indexer of objects of type T. An object of another type makes its methods
-// fail. What NewTypedIndexer returns has two more methods: Len, see Counter, and Unwrap, which
+// fail. The result of NewTypedIndexer has two more methods: Len, see Counter, and Unwrap, which
 // returns the Indexer inside.
 //
 // Source: tools/cache/index.go TypedIndexer

@@ -193,9 +193,9 @@ func (c *codec) pack(obj any) (data []byte, decoded any, encodedLen int, ok bool
 	return data, decoded, encodedLen, err == nil && c.same(obj, *buffer, decoded)
 }
 
-// same reports whether obj, which was encoded, and what was decoded of it are equal, except that
-// one may have an empty list or map where the other has none. Generated code for protobuf encodes
-// every field, so that a comparison of the encodings is enough, which is faster.
+// same reports whether obj, which was encoded, and decoded are equal. An empty list or map equals
+// nil. Generated code for protobuf encodes every field: a comparison of the encodings is enough
+// there, and faster.
 func (c *codec) same(obj any, encoded []byte, decoded any) bool {
 	if !c.protobuf {
 		return reflect.DeepEqual(obj, decoded) || apiequality.Semantic.DeepEqual(obj, decoded)
@@ -205,8 +205,8 @@ func (c *codec) same(obj any, encoded []byte, decoded any) bool {
 	return c.marshal(decoded, buffer) == nil && bytes.Equal(encoded, *buffer)
 }
 
-// marshal encodes obj into buffer. What is encoded in protobuf follows the object's kind, which it
-// does not contain.
+// marshal encodes obj into buffer. In protobuf, three lines with the object's kind come first: the
+// encoding does not contain it.
 func (c *codec) marshal(obj any, buffer *[]byte) (err error) {
 	switch o := obj.(type) {
 	case *unstructured.Unstructured:

@@ -11,8 +11,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// dictionaryBytes is about the size of a dictionary. A larger one makes pods smaller by less than a
-// tenth. Tests set a smaller one.
+// dictionaryBytes is about the size of a dictionary. A larger one makes pods smaller by less than
+// a tenth. Tests set a smaller one.
 var dictionaryBytes = 32 << 10
 
 const (
@@ -30,8 +30,8 @@ const (
 //	Z1  the first texts, up to dictionaryBytes, are compressed without a dictionary, all others
 //	    with the same one
 //	Z2  coder decompresses every text that was compressed before it was set
-//	Z3  a compressed text has a checksum: decompress fails rather than return another text, such as
-//	    with another dictionary
+//	Z3  a compressed text has a checksum: with another dictionary, decompress fails and
+//	    does not return another text
 //
 // Its methods may be called by any goroutine.
 type compressor struct {

@@ -128,7 +128,8 @@ func (f *Fields) SelectorLabels() (map[string]string, error) {
 
 // MarshalJSON fails: a server would take f for the whole object.
 func (f Fields) MarshalJSON() ([]byte, error) {
-	return nil, fmt.Errorf("%s holds only some fields, and must not be sent to a server", f.String())
+	const text = "%s holds only some fields, and must not be sent to a server"
+	return nil, fmt.Errorf(text, f.String())
 }
 
 func (f *Fields) sizes() (encoded map[string]int64, rest any) {

@@ -18,8 +18,8 @@ import (
 //
 //	F1  handlers and readers of the store get objects of the same form
 //	F2  of one version, readers of a Projection always get the same object; readers of Compressed
-//	    get equal ones, and the same one while it is among the last that were received or read,
-//	    unless it is large
+//	    get deeply equal ones, and the same one while it is among the last that were received or
+//	    read, unless it is large
 //	F3  the old object of an update is that of the version that the store held before; in a resync
 //	    it is the new object
 //	F4  objects are shared: readers must not change them

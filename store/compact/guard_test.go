@@ -59,7 +59,8 @@ func TestFields_ValuesAreNotPrinted(t *testing.T) {
 	value, err := Get[map[string][]byte](f, "data")
 	require.NoError(t, err)
 	require.Equal(t, secret.Data, value)
-	for _, printed := range []any{f, *f, []Fields{*f}, struct{ F Fields }{*f}, &struct{ F any }{*f}} {
+	for _, printed := range []any{f, *f, []Fields{*f}, struct{ F Fields }{*f},
+		&struct{ F any }{*f}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
 			text := fmt.Sprintf(verb, printed)
 			assert.NotContains(t, text, "password", verb)
@@ -76,7 +77,7 @@ func TestFields_ValuesAreNotPrinted(t *testing.T) {
 	assert.Equal(t, "<nil>", fmt.Sprint(none))
 }
 
-// A value that cannot be encoded fails for its readers only: the informer goes on.
+// A value that cannot be encoded fails for its readers only: the object is stored.
 func TestFieldsOf_ValueCannotBeEncoded(t *testing.T) {
 	broken := &lossy{widget: widget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, broken: true}
 	type outer struct {
@@ -135,7 +136,7 @@ func TestAddTypedIndexers(t *testing.T) {
 	whole := store.NewTypedIndexer[*corev1.Pod](New(Compressed(), store.Options{}))
 	require.NoError(t, whole.Add(labeledPod()))
 	require.NoError(t, whole.AddTypedIndexers(store.TypedIndexers[*corev1.Pod]{
-		"node": func(pod *corev1.Pod) ([]string, error) { return []string{pod.Spec.NodeName}, nil }}))
+		"node": func(p *corev1.Pod) ([]string, error) { return []string{p.Spec.NodeName}, nil }}))
 	found, err := whole.ByTypedIndex("node", "n")
 	require.NoError(t, err)
 	assert.Len(t, found, 1)
