@@ -28,7 +28,8 @@ import (
 //
 // S1 holds as long as no stored object is changed in place. An object that was changed can stay
 // under a value that it no longer has, until it is removed; a removed entry is never returned. The
-// next write of the object puts it under all values that it has then.
+// next write of the object puts it under its new values, unless it is the only one in an index and
+// the changed object has it already.
 //
 // Source: tools/cache/thread_safe_store.go threadSafeMap
 type threadSafeMap struct {
@@ -334,9 +335,10 @@ func (x *index) valuesOf(key string, obj any) []string {
 }
 
 // move takes e out of the sets of the old values and puts it into those of the new ones. A value
-// may occur twice. Equal values prove nothing: the old object may have been changed in place.
+// may occur twice. Equal values prove nothing, because the old object may have been changed in
+// place: with several values, the sets decide. A single value is not looked up, as in client-go.
 func (x *index) move(e *entry, oldValues, newValues []string) {
-	if slices.Equal(oldValues, newValues) && x.has(e, newValues) {
+	if slices.Equal(oldValues, newValues) && (len(newValues) == 1 || x.has(e, newValues)) {
 		return // the usual update
 	}
 	for _, value := range oldValues {
