@@ -211,6 +211,7 @@ func TestLongQueueIsReleased(t *testing.T) {
 	require.Nil(t, d.queue)
 	require.NotEqual(t, longMap, reflect.ValueOf(d.items).Pointer(),
 		"the map is still the one that has grown")
+	require.Zero(t, d.mostItems, "of the new map")
 	require.Nil(t, r.items)
 	d.Add(object("ns/a", "1"))
 	r.Add(object("ns/a", "1"))

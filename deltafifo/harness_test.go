@@ -72,11 +72,11 @@ func newWorld(t testing.TB, impl string, k kind) *world {
 		})
 		w.queue, w.laws = unbatched{q}, q.checkLaws
 	case impl == clientGo && k.real:
-		w.queue = reference{cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
+		w.queue = reference{limitBatches(cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
 			KnownObjects: known, Transformer: cache.TransformFunc(transform),
 			AtomicEvents: k.atomic, UnlockWhileProcessing: k.unlock,
 			EmitDeltaTypeBookmark: k.bookmarks,
-		})}
+		}))}
 	case impl == clientGo:
 		w.queue = reference{cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{
 			KnownObjects: known, EmitDeltaTypeReplaced: k.replaced,
