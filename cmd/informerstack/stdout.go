@@ -29,7 +29,7 @@ func (s *standardOutput) Write(p []byte) (int, error) {
 // err returns the first error of a write.
 func (s *standardOutput) err() error {
 	if err := s.failed.Load(); err != nil {
-		return fail(exitFailed, "write standard output: %w", *err)
+		return fail(exitFailed, "standard output: %w", *err)
 	}
 	return nil
 }

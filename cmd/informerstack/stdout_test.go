@@ -49,7 +49,7 @@ func TestStandardOutput_ErrorsAreReported(t *testing.T) {
 			code := execute(t.Context(), args, &fullDisk{left: room}, &stderr)
 			assert.Equal(t, exitFailed, code, "%s, room for %d bytes", name, room)
 			assert.Contains(t, stderr.String(),
-				"informerstack: write standard output: no space left on device\n", name)
+				"informerstack: standard output: no space left on device\n", name)
 		}
 	}
 }

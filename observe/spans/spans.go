@@ -31,12 +31,11 @@ import (
 	"example.com/informerstack/store"
 )
 
-const (
-	// maxLinks bounds the links of one reconcile. Those of further calls are only counted.
-	maxLinks = 8
-	// maxKeys bounds the keys that wait for their reconcile. Further ones have no links.
-	maxKeys = 1 << 16
-)
+// maxLinks bounds the links of one reconcile. Those of further calls are only counted.
+const maxLinks = 8
+
+// maxKeys bounds the keys that wait for their reconcile. Tests lower it.
+var maxKeys = 1 << 16
 
 // The attributes of the spans.
 const (
@@ -51,13 +50,21 @@ const (
 )
 
 // Spans are those of one controller. Its methods are safe for concurrent use.
+//
+// The causes of a key are dropped if it is not reconciled before maxKeys/2 other keys have causes:
+// a key that failed may be deleted or given up. They are in two generations, as in a limiter of
+// package workqueue.
+//
+//	S1  a reconcile has links to its causes unless maxKeys/2 other keys have had causes since
+//	S2  the generations contain at most maxKeys keys
+//	S3  no key is in both generations
 type Spans[K comparable] struct {
 	tracer     trace.Tracer
 	controller string
 	keysOf     func(obj any) []K
 
-	mu     sync.Mutex
-	causes map[K]*causes
+	mu         sync.Mutex
+	young, old map[K]*causes
 }
 
 // causes are what has happened to a key since its last reconcile began.
@@ -73,7 +80,7 @@ func New[K comparable](
 ) *Spans[K] {
 	return &Spans[K]{
 		tracer: tracerOf(provider), controller: controller, keysOf: keysOf,
-		causes: map[K]*causes{},
+		young: map[K]*causes{},
 	}
 }
 
@@ -138,27 +145,35 @@ func (s *Spans[K]) call(what string, obj any) trace.Span {
 func (s *Spans[K]) caused(key K, by trace.SpanContext) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.causes[key]
-	switch {
-	case c == nil && len(s.causes) < maxKeys:
-		s.causes[key] = &causes{links: []trace.Link{{SpanContext: by}}}
-	case c == nil:
-	case len(c.links) < maxLinks:
+	c := s.takeLocked(key)
+	if len(c.links) < maxLinks {
 		c.links = append(c.links, trace.Link{SpanContext: by})
-	default:
+	} else {
 		c.more++
 	}
+	if len(s.young) >= maxKeys/2 {
+		s.young, s.old = map[K]*causes{}, s.young
+	}
+	s.young[key] = c
 }
 
 func (s *Spans[K]) take(key K) causes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.causes[key]
-	delete(s.causes, key)
+	return *s.takeLocked(key)
+}
+
+func (s *Spans[K]) takeLocked(key K) *causes {
+	c := s.young[key]
 	if c == nil {
-		return causes{}
+		c = s.old[key]
 	}
-	return *c
+	delete(s.young, key)
+	delete(s.old, key)
+	if c == nil {
+		return &causes{}
+	}
+	return c
 }
 
 // Reconcile returns a function that makes a span of each call of next. Its context has the span.
