@@ -30,8 +30,8 @@ import (
 // not see the write until the next bookmark.
 //
 // A write of a stale copy is refused with a Conflict, and so is every other write of that copy,
-// until the watch has brought a newer one. To wait for it, tell Writes of the refusal and ask
-// before the next write of a copy:
+// until the watch has brought a newer one. To wait for it, report the refusal, and ask before the
+// next write of a copy:
 //
 //	if writes.Stale(pod) {
 //		return controller.Result{RequeueAfter: time.Second}, nil // or the event of the pod
@@ -53,7 +53,8 @@ type Writes[K comparable] struct {
 	swept   time.Time // when old refusals were dropped
 }
 
-// identity tells an object from its successor of the same name. (A fake server may not set UIDs.)
+// identity distinguishes an object from its successor of the same name. (A fake server may not set
+// UIDs.)
 type identity struct {
 	uid             types.UID
 	namespace, name string

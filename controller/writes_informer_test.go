@@ -159,7 +159,7 @@ func TestRegress8258_AConflictWaitsForTheCache(t *testing.T) {
 		c := &collection{}
 		c.set("100", "60", "20")
 		test := func(t *testing.T, pods informer.SharedIndexInformer) {
-			const server = "110" // somebody else has written the pod that was created at 60
+			const server = "110" // another client has written the pod that was created at 60
 			var writes controller.Writes[string]
 			conflicts, written := 0, 0
 			reconcile := func(_ context.Context, key string) (controller.Result, error) {

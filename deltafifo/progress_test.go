@@ -374,7 +374,9 @@ func TestReached_ByStored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var versions []string
-			opts.Reached = func(version string, _ time.Time) { versions = append(versions, version) }
+			opts.Reached = func(version string, _ time.Time) {
+				versions = append(versions, version)
+			}
 			type queue interface {
 				Queue
 				Stored()

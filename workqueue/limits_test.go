@@ -84,7 +84,7 @@ func TestLimiter_Model(t *testing.T) {
 				k, got := known[item], limiter.NumRequeues(item)
 				recent := time.Since(k.at) < workqueue.Remembered && total-k.total < maxLen/2
 				if recent || got != 0 {
-					require.Equal(t, k.count, got, "item %d failed %v before", item, time.Since(k.at))
+					require.Equal(t, k.count, got, "item %d, %v ago", item, time.Since(k.at))
 					return
 				}
 				delete(known, item)
