@@ -18,7 +18,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -37,6 +39,10 @@ const maxLinks = 8
 // maxKeys bounds the keys that wait for their reconcile. Tests lower it.
 var maxKeys = 1 << 16
 
+// staleAfter is longer than the longest backoff of the default limiter. A key that had its last
+// cause before may be deleted or given up: it makes room for another.
+const staleAfter = 20 * time.Minute
+
 // The attributes of the spans.
 const (
 	attrController = attribute.Key("k8s.controller.name")
@@ -51,26 +57,22 @@ const (
 
 // Spans are those of one controller. Its methods are safe for concurrent use.
 //
-// The causes of a key are dropped if it is not reconciled before maxKeys/2 other keys have causes:
-// a key that failed may be deleted or given up. They are in two generations, as in a limiter of
-// package workqueue.
-//
-//	S1  a reconcile has links to its causes unless maxKeys/2 other keys have had causes since
-//	S2  the generations contain at most maxKeys keys
-//	S3  no key is in both generations
+// At most maxKeys keys have causes. When they are as many, a further key has none, unless the last
+// cause of another is older than staleAfter: that key loses its causes.
 type Spans[K comparable] struct {
 	tracer     trace.Tracer
 	controller string
 	keysOf     func(obj any) []K
 
-	mu         sync.Mutex
-	young, old map[K]*causes
+	mu     sync.Mutex
+	causes *simplelru.LRU[K, *causes]
 }
 
 // causes are what has happened to a key since its last reconcile began.
 type causes struct {
 	links []trace.Link
 	more  int
+	last  time.Time
 }
 
 // New returns the spans of a controller. keysOf returns the keys that its handler adds for an
@@ -78,9 +80,12 @@ type causes struct {
 func New[K comparable](
 	provider trace.TracerProvider, controller string, keysOf func(obj any) []K,
 ) *Spans[K] {
+	known, err := simplelru.NewLRU[K, *causes](maxKeys, nil)
+	if err != nil {
+		panic(err) // maxKeys is positive
+	}
 	return &Spans[K]{
-		tracer: tracerOf(provider), controller: controller, keysOf: keysOf,
-		young: map[K]*causes{},
+		tracer: tracerOf(provider), controller: controller, keysOf: keysOf, causes: known,
 	}
 }
 
@@ -145,35 +150,33 @@ func (s *Spans[K]) call(what string, obj any) trace.Span {
 func (s *Spans[K]) caused(key K, by trace.SpanContext) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.takeLocked(key)
+	now := time.Now()
+	c, known := s.causes.Get(key)
+	if !known {
+		_, oldest, _ := s.causes.GetOldest()
+		if s.causes.Len() >= maxKeys && now.Sub(oldest.last) < staleAfter {
+			return
+		}
+		c = &causes{}
+		s.causes.Add(key, c)
+	}
+	c.last = now
 	if len(c.links) < maxLinks {
 		c.links = append(c.links, trace.Link{SpanContext: by})
 	} else {
 		c.more++
 	}
-	if len(s.young) >= maxKeys/2 {
-		s.young, s.old = map[K]*causes{}, s.young
-	}
-	s.young[key] = c
 }
 
 func (s *Spans[K]) take(key K) causes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return *s.takeLocked(key)
-}
-
-func (s *Spans[K]) takeLocked(key K) *causes {
-	c := s.young[key]
-	if c == nil {
-		c = s.old[key]
+	c, known := s.causes.Peek(key)
+	s.causes.Remove(key)
+	if !known {
+		return causes{}
 	}
-	delete(s.young, key)
-	delete(s.old, key)
-	if c == nil {
-		return &causes{}
-	}
-	return c
+	return *c
 }
 
 // Reconcile returns a function that makes a span of each call of next. Its context has the span.
