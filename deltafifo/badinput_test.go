@@ -22,6 +22,7 @@ func allKinds(t *testing.T, test func(t *testing.T, w *world)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, ours, k)
+			defer w.bound()()
 			test(t, w)
 			w.laws(t)
 		})

@@ -159,6 +159,7 @@ func TestPoppedObjectsCanBeCollected(t *testing.T) {
 
 // fillAndPop leaves one object of a hundred queued, and returns weak pointers to the others.
 func fillAndPop(w *world) []weak.Pointer[metav1.PartialObjectMetadata] {
+	defer w.bound()()
 	var pointers []weak.Pointer[metav1.PartialObjectMetadata]
 	for i := range 99 {
 		obj := object(fmt.Sprintf("ns/%d", i), "1")
