@@ -129,6 +129,23 @@ func ExampleDeadLetters_ReplayAll() {
 	// reconciled web
 }
 
+// A copy that the server refused to write is stale until the cache has a newer one.
+func ExampleWrites_Stale() {
+	var writes controller.Writes[string]
+	cached := pod("web", "nginx")
+	cached.ResourceVersion = "7"
+	// _, err := client.Update(ctx, cached, metav1.UpdateOptions{})
+	// if apierrors.IsConflict(err) {
+	writes.Conflicted(cached)
+	fmt.Println(writes.Stale(cached))
+	cached = cached.DeepCopy() // the watch brings what another writer wrote
+	cached.ResourceVersion = "9"
+	fmt.Println(writes.Stale(cached))
+	// Output:
+	// true
+	// false
+}
+
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
 
 // With -v, selected examples print their output.

@@ -151,3 +151,52 @@ func TestWrites_NotSeenBeforeTheChildIsStored(t *testing.T) {
 		c.set("100", "60", "20")
 	})
 }
+
+// kubernetes-sigs/kueue#8258: while the cache is stale, each write of its copy is refused. With
+// Conflicted and Stale the next write waits for a newer copy, whatever else changes meanwhile.
+func TestRegress8258_AConflictWaitsForTheCache(t *testing.T) {
+	for patient, wantConflicts := range map[bool]int{true: 1, false: 5} {
+		c := &collection{}
+		c.set("100", "60", "20")
+		test := func(t *testing.T, pods informer.SharedIndexInformer) {
+			const server = "110" // another client has written the pod that was created at 60
+			var writes controller.Writes[string]
+			conflicts, written := 0, 0
+			reconcile := func(_ context.Context, key string) (controller.Result, error) {
+				obj, _, err := pods.GetStore().GetByKey(key)
+				require.NoError(t, err)
+				switch pod := obj.(*corev1.Pod); {
+				case patient && writes.Stale(pod):
+				case pod.ResourceVersion != server:
+					conflicts++
+					writes.Conflicted(pod)
+				default:
+					written++
+					return controller.Result{}, nil
+				}
+				return controller.Result{RequeueAfter: time.Second}, nil
+			}
+			r := controller.New("pods", reconcile, controller.Options[string]{})
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- r.Run(ctx) }()
+			r.Enqueue("ns/created-at-60")
+			for i, other := range []string{"105", "106", "107", "108"} {
+				time.Sleep(time.Second)
+				c.watch.Add(podAt(other)) // the cache moves, the copy does not
+				synctest.Wait()
+				assert.Zero(t, written, "after %d seconds", i)
+			}
+			newer := podAt("60")
+			newer.ResourceVersion = server
+			c.watch.Modify(newer)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			cancel()
+			require.NoError(t, <-ended)
+			assert.Equal(t, 1, written)
+			assert.Equal(t, wantConflicts, conflicts, "patient: %v", patient)
+		}
+		eachInformer(t, c, func(informer.SharedIndexInformer) {}, test)
+	}
+}

@@ -6,9 +6,12 @@ import (
 	"context"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // laggingChildren are the children of an owner, on a server and in a cache that learns of them
@@ -95,4 +98,39 @@ func TestWrites(t *testing.T) {
 		w.Wrote("a", bad)
 		assert.True(t, w.Seen("a", ""), "Wrote of %q is ignored", bad)
 	}
+}
+
+func TestWrites_StaleCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		copyAt := func(uid, name, version string) metav1.Object {
+			return &metav1.ObjectMeta{UID: types.UID(uid), Namespace: "ns", Name: name,
+				ResourceVersion: version}
+		}
+		var w Writes[string]
+		assert.False(t, w.Stale(copyAt("1", "a", "9")), "nothing was refused")
+
+		w.Conflicted(copyAt("1", "a", "9"))
+		w.Conflicted(copyAt("1", "a", "8")) // an answer that was overtaken
+		assert.True(t, w.Stale(copyAt("1", "a", "9")))
+		assert.True(t, w.Stale(copyAt("1", "a", "8")), "an older one, from a stale relist")
+		assert.False(t, w.Stale(copyAt("1", "b", "9")), "another object")
+		assert.False(t, w.Stale(copyAt("2", "a", "9")), "a successor")
+		assert.True(t, w.Stale(copyAt("1", "a", "9")))
+		assert.False(t, w.Stale(copyAt("1", "a", "10")))
+		assert.Empty(t, w.refused, "it was answered")
+
+		w.Conflicted(copyAt("1", "a", "x"))
+		assert.True(t, w.Stale(copyAt("1", "a", "x")), "versions that have no order")
+		assert.False(t, w.Stale(copyAt("1", "a", "y")))
+
+		// Refusals end, those that are never asked for too.
+		w.Conflicted(copyAt("1", "a", "11"))
+		w.Conflicted(copyAt("2", "b", "12"))
+		time.Sleep(conflictWait - 1)
+		assert.True(t, w.Stale(copyAt("1", "a", "11")))
+		time.Sleep(1)
+		assert.False(t, w.Stale(copyAt("1", "a", "11")))
+		w.Conflicted(copyAt("3", "c", "13"))
+		assert.Len(t, w.refused, 1)
+	})
 }

@@ -22,6 +22,7 @@ func allKinds(t *testing.T, test func(t *testing.T, w *world)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, ours, k)
+			defer w.bound()()
 			test(t, w)
 			w.laws(t)
 		})
@@ -124,11 +125,11 @@ func TestBadInput_BatchProcessPanics(t *testing.T) {
 	for _, key := range []string{"ns/a", "ns/b", "ns/b"} {
 		require.NoError(t, w.queue.Add(object(key, "1")))
 	}
+	w.queue.Close() // a PopBatch of a lost item must not block
 	require.Panics(t, func() { w.queue.PopBatch(nil, nil) })
 	w.laws(t)
 	require.Panics(t, func() { w.queue.PopBatch(nil, nil) })
 	w.laws(t)
-	w.queue.Close()
 	require.Equal(t, "closed", w.popBatch())
 }
 

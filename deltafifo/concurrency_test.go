@@ -7,11 +7,33 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/internal/tools/narrate"
 )
+
+// Close wakes every consumer that waits.
+func TestCloseWakesAllConsumers(t *testing.T) {
+	for _, impl := range []string{ours, clientGo} {
+		for _, k := range []kind{{}, {real: true, known: true}} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, impl, k)
+				got := make(chan string, 3)
+				for range 3 {
+					go func() { got <- w.pop() }()
+				}
+				synctest.Wait()
+				require.Empty(t, got)
+				w.queue.Close()
+				for range 3 {
+					require.Equal(t, "closed", <-got)
+				}
+			})
+		}
+	}
+}
 
 // With a producer, a consumer and a goroutine that resyncs, the consumer ends with the last state
 // of each object: no resync brings an old state back. (kubernetes/kubernetes#40815, #26167)
@@ -23,6 +45,7 @@ func TestStory_ResyncsNeverUndoAChange(t *testing.T) {
 	} {
 		for _, impl := range []string{ours, clientGo} {
 			t.Run(name+"/impl="+impl, func(t *testing.T) {
+				smallLimits(t)
 				w := newWorld(t, impl, k)
 				want := produceAndResync(t, w)
 				w.known.mu.Lock()
@@ -200,6 +223,11 @@ func TestStory_DeleteDuringPopIsNotLost(t *testing.T) {
 
 // Several consumers can share a queue without losing or duplicating a key.
 func TestStory_ManyProducersManyConsumers(t *testing.T) {
+	synctest.Test(t, manyProducersManyConsumers) // a lost wake-up is a deadlock of the bubble
+}
+
+func manyProducersManyConsumers(t *testing.T) {
+	smallLimits(t)
 	f := NewDeltaFIFO(Options{})
 	var mu sync.Mutex
 	var got []string

@@ -24,6 +24,7 @@ func addSeeds(f *testing.F) {
 // Every script of operations has the same outcome on our DeltaFIFO and on the model, and keeps the
 // laws.
 func FuzzDeltaFIFO(f *testing.F) {
+	smallLimits(f)
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, k := range kinds {
@@ -37,6 +38,7 @@ func FuzzDeltaFIFO(f *testing.F) {
 // Every script of operations has the same outcome on our RealFIFO and on the model, and keeps the
 // laws.
 func FuzzRealFIFO(f *testing.F) {
+	smallLimits(f)
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, k := range kinds {

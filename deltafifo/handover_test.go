@@ -159,6 +159,7 @@ func TestPoppedObjectsCanBeCollected(t *testing.T) {
 
 // fillAndPop leaves one object of a hundred queued, and returns weak pointers to the others.
 func fillAndPop(w *world) []weak.Pointer[metav1.PartialObjectMetadata] {
+	defer w.bound()()
 	var pointers []weak.Pointer[metav1.PartialObjectMetadata]
 	for i := range 99 {
 		obj := object(fmt.Sprintf("ns/%d", i), "1")
@@ -211,6 +212,7 @@ func TestLongQueueIsReleased(t *testing.T) {
 	require.Nil(t, d.queue)
 	require.NotEqual(t, longMap, reflect.ValueOf(d.items).Pointer(),
 		"the map is still the one that has grown")
+	require.Zero(t, d.mostItems, "of the new map")
 	require.Nil(t, r.items)
 	d.Add(object("ns/a", "1"))
 	r.Add(object("ns/a", "1"))

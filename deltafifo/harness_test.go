@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -72,11 +73,11 @@ func newWorld(t testing.TB, impl string, k kind) *world {
 		})
 		w.queue, w.laws = unbatched{q}, q.checkLaws
 	case impl == clientGo && k.real:
-		w.queue = reference{cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
+		w.queue = reference{limitBatches(cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
 			KnownObjects: known, Transformer: cache.TransformFunc(transform),
 			AtomicEvents: k.atomic, UnlockWhileProcessing: k.unlock,
 			EmitDeltaTypeBookmark: k.bookmarks,
-		})}
+		}))}
 	case impl == clientGo:
 		w.queue = reference{cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{
 			KnownObjects: known, EmitDeltaTypeReplaced: k.replaced,
@@ -134,6 +135,7 @@ func parseObject(word string) any {
 
 // pop pops one item, applies it to the known objects, and describes it.
 func (w *world) pop() string {
+	defer w.bound()()
 	var got string
 	_, err := w.queue.Pop(func(obj any, initial bool) error {
 		got = w.consume(obj.(Deltas), initial)
@@ -145,8 +147,15 @@ func (w *world) pop() string {
 	return got
 }
 
+// bound closes the queue after a while: a Pop of an item that was lost fails, and does not hang
+// until the timeout of all tests.
+func (w *world) bound() (stop func() bool) {
+	return time.AfterFunc(10*time.Second, w.queue.Close).Stop
+}
+
 // popBatch is pop for a batch.
 func (w *world) popBatch() string {
+	defer w.bound()()
 	var got []string
 	err := w.queue.PopBatch(func(deltas []Delta, initial bool) error {
 		for _, d := range deltas {

@@ -65,6 +65,7 @@ func popAll(t *testing.T, q Queue, result error) {
 
 func popOne(t *testing.T, q Queue, result error) {
 	t.Helper()
+	q.Close() // a Pop of a lost item must not block
 	_, err := q.Pop(func(any, bool) error { return result })
 	require.Equal(t, result, err)
 }
@@ -244,6 +245,7 @@ func TestReached_ListThatWaitsBehindAFailure(t *testing.T) {
 // With random operations and failures, a reported version means that every change up to it has been
 // applied.
 func TestReached_MeansWhatItSays(t *testing.T) {
+	smallLimits(t)
 	const keys = 5
 	for seed := range uint64(90) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -293,7 +295,7 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 		}
 		process := func(obj any, _ bool) error {
 			real, isReal := q.(*RealFIFO)
-			for isReal && real.unlock && random.IntN(3) == 0 { // more arrives meanwhile
+			for isReal && real.isUnlocked() && random.IntN(3) == 0 { // more arrives meanwhile
 				if random.IntN(4) == 0 {
 					relist()
 				} else {
@@ -349,5 +351,107 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 			}
 			q.checkLaws(t)
 		}
+	}
+}
+
+// A delete is reached like any other change.
+func TestReached_ByADelete(t *testing.T) {
+	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
+		require.NoError(t, q.Replace(nil, "5"))
+		require.NoError(t, q.Add(named("a", "6")))
+		require.NoError(t, q.Delete(named("a", "7")))
+		popAll(t, q, nil)
+		assert.Equal(t, "7", reached())
+	})
+}
+
+// A version is reached at the call of Stored: the handlers that the consumer notifies afterwards
+// find it reached. It is reported once.
+func TestReached_ByStored(t *testing.T) {
+	for name, opts := range map[string]Options{
+		"DeltaFIFO": {}, "RealFIFO": {AtomicEvents: true},
+		"RealFIFO unlocked": {AtomicEvents: true, UnlockWhileProcessing: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var versions []string
+			opts.Reached = func(version string, _ time.Time) {
+				versions = append(versions, version)
+			}
+			type queue interface {
+				Queue
+				Stored()
+			}
+			var q queue = NewDeltaFIFO(opts)
+			if opts.AtomicEvents {
+				q = NewRealFIFO(opts)
+			}
+			q.Close() // a Pop of a lost item must not block
+			pop := func(want ...string) {
+				t.Helper()
+				_, err := q.Pop(func(any, bool) error {
+					require.Empty(t, versions, "before the deltas are applied")
+					q.Stored()
+					require.Equal(t, want, versions, "in the process function")
+					return nil
+				})
+				require.NoError(t, err)
+				require.Equal(t, want, versions, "after it")
+				versions = nil
+			}
+			require.NoError(t, q.Replace([]any{named("a", "3")}, "5"))
+			pop("5")
+			require.NoError(t, q.Add(named("b", "6")))
+			require.NoError(t, q.Delete(named("b", "7")))
+			if opts.AtomicEvents {
+				pop("6")
+			}
+			pop("7")
+		})
+	}
+}
+
+// The versions of changes after a list at version "0" or without a version say nothing of others:
+// such a list comes from a cache, or from a server without versions. They are not reported.
+func TestReached_NotAfterAListWithoutAVersion(t *testing.T) {
+	for _, version := range []string{"0", ""} {
+		eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
+			require.NoError(t, q.Replace([]any{named("a", "3")}, version))
+			popAll(t, q, nil)
+			require.NoError(t, q.Update(named("a", "8")))
+			require.NoError(t, q.Add(named("b", "7")))
+			require.NoError(t, q.Delete(named("b", "9")))
+			popAll(t, q, nil)
+			assert.Equal(t, version, reached())
+
+			require.NoError(t, q.Replace([]any{named("a", "8")}, "10"))
+			require.NoError(t, q.Update(named("a", "11")))
+			popAll(t, q, nil)
+			assert.Equal(t, "11", reached())
+		})
+	}
+}
+
+// Reached gets the time that Received was called with. The time of a list that Received has not
+// confirmed is not known.
+func TestReached_WithItsTime(t *testing.T) {
+	type report struct {
+		version string
+		asOf    time.Time
+	}
+	var got []report
+	reached := func(version string, asOf time.Time) { got = append(got, report{version, asOf}) }
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, q := range []versionedQueue{
+		NewDeltaFIFO(Options{Reached: reached}),
+		NewRealFIFO(Options{AtomicEvents: true, Reached: reached}),
+	} {
+		got = nil
+		require.NoError(t, q.Replace(nil, "5"))
+		popAll(t, q, nil)
+		q.Received("6", at)
+		require.NoError(t, q.Add(named("a", "7")))
+		q.Received("8", at.Add(time.Second))
+		popAll(t, q, nil)
+		assert.Equal(t, []report{{"5", time.Time{}}, {"6", at}, {"8", at.Add(time.Second)}}, got)
 	}
 }

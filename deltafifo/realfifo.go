@@ -2,12 +2,8 @@
 
 package deltafifo
 
-const (
-	maxBatchLen = 1000
-	// While backlogLen deltas wait, UnlockWhileProcessing is suspended: producers must not outrun
-	// the consumer.
-	backlogLen = 2 * maxBatchLen
-)
+// maxBatchLen is the largest number of deltas in a batch. Tests lower it.
+var maxBatchLen = 1000
 
 // RealFIFO is a queue of deltas in the order of arrival, over all keys. It neither merges nor drops
 // deltas: the consumer sees every change, including the delete of an object that it never saw. The
@@ -309,7 +305,7 @@ func (f *RealFIFO) batchLenLocked() int {
 }
 
 // popLocked removes the n oldest items and runs process for them, without the lock if the options
-// allow it and fewer than backlogLen deltas wait.
+// allow it and fewer than two full batches wait: producers must not outrun the consumer.
 func (f *RealFIFO) popLocked(what, key string, n int, process func() error) error {
 	clear(f.items[:n]) // so that popped objects can be collected
 	f.items = f.items[n:]
@@ -317,6 +313,7 @@ func (f *RealFIFO) popLocked(what, key string, n int, process func() error) erro
 		f.items = nil
 	}
 	left := len(f.items)
-	p := popped{what: what, key: key, n: n, left: left, unlock: f.unlock && left < backlogLen}
+	unlock := f.unlock && left < 2*maxBatchLen
+	p := popped{what: what, key: key, n: n, left: left, unlock: unlock}
 	return f.processLocked(p, process)
 }

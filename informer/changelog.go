@@ -44,8 +44,8 @@ type changeLog struct {
 func newChangeLog() *changeLog { return &changeLog{last: &batch{}} }
 
 // batchLen is the maximum number of changes in a batch. Delivered changes stay reachable until the
-// rest of their batch is delivered.
-const batchLen = 64
+// rest of their batch is delivered. Tests lower it.
+var batchLen = 64
 
 // batch is a list of changes that were appended together.
 type batch struct {

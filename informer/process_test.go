@@ -4,6 +4,7 @@ package informer
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -207,6 +208,43 @@ func TestProcess_BatchIsStoredFirst(t *testing.T) {
 			require.True(t, lost)
 			assert.ElementsMatch(t, []string{"ns/a", "ns/b"}, tc.store.ListKeys())
 		})
+	}
+}
+
+// A list and a batch of any length reach handlers as a whole, in order, in pieces of at most
+// batchLen.
+func TestProcess_LargeBatches(t *testing.T) {
+	for _, n := range []int{batchLen - 1, batchLen, batchLen + 1, 3*batchLen + 1} {
+		var emitted []string
+		p := &deltaProcessor{
+			mu: &sync.Mutex{}, store: newTestStore(), stored: func() {},
+			emit: func(changes []change) {
+				require.LessOrEqual(t, len(changes), batchLen)
+				for _, c := range changes {
+					emitted = append(emitted, c.newObj.(*corev1.Pod).Name)
+				}
+			},
+			lost: func() { t.Error("lost") },
+		}
+		var want []string
+		var list []any
+		var deltas []deltafifo.Delta
+		for i := range n {
+			name := fmt.Sprintf("%03d", i)
+			want, list = append(want, name), append(list, podAt(name, "1"))
+			deltas = append(deltas, deltafifo.Delta{
+				Type: deltafifo.Updated, Object: podAt(name, "2")})
+		}
+		info := deltafifo.ReplacedAllInfo{ResourceVersion: "9", Objects: list}
+		require.NoError(t, p.process(deltafifo.Deltas{
+			{Type: deltafifo.ReplacedAll, Object: info}}, true))
+		require.Equal(t, want, emitted)
+		emitted = nil
+		if n > 1 {
+			require.NoError(t, p.processBatch(deltas, false))
+			require.Equal(t, want, emitted)
+		}
+		require.Len(t, p.store.ListKeys(), n)
 	}
 }
 

@@ -148,6 +148,9 @@ func withOptions(f func(*Options)) func(*worldOptions) {
 // stopped, and all goroutines must have ended.
 func story(t *testing.T, script func(w *world), options ...func(*worldOptions)) {
 	t.Helper()
+	before := batchLen
+	defer func() { batchLen = before }()
+	batchLen = 2 // a few objects cross it
 	o := worldOptions{impls: everyImpl}
 	for _, option := range options {
 		option(&o)

@@ -4,10 +4,12 @@ package reflector
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -316,5 +318,23 @@ func TestDifference_NilWatchIsAnError(t *testing.T) {
 	},
 		"reported: failed to watch *v1.Pod: ListerWatcher returned no watch: result is nil",
 		"panic: runtime error: invalid memory address or nil pointer dereference",
+	)
+}
+
+// An object of another type in a streaming list: client-go skips it, so a collection of another
+// type is an empty one. Ours asks with a LIST, which has the type of the collection.
+func TestDifference_ForeignEventInAStream(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) string {
+		s.streaming()
+		s.take()
+		s.event(watch.Event{Type: watch.Added, Object: &v1.Node{}})
+		if s.listCount() == 0 {
+			s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+			s.event(bookmark("5", "true"))
+		}
+		return strings.Join(s.take(), "; ")
+	},
+		"reported: expected *v1.Pod, got *v1.Node; watch stopped; LIST rv=0 limit=500",
+		"reported: Unexpected watch event object type; replace a@1 rv=5",
 	)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	clientgo "k8s.io/client-go/tools/cache"
 )
 
 // failing is an index function that fails once, at a given call.
@@ -129,4 +130,24 @@ func TestMetricPanics(t *testing.T) {
 	require.Equal(t, []string{"ns/b", "ns/c"}, first(measured.IndexKeys("node", "n1")))
 	require.Equal(t, "4", measured.LastStoreSyncResourceVersion())
 	checkLaws(t, lawsOf(measured))
+}
+
+// A transaction writes one key twice, and an index function fails for the first object: client-go
+// indexes both, and panics with the first one stored. Ours indexes the last one alone.
+func TestDifference_TransactionIndexesTheLastWriteOfAKey(t *testing.T) {
+	broken, whole := pod("ns/p node=n1 broken=error"), pod("ns/p node=n2")
+	ours := New(MetaNamespaceKeyFunc,
+		Options{Indexers: Indexers{"picky": playerIndexes["picky"]}}).(TransactionStore)
+	theirs := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc,
+		clientgo.Indexers{"picky": clientgo.IndexFunc(playerIndexes["picky"])},
+	).(clientgo.TransactionStore)
+	require.Nil(t, ours.Transaction(
+		Transaction{broken, TransactionTypeAdd}, Transaction{whole, TransactionTypeUpdate}))
+	require.Panics(t, func() {
+		theirs.Transaction(
+			clientgo.Transaction{Object: broken, Type: clientgo.TransactionTypeAdd},
+			clientgo.Transaction{Object: whole, Type: clientgo.TransactionTypeUpdate})
+	})
+	require.Equal(t, []any{whole}, ours.(Store).List())
+	require.Equal(t, []any{broken}, theirs.(clientgo.Store).List())
 }

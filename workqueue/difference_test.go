@@ -436,3 +436,33 @@ func TestDifference_AnOrderThatPanicsInDone(t *testing.T) {
 		})
 	}
 }
+
+// A drain of client-go ends at an instant at which no worker has an item, even between two items of
+// one worker. Ours ends after the last item.
+func TestDifference_DrainEndsBetweenTwoItems(t *testing.T) {
+	onBoth(t, func(t *testing.T, impl string, q queue) {
+		q.Add("a")
+		q.Add("b")
+		assert.Equal(t, "a", next(q))
+		q.Add("a")
+		var drained atomic.Bool
+		go func() {
+			q.ShutDownWithDrain()
+			drained.Store(true)
+		}()
+		var ended []bool
+		for _, item := range []string{"a", "b", "a"} {
+			synctest.Wait()
+			assert.False(t, impl == transcript.Ours && drained.Load())
+			q.Done(item)
+			synctest.Wait()
+			ended = append(ended, drained.Load())
+			_, _ = q.Get()
+		}
+		want := []bool{false, false, true}
+		if impl == clientGo {
+			want = []bool{true, true, true}
+		}
+		assert.Equal(t, want, ended)
+	})
+}

@@ -45,6 +45,13 @@ func (f *fifo[T]) checkLaws(t testing.TB) {
 	}
 }
 
+// SmallLimits lowers the limits of the queues until the test ends, so that a few items cross them.
+func SmallLimits(t testing.TB) {
+	items, slots := keptItems, keptSlots
+	t.Cleanup(func() { keptItems, keptSlots = items, slots })
+	keptItems, keptSlots = 2, 2
+}
+
 // MostDirty is what the set of dirty items has room for, and Slots the size of the fifo.
 func (q *Typed[T]) MostDirty() int { return q.mostDirty }
 func (q *Typed[T]) Slots() int     { return cap(q.queue.(*fifo[T]).slice) }
@@ -80,6 +87,18 @@ func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	}
 	for _, w := range q.heap[:cap(q.heap)][len(q.heap):] {
 		require.Nil(t, w, "a removed item stays reachable")
+	}
+}
+
+// CheckLimiter fails t where R3 or R4 do not hold for an exponential limiter.
+func CheckLimiter[T comparable](t testing.TB, limiter TypedRateLimiter[T]) {
+	t.Helper()
+	f := &limiter.(*TypedItemExponentialFailureRateLimiter[T]).failures
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	require.LessOrEqual(t, f.lenLocked(), f.maxLen, "R3")
+	for item := range f.young {
+		require.NotContains(t, f.old, item, "R4")
 	}
 }
 

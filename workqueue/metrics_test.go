@@ -127,6 +127,31 @@ func onBothWithMetrics(t *testing.T, f func(t *testing.T, q queue, r *recorder))
 	}
 }
 
+// An item has waited since its first Add, however often it was added afterwards: while it was
+// queued, and while a worker had it.
+func TestMetrics_LatencyCountsFromTheFirstAdd(t *testing.T) {
+	onBothWithMetrics(t, func(t *testing.T, q queue, r *recorder) {
+		for range 3 {
+			q.Add("a")
+			time.Sleep(time.Second)
+		}
+		next(q)
+		assert.Equal(t, 3.0, r.value("latency", "q"))
+		for range 4 {
+			q.Add("a")
+			time.Sleep(time.Second)
+		}
+		q.Done("a")
+		q.Add("a")
+		time.Sleep(time.Second)
+		next(q)
+		assert.Equal(t, 3.0+5, r.value("latency", "q"))
+		assert.Equal(t, 4.0, r.value("work", "q"))
+		assert.Equal(t, 2.0, r.value("adds", "q"))
+		assert.Zero(t, r.value("depth", "q"))
+	})
+}
+
 // The metrics of one item from Add to Done.
 func TestMetrics(t *testing.T) {
 	onBothWithMetrics(t, func(t *testing.T, q queue, r *recorder) {

@@ -160,6 +160,7 @@ func (m *model) step(t *testing.T, q queue, op, item byte, n uint16) {
 
 // Random operations do to our queue and to client-go's what they do to the model.
 func TestModel(t *testing.T) {
+	workqueue.SmallLimits(t)
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			onBoth(t, func(t *testing.T, impl string, q queue) {
@@ -226,6 +227,7 @@ func (c *crew) settle() {
 // Q3: whatever order items, workers and ends of contexts come in, no worker waits beside an item
 // that it could have.
 func TestModel_WaitingWorkers(t *testing.T) {
+	workqueue.SmallLimits(t)
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
@@ -265,6 +267,7 @@ func TestModel_WaitingWorkers(t *testing.T) {
 
 // FuzzQueue plays the input as operations, four bytes each.
 func FuzzQueue(f *testing.F) {
+	workqueue.SmallLimits(f)
 	f.Add([]byte("\x00a00\x02000\x00a00\x04a00\x02000"))
 	f.Add([]byte("\x06a\x01\x02\x06a\x00\x01\x09a\x04\x00\x02000\x09a\xff\xff\x02000"))
 	f.Fuzz(func(t *testing.T, ops []byte) {

@@ -46,8 +46,9 @@ type work struct {
 	since  time.Duration // queueMetrics.now of the Get, or 0
 }
 
-// keptItems is the number of items for which a queue that becomes empty keeps its map.
-const keptItems = 1 << 16
+// keptItems is the number of items for which a queue that becomes empty keeps its map. Tests lower
+// it.
+var keptItems = 1 << 16
 
 // NewTyped returns a queue. If Config.Metrics.Unfinished is set, it starts a goroutine, which
 // ShutDown ends.
@@ -248,8 +249,9 @@ func DefaultQueue[T comparable]() Queue[T] {
 	return &fifo[T]{}
 }
 
-// keptSlots is the number of slots that a fifo keeps, and eight more for each item in it.
-const keptSlots = 4096
+// keptSlots is the number of slots that a fifo keeps, and eight more for each item in it. Tests
+// lower it.
+var keptSlots = 4096
 
 // fifo is a slice from which items are taken at the front.
 //

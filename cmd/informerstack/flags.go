@@ -221,6 +221,11 @@ func (o *options) check() error {
 			}
 		}
 	}
+	if parts := strings.Split(o.key, "/"); o.key != "" &&
+		(len(parts) > 2 || slices.Contains(parts, "")) {
+		return fail(exitUsage, "--key %q: want namespace/name, or the name of an object without "+
+			"a namespace", o.key)
+	}
 	if o.step && o.slow > 0 {
 		return fail(exitUsage, "--step cannot be used with --slow: choose one")
 	}

@@ -6,13 +6,15 @@
 // Read flags.go and run.go (the order of the steps), cluster.go, credentials.go and resource.go
 // (the server and the resource to watch), pipeline.go (how the pieces are connected), checksum.go
 // (the controller's work), workload.go (the changes on the embedded server), sink.go and print.go
-// (the lines), pace.go (--step and --slow), elect.go and shards.go (several processes), serve.go
-// (metrics and health), kubectl.go (--serve), progress.go, hint.go and summary.go. page.go,
-// control.go, replay.go and export.go (with folder.go) connect the page of package lab. swap.go
-// (see internal/tools/swap) and devtools.go (see compat/devtools) are independent of the others.
+// (the lines), stdout.go (its errors), pace.go (--step and --slow), elect.go and shards.go (several
+// processes), serve.go (metrics and health), kubectl.go (--serve), progress.go, hint.go and
+// summary.go. page.go, control.go, replay.go and export.go (with folder.go) connect the page of
+// package lab. swap.go (see internal/tools/swap) and devtools.go (see compat/devtools) are
+// independent of the others.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,12 +75,16 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		SilenceUsage:  true,
 	}
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	output := &standardOutput{Writer: stdout, end: end}
+	root.SetOut(output)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(newRunCommand(), newReplayCommand(), newLabCommand(),
 		newSwapCommand(), newDevtoolsCommand())
 	err := root.ExecuteContext(ctx)
+	err = cmp.Or(output.err(), err)
 	if err == nil {
 		return exitOK
 	}

@@ -131,6 +131,10 @@ func (o *options) resolve(config *rest.Config, t *target) error {
 		return fail(exitUsage, "--namespace %s: %s are not in namespaces: leave it out",
 			t.namespace, t.resource.GroupResource())
 	}
+	if strings.Contains(o.key, "/") && !t.namespaced {
+		return fail(exitUsage, "--key %q: %s are not in namespaces: want a name", o.key,
+			t.resource.GroupResource())
+	}
 	return nil
 }
 

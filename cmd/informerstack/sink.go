@@ -59,7 +59,7 @@ func (o *options) newOutput(stdout io.Writer) *output {
 
 // terminal returns the width of the terminal that out is, or false.
 func terminal(out any) (width int, ok bool) {
-	file, ok := out.(*os.File)
+	file, ok := fileOf(out)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return 0, false
 	}

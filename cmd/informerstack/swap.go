@@ -180,6 +180,9 @@ func runSwapped(
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir = result.Dir
 	cmd.Env = append(cmd.Environ(), env...)
+	if file, ok := fileOf(stdout); ok {
+		stdout = file // the command's own
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
 	err := cmd.Start()
 	if err == nil {

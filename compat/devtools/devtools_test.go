@@ -98,6 +98,34 @@ func TestHandler_FindsWhatTheProgramMakes(t *testing.T) {
 	requireNothingIsShown(t)
 }
 
+// Queues without a name that one function makes have different names.
+func TestHandler_NumbersQueuesWithoutAName(t *testing.T) {
+	requireNothingIsShown(t) // of other tests
+	names := func() (names []string) {
+		for _, queue := range Handler().Page().Queues {
+			names = append(names, strings.TrimPrefix(queue.Name,
+				"devtools.TestHandler_NumbersQueuesWithoutAName"))
+		}
+		slices.Sort(names)
+		return names
+	}
+	first := workqueue.NewTyped[string]()
+	var others []any
+	for range 2 {
+		others = append(others, workqueue.NewTypedDelayingQueue[string]())
+	}
+	assert.Equal(t, []string{"", " 2", " 3"}, names())
+	runtime.KeepAlive(first)
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		runtime.GC()
+		assert.Equal(t, []string{" 2", " 3"}, names())
+	}, time.Minute, time.Millisecond)
+	first = workqueue.NewTyped[string]()
+	assert.Equal(t, []string{" 2", " 3", " 4"}, names())
+	runtime.KeepAlive(first)
+	runtime.KeepAlive(others)
+}
+
 // requireNothingIsShown waits until all that is shown has been collected.
 func requireNothingIsShown(t *testing.T) {
 	require.EventuallyWithT(t, func(t *assert.CollectT) {

@@ -21,6 +21,7 @@ package workqueue
 
 import (
 	"context"
+	"runtime"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -209,14 +210,15 @@ func shown[T comparable, Q any, P interface {
 	Snapshot() workqueue.Snapshot[T]
 }](name string, queue P) P {
 	found.AddQueue[T](name, queue)
+	runtime.AddCleanup((*Q)(queue), found.ReleaseName, name)
 	return queue
 }
 
 // shownName returns the name of a queue that is shown. One without a name has that of the function
-// that made it.
+// that made it, and from the second on a number.
 func shownName(name string) string {
 	if name == "" && found.Journal() != nil {
-		return callsite.Function("workqueue")
+		return found.TakeName(callsite.Function("workqueue"))
 	}
 	return name
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,8 +20,12 @@ import (
 )
 
 // maxFollowed bounds how many keys a Journey remembers at each of its two stations. Changes of
-// further keys are not measured.
-const maxFollowed = 1 << 16
+// further keys are not measured, unless one of these is stale. Tests lower it.
+var maxFollowed = 1 << 16
+
+// staleAfter is longer than the longest backoff of the default limiter. A key that arrived before,
+// and has not failed since, may be deleted or given up: it makes room for another.
+const staleAfter = 20 * time.Minute
 
 // Journey measures how long a change travels: from its arrival, through queue, store, handler and
 // workqueue, to the end of the first reconcile that succeeds after it. Waits between failed
@@ -42,8 +47,8 @@ type Journey[K comparable] struct {
 	keysOf func(obj any) []K
 
 	mu       sync.Mutex
-	arrivals map[string]arrival
-	begun    map[K]time.Time
+	arrivals *simplelru.LRU[string, arrival]
+	begun    *simplelru.LRU[K, time.Time]
 }
 
 type arrival struct {
@@ -58,9 +63,17 @@ func NewJourney[K comparable](c *Controller, keysOf func(obj any) []K) *Journey[
 	return &Journey[K]{
 		travel:   c.travel,
 		keysOf:   keysOf,
-		arrivals: map[string]arrival{},
-		begun:    map[K]time.Time{},
+		arrivals: newest[string, arrival](),
+		begun:    newest[K, time.Time](),
 	}
+}
+
+func newest[K comparable, V any]() *simplelru.LRU[K, V] {
+	m, err := simplelru.NewLRU[K, V](maxFollowed, nil)
+	if err != nil {
+		panic(err) // maxFollowed is positive
+	}
+	return m
 }
 
 // Transform notes arrivals, then does what next does; nil does nothing. It is for the informer's
@@ -120,8 +133,9 @@ func (j *Journey[K]) arrived(obj any, now time.Time) {
 	key := store.MetaObjectToName(m).String()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, known := j.arrivals[key]; known || len(j.arrivals) < maxFollowed {
-		j.arrivals[key] = arrival{m.GetResourceVersion(), now}
+	_, oldest, _ := j.arrivals.GetOldest()
+	if hasRoom(j.arrivals, key, oldest.at) {
+		j.arrivals.Add(key, arrival{m.GetResourceVersion(), now})
 	}
 }
 
@@ -139,10 +153,10 @@ func (j *Journey[K]) arrivalOf(obj any, deleted bool) time.Time {
 	key := store.MetaObjectToName(m).String()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	a, known := j.arrivals[key]
+	a, known := j.arrivals.Peek(key)
 	same := known && a.resourceVersion == m.GetResourceVersion()
 	if same || deleted {
-		delete(j.arrivals, key)
+		j.arrivals.Remove(key)
 	}
 	if !same {
 		return now
@@ -154,18 +168,24 @@ func (j *Journey[K]) arrivalOf(obj any, deleted bool) time.Time {
 func (j *Journey[K]) begin(key K, at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	since, known := j.begun[key]
-	if known && since.Before(at) || !known && len(j.begun) >= maxFollowed {
-		return
+	if since, known := j.begun.Peek(key); known && since.Before(at) {
+		at = since
 	}
-	j.begun[key] = at
+	if _, oldest, _ := j.begun.GetOldest(); hasRoom(j.begun, key, oldest) {
+		j.begun.Add(key, at)
+	}
+}
+
+// hasRoom reports whether key may be added to m, the oldest entry of which is of a time.
+func hasRoom[K comparable, V any](m *simplelru.LRU[K, V], key K, oldest time.Time) bool {
+	return m.Len() < maxFollowed || m.Contains(key) || time.Since(oldest) >= staleAfter
 }
 
 func (j *Journey[K]) take(key K) (since time.Time, known bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	since, known = j.begun[key]
-	delete(j.begun, key)
+	since, known = j.begun.Peek(key)
+	j.begun.Remove(key)
 	return since, known
 }
 

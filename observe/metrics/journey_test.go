@@ -187,27 +187,42 @@ func TestJourney_WhatCountsAsItsBeginning(t *testing.T) {
 	}
 }
 
-// Objects that came and went leave nothing, and no more is remembered than maxFollowed.
+// Objects that came and went leave nothing, and no more is remembered than maxFollowed. Keys that
+// have been given up make room for others in time.
 func TestJourney_RemembersAtMostSoMuch(t *testing.T) {
-	h := newHarness(t)
-	for i := range maxFollowed + 10 {
-		obj := object(fmt.Sprint("a", i), "1")
-		h.receive(t, obj)
-		h.handler.OnDelete(obj)
-		h.reconcile(obj.Name)
-	}
-	assert.Empty(t, h.arrivals)
-	assert.Empty(t, h.begun)
-	for i := range maxFollowed + 10 {
-		obj := object(fmt.Sprint("a", i), "1")
-		h.receive(t, obj)
-	}
-	assert.Len(t, h.arrivals, maxFollowed)
-	for i := range maxFollowed + 10 {
-		h.handler.OnAdd(object(fmt.Sprint("a", i), "1"), false)
-	}
-	assert.Empty(t, h.arrivals)
-	assert.Len(t, h.begun, maxFollowed)
+	synctest.Test(t, func(t *testing.T) {
+		before := maxFollowed
+		defer func() { maxFollowed = before }()
+		maxFollowed = 4
+		h := newHarness(t)
+		measured := 0
+		for i := range 20 {
+			name := fmt.Sprint("came and went ", i)
+			h.receive(t, object(name, "1"))
+			h.handler.OnDelete(object(name, "1"))
+			h.reconcile(name)
+			measured++
+		}
+		assert.Zero(t, h.arrivals.Len())
+		assert.Zero(t, h.begun.Len())
+		for round := range 3 {
+			for i := range 6 {
+				name := fmt.Sprintf("%d in round %d", i, round)
+				h.receive(t, object(name, "1"))
+				h.receive(t, object(name+", filtered", "1"))
+				h.handler.OnAdd(object(name, "1"), false)
+				if i == 0 {
+					time.Sleep(time.Second)
+					h.reconcile(name)
+					measured++
+				}
+			}
+			assert.LessOrEqual(t, h.arrivals.Len(), maxFollowed)
+			assert.Equal(t, maxFollowed, h.begun.Len())
+			time.Sleep(staleAfter)
+		}
+		assert.Equal(t, fmt.Sprintf("%d in %d", measured, 3), h.measured(t))
+	})
 }
 
 func TestJourney_TransformKeepsTheResult(t *testing.T) {

@@ -18,7 +18,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -31,12 +33,15 @@ import (
 	"example.com/informerstack/store"
 )
 
-const (
-	// maxLinks bounds the links of one reconcile. Those of further calls are only counted.
-	maxLinks = 8
-	// maxKeys bounds the keys that wait for their reconcile. Further ones have no links.
-	maxKeys = 1 << 16
-)
+// maxLinks bounds the links of one reconcile. Those of further calls are only counted.
+const maxLinks = 8
+
+// maxKeys bounds the keys that wait for their reconcile. Tests lower it.
+var maxKeys = 1 << 16
+
+// staleAfter is longer than the longest backoff of the default limiter. A key that had its last
+// cause before may be deleted or given up: it makes room for another.
+const staleAfter = 20 * time.Minute
 
 // The attributes of the spans.
 const (
@@ -51,19 +56,23 @@ const (
 )
 
 // Spans are those of one controller. Its methods are safe for concurrent use.
+//
+// At most maxKeys keys have causes. When they are as many, a further key has none, unless the last
+// cause of another is older than staleAfter: that key loses its causes.
 type Spans[K comparable] struct {
 	tracer     trace.Tracer
 	controller string
 	keysOf     func(obj any) []K
 
 	mu     sync.Mutex
-	causes map[K]*causes
+	causes *simplelru.LRU[K, *causes]
 }
 
 // causes are what has happened to a key since its last reconcile began.
 type causes struct {
 	links []trace.Link
 	more  int
+	last  time.Time
 }
 
 // New returns the spans of a controller. keysOf returns the keys that its handler adds for an
@@ -71,9 +80,12 @@ type causes struct {
 func New[K comparable](
 	provider trace.TracerProvider, controller string, keysOf func(obj any) []K,
 ) *Spans[K] {
+	known, err := simplelru.NewLRU[K, *causes](maxKeys, nil)
+	if err != nil {
+		panic(err) // maxKeys is positive
+	}
 	return &Spans[K]{
-		tracer: tracerOf(provider), controller: controller, keysOf: keysOf,
-		causes: map[K]*causes{},
+		tracer: tracerOf(provider), controller: controller, keysOf: keysOf, causes: known,
 	}
 }
 
@@ -138,14 +150,20 @@ func (s *Spans[K]) call(what string, obj any) trace.Span {
 func (s *Spans[K]) caused(key K, by trace.SpanContext) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.causes[key]
-	switch {
-	case c == nil && len(s.causes) < maxKeys:
-		s.causes[key] = &causes{links: []trace.Link{{SpanContext: by}}}
-	case c == nil:
-	case len(c.links) < maxLinks:
+	now := time.Now()
+	c, known := s.causes.Get(key)
+	if !known {
+		_, oldest, _ := s.causes.GetOldest()
+		if s.causes.Len() >= maxKeys && now.Sub(oldest.last) < staleAfter {
+			return
+		}
+		c = &causes{}
+		s.causes.Add(key, c)
+	}
+	c.last = now
+	if len(c.links) < maxLinks {
 		c.links = append(c.links, trace.Link{SpanContext: by})
-	default:
+	} else {
 		c.more++
 	}
 }
@@ -153,9 +171,9 @@ func (s *Spans[K]) caused(key K, by trace.SpanContext) {
 func (s *Spans[K]) take(key K) causes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.causes[key]
-	delete(s.causes, key)
-	if c == nil {
+	c, known := s.causes.Peek(key)
+	s.causes.Remove(key)
+	if !known {
 		return causes{}
 	}
 	return *c

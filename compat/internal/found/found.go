@@ -11,11 +11,13 @@
 // It imports no package that depends on client-go's rest, which uses a workqueue itself.
 //
 // Read found.go; then go test ./compat/devtools. Goroutines: none, except runtime's for cleanups.
-// Locking: none.
+// Locking: a mutex for the names.
 package found
 
 import (
+	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"weak"
 
@@ -66,6 +68,52 @@ func Add[T any](name string, made *T, show func(made *T) any) {
 		return nil
 	})
 	runtime.AddCleanup(made, func(gone func()) { gone() }, gone)
+}
+
+// taken are the names that TakeName has returned and that were not released.
+var taken = struct {
+	mu      sync.Mutex
+	makers  map[string]string // by name
+	numbers map[string]*numbers
+}{makers: map[string]string{}, numbers: map[string]*numbers{}}
+
+// numbers are those of the names of one maker.
+type numbers struct{ last, living int }
+
+// TakeName returns a name that no living thing has: that of its maker, and from the second one on
+// a number.
+func TakeName(maker string) string {
+	taken.mu.Lock()
+	defer taken.mu.Unlock()
+	n := taken.numbers[maker]
+	if n == nil {
+		n = &numbers{}
+		taken.numbers[maker] = n
+	}
+	n.last++
+	n.living++
+	name := maker
+	if n.last > 1 {
+		name = fmt.Sprintf("%s %d", maker, n.last)
+	}
+	taken.makers[name] = maker
+	return name
+}
+
+// ReleaseName makes a name from TakeName free. It is a no-op for other names.
+func ReleaseName(name string) {
+	taken.mu.Lock()
+	defer taken.mu.Unlock()
+	maker, ok := taken.makers[name]
+	if !ok {
+		return
+	}
+	delete(taken.makers, name)
+	if n := taken.numbers[maker]; n.living > 1 {
+		n.living--
+	} else {
+		delete(taken.numbers, maker)
+	}
 }
 
 // Queue is what a page may read of a queue. Workers returns the goroutines that have items, if the

@@ -86,11 +86,12 @@ var rules = map[string]rule{
 			"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
 			"leaderelection", "shard", "internal/helpers/objects",
 		},
-		outside: []string{"github.com/prometheus/", "go.opentelemetry.io/otel/trace"},
+		outside: []string{"github.com/hashicorp/golang-lru/v2", "github.com/prometheus/",
+			"go.opentelemetry.io/otel/trace"},
 	},
 	"observe/spans": {
 		ours:    []string{"store", "informer", "controller", "internal/helpers/printable"},
-		outside: []string{"go.opentelemetry.io/otel/"},
+		outside: []string{"github.com/hashicorp/golang-lru/v2", "go.opentelemetry.io/otel/"},
 	},
 	"observe/journal": {
 		ours: []string{"store", "workqueue", "internal/helpers/callsite",
