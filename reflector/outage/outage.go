@@ -10,18 +10,20 @@
 // another.
 //
 // Connection errors, 5xx and 429 are failures of the server. Any other error is an answer, and the
-// member waits on its own. A Group changes the waits in two ways:
+// member's own trouble. A Group ends waits in two ways:
 //
-//   - The scout. One of the members that wait for the server tries 2.5 to 6 s after the last scout
-//     did, and after its own last request. It is the one that has failed the fewest times since it
-//     was well, so that one that always fails is the last in turn.
-//   - The news. The first answer to a member that has failed ends the waits of the others within a
-//     second: at once the first time, and after that not sooner than a scout would try again.
+//   - The scout. One of the members that wait for the server tries 3.5 to 5 s after its own last
+//     request, and after the last scout. One that was well before goes first, and one that has
+//     failed fewer times since: a member that always fails is the last in turn.
+//   - The news. The first answer to a member after a failure ends the waits of the others within a
+//     second. That happens to a member once before it could be a scout, until its watch is well.
 //
-// So after an outage a member tries within 6 s, and all others within a second or 6 s of their own
-// last request, even if the Group has one member. A Group adds at most one request in 2.5 s to
-// those that its members send alone, however many there are. A member that has failed ten times
-// although the server has answered is not a scout, and gets no news: its failures are its own.
+// So after an outage a scout is answered within 5 s, and each other member within a second of that
+// or 5 s after its own last request, even if the Group has one member. A Group adds to the
+// requests of its members at most one in 3.5 s, however many they are, and one for each after an
+// outage. A member that was well and is refused may be a scout, too, because a server that starts
+// refuses its clients for a while. A member that has failed ten times although the server has
+// answered has trouble of its own: it is not a scout.
 //
 // Read outage.go; client.go finds the Group of a client. Then go test ./reflector/outage.
 // Goroutines: none. Locking: Group has a mutex, which also guards its members.
@@ -49,7 +51,7 @@ const (
 // Member is a reflector in a Group. Its methods are called by one goroutine.
 //
 //	M1  a member without failures since its last answer waits on its own
-//	M2  news end at most one wait before its ready time, from one call of Recovered to the next
+//	M2  from one call of Recovered to the next, news end at most one wait before its ready time
 type Member struct {
 	Group *Group // nil: it waits on its own
 
@@ -229,18 +231,26 @@ func (g *Group) scoutLocked() (scout *wait) {
 	return scout
 }
 
-// precedes reports that w's member is the scout at start rather than the other one: one that the
-// server did not ask to wait for longer, then one that was well before, then the one that has
-// failed fewer times.
+// precedes reports that w's member is the scout at start rather than the other one: first one that
+// the server did not ask to wait for longer, then by rank, then one that has failed fewer times.
 func (w *wait) precedes(other *wait, start time.Time) bool {
 	m, n := w.member, other.member
-	if m.wasWell != n.wasWell && !m.notBefore.After(start) && !n.notBefore.After(start) {
-		return m.wasWell
-	}
 	return cmp.Or(
 		later(m.notBefore, start).Compare(later(n.notBefore, start)),
+		cmp.Compare(m.rankLocked(), n.rankLocked()),
 		cmp.Compare(m.failures, n.failures), w.begun.Compare(other.begun),
 	) < 0
+}
+
+// rankLocked is lowest for a member that waits for the server alone: it was well before.
+func (m *Member) rankLocked() int {
+	switch {
+	case !m.wasWell:
+		return 2
+	case m.state == refused:
+		return 1
+	}
+	return 0
 }
 
 // scheduleLocked keeps O2.
