@@ -36,8 +36,8 @@ func TestNew_AnotherServerOfTheClientIsDown(t *testing.T) {
 }
 
 // afterOutage takes a server away for two minutes, and returns how long the slowest of its
-// informers then needs to be current. If otherIsDown, another server, which is down for good, has as
-// many informers of the same client.
+// informers then needs to be current. If otherIsDown, another server, which is down for good, has
+// as many informers of the same client.
 func afterOutage(t *testing.T, count int, otherIsDown bool) (slowest time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		server, other := newPipe(t), newPipe(t)

@@ -63,8 +63,8 @@ type Options struct {
 	// at random.
 	Backoff *wait.Backoff
 	// Outage, if not nil, is a Group of reflectors of one server, which may end a wait before the
-	// end of the Backoff: see package outage. Default: no Group, and client-go's waits. informer.New
-	// sets the Group of its client and server, see outage.Of.
+	// end of the Backoff: see package outage. Default: no Group, and client-go's waits.
+	// informer.New sets the Group of its client and server, see outage.Of.
 	Outage *outage.Group
 	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again
 	// at once instead of listing again. 0 means never.

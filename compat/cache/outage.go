@@ -10,8 +10,8 @@ import (
 
 // outageVariable is the environment variable that puts all informers and reflectors of the program
 // into one outage.Group, with the value group. Otherwise they wait as client-go's. It is read when
-// a reflector starts. A ListerWatcher does not say which server it asks, so it is for programs whose
-// informers use one API server.
+// a reflector starts. It is for programs that use one API server, because a ListerWatcher does not
+// say which server it asks.
 const outageVariable = "INFORMERSTACK_OUTAGE"
 
 var programGroup outage.Group

@@ -32,7 +32,8 @@ const (
 // an unknown event.
 //
 //	W1  resourceVersion is that of the last event that was delivered, or of a bookmark after it
-//	W2  two watches begin at least minRestartDelay apart, and later where the server asks for it, up to maxRetryAfter
+//	W2  two watches begin at least minRestartDelay apart, and later where the server asks for it,
+//	    up to maxRetryAfter
 //
 // Source: tools/watch/retrywatcher.go RetryWatcher
 type RetryWatcher struct {

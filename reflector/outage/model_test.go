@@ -68,7 +68,8 @@ func newPlan(random *rand.Rand) plan {
 	return p
 }
 
-// outage returns the present outage, or the next one, or none.
+// outage returns the present outage or the next one. After the last, it returns a span that never
+// begins.
 func (p plan) outage(at time.Duration) span {
 	for _, o := range p.outages {
 		if at < o.to {

@@ -76,7 +76,7 @@ const (
 )
 
 // Failed notes that the server failed a request. It may have asked the member to wait for
-// retryAfter, of which a minute counts at most.
+// retryAfter; a minute counts at most.
 func (m *Member) Failed(retryAfter time.Duration) {
 	if m.Group == nil {
 		return
@@ -170,10 +170,10 @@ func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
 
 // Group is a number of reflectors that use one server. The zero value is an empty group.
 //
-//	O1  waiting contains the waits whose leave was not called; the timers of the others are stopped
-//	O2  a wait's timer fires at its due time; the scout's fires earlier, if it is ready earlier and
-//	    no scout has tried for a pace
-//	O3  due is never later than the end of the member's own wait, unless the server asked for that
+//	O1  waiting contains each wait until its leave is called; then its timer is stopped
+//	O2  a wait's timer fires at its due time; the scout's fires earlier, if it is ready earlier
+//	    and no scout has tried for a pace
+//	O3  due is never later than the end of the member's own wait, unless the server asked for it
 type Group struct {
 	mu      sync.Mutex
 	waiting map[*wait]bool

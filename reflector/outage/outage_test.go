@@ -197,8 +197,7 @@ func TestGroup_News(t *testing.T) {
 	})
 }
 
-// What is news for the others: an answer that follows a failure, and a success that follows a
-// refusal.
+// An answer that follows a failure is news for the others, and a success that follows a refusal.
 func TestGroup_WhatIsNews(t *testing.T) {
 	for name, test := range map[string]struct {
 		play  func(m *Member)
