@@ -142,7 +142,8 @@ func TestGroup_Turns(t *testing.T) {
 	})
 }
 
-// A member that was never well, and one that has failed for long, are the last in turn.
+// Members that were never well, that are refused, or that have failed for long are the last in
+// turn.
 func TestGroup_SickMembersAreTheLastInTurn(t *testing.T) {
 	bubble(t, func(w *waits) {
 		never := &Member{Group: w.group}
@@ -156,6 +157,11 @@ func TestGroup_SickMembersAreTheLastInTurn(t *testing.T) {
 		w.wait(1, time.Hour)
 		w.fail(time.Hour, 0)
 		w.fail(time.Hour, 0)
+		refused := &Member{Group: w.group}
+		refused.Recovered()
+		w.add(refused)
+		refused.Refused()
+		w.wait(4, time.Hour)
 		var turns []int
 		for len(turns) < 18 {
 			for _, i := range w.woken(10 * time.Millisecond) {
@@ -165,6 +171,7 @@ func TestGroup_SickMembersAreTheLastInTurn(t *testing.T) {
 			}
 		}
 		assert.NotContains(t, turns, 0)
+		assert.NotContains(t, turns, 4)
 		assert.NotContains(t, turns[:14], 1)
 		assert.Contains(t, turns, 1)
 	})
