@@ -56,9 +56,9 @@ type Informer[T Object] struct {
 // name than the kind, set Options.Kind. The store has an index by namespace, for the lister.
 //
 // The informer lists and watches with a wire.ListWatch, which requests protobuf if T has it, and
-// never holds a whole list of objects in memory beside the store. After an outage of the server,
-// the informers of one client share the knowledge that it answers again (see package outage),
-// unless Reflector.Outage is set: with a Group of its own, an informer waits on its own.
+// never holds a whole list of objects in memory beside the store. After an outage of the server, it
+// is current within seconds, and the informers of one client and server share the knowledge that it
+// answers again (see package outage), unless Reflector.Outage is set to another Group.
 func New[T interface {
 	Object
 	runtime.Object

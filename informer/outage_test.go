@@ -4,6 +4,7 @@ package informer_test
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,42 +18,59 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
-	"example.com/informerstack/reflector/outage"
 )
 
-// The informers of one client are current soon after an outage of their server, unless each has a
-// Group of its own.
-func TestNew_InformersOfAClientAreBackTogether(t *testing.T) {
-	alone := slowestAfterOutage(t, func() *outage.Group { return &outage.Group{} })
-	together := slowestAfterOutage(t, func() *outage.Group { return nil })
-	t.Logf("the slowest of 20 informers: alone %v, together %v", alone, together)
-	assert.Greater(t, alone, 10*time.Second, "otherwise the test shows nothing")
-	assert.Less(t, together, 10*time.Second)
+// Informers are current soon after an outage of their server, even one that has no peers.
+func TestNew_InformersAreBackSoon(t *testing.T) {
+	for _, count := range []int{1, 20} {
+		took := afterOutage(t, count, false)
+		t.Logf("the slowest of %d informers: %v", count, took)
+		assert.Less(t, took, 10*time.Second)
+	}
 }
 
-// slowestAfterOutage takes a server away for two minutes, and returns how long the slowest informer
-// then needs to be current.
-func slowestAfterOutage(t *testing.T, group func() *outage.Group) (slowest time.Duration) {
+// A server that is down for good does not delay the informers of another one, although all of them
+// have the same http.Client.
+func TestNew_AnotherServerOfTheClientIsDown(t *testing.T) {
+	assert.Less(t, afterOutage(t, 5, true), 10*time.Second)
+}
+
+// afterOutage takes a server away for two minutes, and returns how long the slowest of its
+// informers then needs to be current. If otherIsDown, another server, which is down for good, has
+// as many informers of the same client.
+func afterOutage(t *testing.T, count int, otherIsDown bool) (slowest time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		server := apitest.NewServer(apitest.Options{})
-		require.NoError(t, server.StartPipe())
+		server, other := newPipe(t), newPipe(t)
 		defer server.Close()
-		client := kubernetes.NewForConfigOrDie(&rest.Config{
-			Host: server.URL, Transport: server.Transport(), QPS: -1,
-			ContentConfig: rest.ContentConfig{ContentType: "application/json"},
-		})
+		defer other.Close()
+		one := &http.Client{Transport: twoServers{server, other}}
+		clientOf := func(host string) rest.Interface {
+			config := &rest.Config{Host: host, QPS: -1, ContentConfig: rest.ContentConfig{
+				ContentType: "application/json"}}
+			client, err := kubernetes.NewForConfigAndClient(config, one)
+			require.NoError(t, err)
+			return client.CoreV1().RESTClient()
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		defer running.Wait()
 		defer cancel()
-		informers := make([]informer.SharedIndexInformer, 20)
-		for i := range informers {
-			var options informer.Options
-			options.Reflector.Outage = group()
-			informers[i] = informer.New[*corev1.ConfigMap](client.CoreV1().RESTClient(),
-				"configmaps", options)
-			running.Go(func() { informers[i].Run(ctx) })
-			require.NoError(t, informer.WaitForSync(ctx, informers[i]))
+		run := func(client rest.Interface) (informers []informer.SharedIndexInformer) {
+			for range count {
+				i := informer.New[*corev1.ConfigMap](client, "configmaps", informer.Options{})
+				informers = append(informers, i)
+				running.Go(func() { i.Run(ctx) })
+			}
+			return informers
+		}
+		if otherIsDown {
+			other.Faults().RefuseConnections()
+			run(clientOf("http://other"))
+			time.Sleep(time.Hour)
+		}
+		informers := run(clientOf("http://server"))
+		for _, i := range informers {
+			require.NoError(t, informer.WaitForSync(ctx, i))
 		}
 		time.Sleep(5 * time.Minute) // the waits start again
 
@@ -69,6 +87,23 @@ func slowestAfterOutage(t *testing.T, group func() *outage.Group) (slowest time.
 		slowest = time.Since(answered)
 	})
 	return slowest
+}
+
+func newPipe(t *testing.T) *apitest.Server {
+	server := apitest.NewServer(apitest.Options{})
+	require.NoError(t, server.StartPipe())
+	return server
+}
+
+// twoServers sends the requests for the host "other" to the second server.
+type twoServers [2]*apitest.Server
+
+func (s twoServers) RoundTrip(request *http.Request) (*http.Response, error) {
+	server := s[0]
+	if request.URL.Host == "other" {
+		server = s[1]
+	}
+	return server.Transport().RoundTrip(request)
 }
 
 func holds(t *testing.T, i informer.SharedIndexInformer, key string) bool {

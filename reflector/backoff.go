@@ -28,18 +28,19 @@ func defaultBackoff() wait.Backoff {
 // backoff makes the waits of one reflector, before LISTs and before WATCHes. They are client-go's,
 // which start again from the first one with the first wait that begins two minutes after they last
 // did, whatever happened; but after a 410 a wait may be shorter, because a server that sends it is
-// well.
+// well. For a member of an outage.Group, so may the waits after an outage.
 //
 //	B1  a wait is the shorter one of two (before jitter); each grows from wait to wait:
 //	    client-go's, and the one since the last restart
-//	B2  a 410 restarts, if it is the first one since a watch has lived for healthyWatch. Nothing
-//	    else does: a LIST, a change and a short watch prove nothing
+//	B2  a 410 restarts, and in a Group the first answer after an outage, but only once until a
+//	    watch has lived for healthyWatch. Nothing else does: a LIST, a change and a short watch
+//	    prove nothing
 type backoff struct {
 	initial      wait.Backoff // without jitter
 	jitter       float64
 	clientGo     wait.DelayFunc // without jitter
 	sinceRestart wait.Backoff
-	forgot       bool // B2: a 410 arrived since a watch has lived for healthyWatch
+	restarted    bool // B2: since a watch has lived for healthyWatch
 }
 
 func newBackoff(waits wait.Backoff, c clock.Clock) *backoff {
@@ -60,18 +61,18 @@ func (b *backoff) next() time.Duration {
 }
 
 // healthy notes that a watch has lived for healthyWatch.
-func (b *backoff) healthy() { b.forgot = false }
+func (b *backoff) healthy() { b.restarted = false }
 
-// serverForgot notes a 410 to a watch.
-func (b *backoff) serverForgot() {
-	if !b.forgot {
+// restart notes an answer that shows that the server is well.
+func (b *backoff) restart() {
+	if !b.restarted {
 		b.sinceRestart = b.initial
 	}
-	b.forgot = true
+	b.restarted = true
 }
 
-// pause backs off. It returns an error if ctx ends first, or a change is lost meanwhile. During an
-// outage the turn of this member of Options.Outage ends it.
+// pause backs off. It returns an error if ctx ends first, or a change is lost meanwhile. After a
+// failure, Options.Outage may end it.
 func (r *Reflector) pause(ctx context.Context) error {
 	wait := r.backoff.next()
 	r.setPhase(BackingOff)

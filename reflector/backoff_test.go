@@ -48,7 +48,7 @@ func TestBackoff_Laws(t *testing.T) {
 	var (
 		wait    = func(b *backoff) { b.next() }
 		healthy = func(b *backoff) { b.healthy() }
-		expired = func(b *backoff) { b.serverForgot() }
+		expired = func(b *backoff) { b.restart() }
 	)
 	for name, test := range map[string]struct {
 		between steps
@@ -77,7 +77,7 @@ func TestBackoff_RestartMovesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBackoff(testWaits(time.Second, 2), clock.RealClock{})
 		time.Sleep(100 * time.Second)
-		b.serverForgot()
+		b.restart()
 		for _, seconds := range []time.Duration{1, 2, 4, 8} {
 			require.Equal(t, seconds*time.Second, b.next())
 		}

@@ -5,6 +5,8 @@ package reflector
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -124,6 +126,35 @@ func isUnavailable(err error) bool { return isExpired(err) || isTooLarge(err) }
 // repeated later.
 func isBusy(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
+}
+
+// isOutage reports that err may be a failure of the server: it could not be reached, the connection
+// was lost, or it answered that it cannot serve requests now. Another server's answer, a resource
+// that is forbidden or missing, and content that cannot be decoded are the reflector's own trouble.
+func isOutage(err error) bool {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil, isApplyError(err), isTooLarge(err):
+		return false
+	case isDecodingError(err):
+		return isConnectionLost(err)
+	case errors.As(err, &status):
+		return status.Status().Code >= 500 || apierrors.IsTooManyRequests(err)
+	}
+	for _, sentinel := range []error{ErrWatchSilent, ErrListSilent, errUnreachable, io.EOF,
+		io.ErrUnexpectedEOF} {
+		if errors.Is(err, sentinel) {
+			return true
+		}
+	}
+	_, isNetwork := errors.AsType[net.Error](err) // also any error of a request in package net/http
+	return isNetwork || isConnectionLost(err)
+}
+
+// isConnectionLost recognizes errors that HTTP/2 reports within an answer. Some have no type.
+func isConnectionLost(err error) bool {
+	return utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err) ||
+		strings.Contains(err.Error(), "stream error: stream ID")
 }
 
 // isRefusal reports that the server does not understand a streaming list, and never will: an old

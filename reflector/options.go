@@ -62,9 +62,9 @@ type Options struct {
 	// and after a 410. Default: 800 ms, doubled each time to at most 30 s, plus up to as much again
 	// at random.
 	Backoff *wait.Backoff
-	// Outage, if not nil, is the Group of reflectors that try in turn while several of them wait
-	// after a failure, whatever their Backoff. Default: no Group. informer.New sets the Group of
-	// its client, see outage.Of.
+	// Outage, if not nil, is a Group of reflectors of one server, which may end a wait before the
+	// end of the Backoff: see package outage. Default: no Group, and client-go's waits.
+	// informer.New sets the Group of its client and server, see outage.Of.
 	Outage *outage.Group
 	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again
 	// at once instead of listing again. 0 means never.

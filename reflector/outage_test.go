@@ -4,6 +4,9 @@ package reflector
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -195,48 +198,60 @@ func TestOutage_ThatReturns(t *testing.T) {
 	})
 }
 
-// failingPeer lets another member of group fail, and returns the channel that ends its long wait.
-func failingPeer(t *testing.T, group *outage.Group) <-chan time.Time {
+// failingPeer lets another member of group fail, and returns a function that reports whether that
+// member's long wait ends within a second.
+func failingPeer(t *testing.T, group *outage.Group) (wakes func() bool) {
 	peer := outage.Member{Group: group}
 	peer.Failed(0)
 	wake, leave := peer.Wait(time.Hour)
 	t.Cleanup(leave)
-	return wake
+	return func() bool {
+		select {
+		case <-wake:
+			return true
+		case <-time.After(time.Second):
+			return false
+		}
+	}
 }
 
-// The first answer after a failure wakes the others soon. A server that starts refuses its clients
-// for a while, before it knows their rights. 410 is an answer of a healthy server, for it is due to
-// the request. A watch that package rest made without the server is no answer.
+// The first answer after a failure wakes the others soon, even a refusal: only connection errors,
+// 5xx and 429 mean that the server is not well.
 func TestOutage_EndsWithAnAnswer(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
 	for name, test := range map[string]struct {
 		answer error
 		wakes  bool
 	}{
-		"200": {nil, true},
-		"401": {apierrors.NewUnauthorized("unknown token"), false},
-		"403": {apierrors.NewForbidden(resource, "", nil), false},
-		"404": {apierrors.NewNotFound(resource, ""), false},
-		"410": {apierrors.NewResourceExpired("expired"), true},
-		"429": {apierrors.NewTooManyRequests("busy", 0), false},
-		"503": {apierrors.NewServiceUnavailable("down"), false},
+		"200":      {nil, true},
+		"401":      {apierrors.NewUnauthorized("unknown token"), true},
+		"403":      {apierrors.NewForbidden(resource, "", nil), true},
+		"404":      {apierrors.NewNotFound(resource, ""), true},
+		"410":      {apierrors.NewResourceExpired("expired"), true},
+		"429":      {apierrors.NewTooManyRequests("busy", 0), false},
+		"503":      {apierrors.NewServiceUnavailable("down"), false},
+		"504":      {apierrors.NewTimeoutError("slow", 0), false},
+		"refused":  {apiErrors["refused"], false},
+		"lost":     {fmt.Errorf("read list: %w", io.ErrUnexpectedEOF), false},
+		"http2":    {errors.New("http2: client connection lost"), false},
+		"deadline": {context.DeadlineExceeded, false},
+		"silent":   {ErrListSilent, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			group := &outage.Group{}
 			r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
 			r.note(t.Context(), Transition{From: Opening, To: Starting, Pause: true, Err: errDown})
-			wake := failingPeer(t, group)
+			wakes := failingPeer(t, group)
 			r.note(t.Context(), Transition{
 				From: Opening, To: Starting, Pause: true, Err: test.answer,
 			})
-			time.Sleep(2 * time.Second)
-			synctest.Wait()
-			assert.Equal(t, test.wakes, len(wake) == 1, name)
+			if test.answer == nil {
+				r.note(t.Context(), Transition{From: Opening, To: Watching})
+			}
+			assert.Equal(t, test.wakes, wakes(), name)
 			if !test.wakes {
 				r.note(t.Context(), Transition{From: Listing, To: Opening})
-				time.Sleep(2 * time.Second)
-				synctest.Wait()
-				assert.Len(t, wake, 1, "%s, then 200", name)
+				assert.True(t, wakes(), "%s, then 200", name)
 			}
 		})
 	}
@@ -260,12 +275,10 @@ func TestOutage_NoAnswer(t *testing.T) {
 			group := &outage.Group{}
 			r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
 			r.note(t.Context(), Transition{From: Listing, To: Starting, Pause: true, Err: errDown})
-			wake := failingPeer(t, group)
+			wakes := failingPeer(t, group)
 			r.round.open = test.open
 			r.note(t.Context(), test.t)
-			time.Sleep(2 * time.Second)
-			synctest.Wait()
-			assert.Empty(t, wake, name)
+			assert.False(t, wakes(), name)
 			if test.open != nil {
 				assert.Equal(t, 1, r.Status().ConsecutiveFailures)
 			}

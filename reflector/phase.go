@@ -103,7 +103,7 @@ func (r *Reflector) decide(now Phase, err error) (next Phase, pause bool) {
 		case errors.Is(err, ErrWatchSilent):
 			return Opening, false
 		case isExpired(err):
-			r.backoff.serverForgot()
+			r.backoff.restart()
 		}
 
 	case Watching:
@@ -148,7 +148,7 @@ func (r *Reflector) decideWatching(err error) (next Phase, pause bool) {
 	case apierrors.IsTooManyRequests(err), errors.Is(err, errNothingNew):
 		return Opening, true
 	case isExpired(err): // a LIST that may not be older than what we have closes the gap
-		r.backoff.serverForgot()
+		r.backoff.restart()
 	}
 	return Starting, true
 }

@@ -143,24 +143,26 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	}
 }
 
-// noteOutage notes what a transition says about the server. Every error that is followed by a wait
-// is a failure, except one of the consumer. A 410 and a resourceVersion that is too large are also
-// answers of a healthy server, for they are due to the request. After a streaming list that failed,
-// the LIST decides. A request that a stop ended has no result.
+// noteOutage notes what a transition says about the server. An error that is followed by a wait is
+// the server's failure or the reflector's own trouble, see isOutage. After a streaming list that
+// failed, the LIST decides. A request that a stop ended has no result.
 func (r *Reflector) noteOutage(t Transition) {
-	if t.To == Idle || isApplyError(t.Err) {
+	if t.To == Idle {
 		return
 	}
 	isRequest := t.From == Listing || t.From == Opening || t.From == Streaming
-	if t.Err != nil && t.Pause {
+	switch {
+	case t.Pause && isOutage(t.Err):
 		seconds, _ := apierrors.SuggestsClientDelay(t.Err)
 		r.member.Failed(time.Duration(seconds) * time.Second)
-	}
-	if isRequest && (t.Err == nil || isUnavailable(t.Err)) && !r.isUnreachable() {
-		r.member.Answered()
-	}
-	if t.From == Watching && !t.Pause {
+	case t.Pause && t.Err != nil:
+		if r.member.Refused() {
+			r.backoff.restart() // a server that starts refuses for a while
+		}
+	case t.From == Watching:
 		r.member.Recovered()
+	case isRequest && (t.Err == nil || isUnavailable(t.Err)) && !r.isUnreachable():
+		r.member.Answered()
 	}
 }
 

@@ -167,6 +167,8 @@ func (r *Reflector) followWatch(ctx context.Context) error {
 	switch {
 	case err != nil, news, lived >= veryShortWatch, ok && reselector.Reselects():
 		return err
+	case r.isUnreachable():
+		return fmt.Errorf("%w: %w", errUnreachable, &VeryShortWatchError{Name: r.Name()})
 	case r.round.open.eventCount == 0: // a stream has brought the initial events
 		return &VeryShortWatchError{Name: r.Name()}
 	}

@@ -35,7 +35,9 @@ also by a replace line. Delete the folder to undo the swap; swap again to renew 
 Pieces:
   cache           tools/cache with synctrack and testing, and tools/watch, which depends on it;
                   this stack decodes the LISTs and WATCHes of informers, unless
-                  INFORMERSTACK_DECODER=client-go is in the program's environment
+                  INFORMERSTACK_DECODER=client-go is in the program's environment;
+                  with INFORMERSTACK_OUTAGE=group there, and one API server, informers
+                  are current within seconds after an outage
   workqueue       util/workqueue
   leaderelection  tools/leaderelection with resourcelock`
 

@@ -94,7 +94,7 @@ func newReflector(
 	selected *selection,
 ) *reflector.Reflector {
 	options.Name = cmp.Or(callsite.Name(), options.Name, fmt.Sprintf("%T", expectedType))
-	options.UseWatchList = useWatchList()
+	options.UseWatchList, options.Outage = useWatchList(), outageGroup()
 	options.Metrics = reflectorMetrics(options.Name)
 	return reflector.New(sourceOf(lw, options.Name, selected), expectedType, queue, options)
 }

@@ -151,6 +151,7 @@ func NewReflectorWithOptions(
 		opts.ShouldResync = r.ShouldResync
 		opts.MaxInternalErrorRetryDuration = r.MaxInternalErrorRetryDuration
 		opts.Metrics = reflectorMetrics(r.core.Name())
+		opts.Outage = outageGroup()
 		source := sourceOf(source, r.core.Name(), nil)
 		return reflector.New(source, expectedType, store, opts)
 	}

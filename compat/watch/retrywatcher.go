@@ -19,8 +19,12 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// minRestartDelay is the least time between two starts of a watch.
-const minRestartDelay = time.Second
+const (
+	// minRestartDelay is the least time between two starts of a watch.
+	minRestartDelay = time.Second
+	// maxRetryAfter is the longest pause that the server is granted.
+	maxRetryAfter = time.Minute
+)
 
 // RetryWatcher is a watch that restarts where it ended, so that its reader sees every event once,
 // in order. It ends with an Error event if it cannot be continued: after a resourceVersion that the
@@ -28,7 +32,8 @@ const minRestartDelay = time.Second
 // an unknown event.
 //
 //	W1  resourceVersion is that of the last event that was delivered, or of a bookmark after it
-//	W2  two watches begin at least minRestartDelay apart, and later where the server asks for it
+//	W2  two watches begin at least minRestartDelay apart, and later where the server asks for it,
+//	    up to maxRetryAfter
 //
 // Source: tools/watch/retrywatcher.go RetryWatcher
 type RetryWatcher struct {
@@ -217,7 +222,7 @@ func (w *RetryWatcher) failed(ctx context.Context,
 	}
 	klog.FromContext(ctx).V(5).Info("Watch failed", "err", status)
 	if details := status.ErrStatus.Details; details != nil {
-		pause = time.Duration(details.RetryAfterSeconds) * time.Second
+		pause = min(time.Duration(details.RetryAfterSeconds)*time.Second, maxRetryAfter)
 	}
 	return restart, pause
 }

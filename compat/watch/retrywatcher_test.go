@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,6 +177,31 @@ func TestDifference_RetryWatcherErrors(t *testing.T) {
 	forbidden := fmt.Errorf("wrapped: %w", apierrors.NewForbidden(v1.Resource("pods"), "", nil))
 	require.Equal(t, `pods is forbidden: <nil>`, last(forbidden, ours))
 	require.Empty(t, last(forbidden, theirs))
+}
+
+// The server may ask for any pause before the next watch; a minute counts.
+func TestDifference_RetryWatcherPauseIsBounded(t *testing.T) {
+	never := failure(apierrors.NewTooManyRequests("never", math.MaxInt32))
+	secondStart := func(start func(context.Context, *script) (watch.Interface, error)) string {
+		s := &script{lines: []any{[]watch.Event{never}}}
+		synctest.Test(t, func(t *testing.T) {
+			s.begun, s.log = time.Now(), narrate.New(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+			defer cancel()
+			w, err := start(ctx, s)
+			require.NoError(t, err)
+			for range w.ResultChan() {
+			}
+		})
+		return strings.Join(s.starts[1:], ", ")
+	}
+	require.Equal(t, "1 after 1m0s", secondStart(
+		func(ctx context.Context, s *script) (watch.Interface, error) {
+			return compat.NewRetryWatcherWithContext(ctx, "1", s)
+		}))
+	require.Empty(t, secondStart(func(ctx context.Context, s *script) (watch.Interface, error) {
+		return clientgo.NewRetryWatcherWithContext(ctx, "1", s)
+	}), "client-go waits for 68 years")
 }
 
 // Every other failure is retried: callers have deadlines.

@@ -6,195 +6,280 @@
 //
 // After an outage each reflector waits out its own backoff, which may last a minute, although
 // another one has already reached the server. Reflectors with the same Group share this knowledge.
-// informer.New uses the Group of its client, see [Of]; reflector.Options.Outage selects another.
-// A Group with one member changes nothing.
+// informer.New uses the Group of its client and server, see [Of]; reflector.Options.Outage selects
+// another.
 //
-// While several members wait, they try in turn, at even intervals:
+// Connection errors, 5xx and 429 are failures of the server. Any other error is an answer, and the
+// member's own trouble. A Group ends waits in two ways:
 //
-//	interval = round / number of waiting members
-//	round    = twice the time since the outage began, at least 1 s, at most 20 s
+//   - The scout. One of the members that wait for the server tries 3.5 to 5 s after its own last
+//     request, and after the last scout. One that was well before goes first, and one that has
+//     failed fewer times since: a member that always fails is the last in turn.
+//   - The news. The first answer to a member after a failure ends the waits of the others within a
+//     second. That happens to a member once before it could be a scout, until its watch is well.
 //
-// So in a long outage each member tries every 20 s, and five members try every four seconds. That
-// is as often as without a Group, where the waits of a reflector grow to 45 s on average, and start
-// again every two minutes. The first answer counts like the beginning of an outage, so that the
-// others try within a few seconds. The next turn belongs to the member with the shortest rest of
-// its own wait: a member that has just begun to fail goes before a member that has failed for long.
-//
-// So after a long outage the first of n members tries within 20 s / n, and the last one has its
-// answers within four seconds of that, even if a 410 makes it list again: two members within 14 s,
-// five within 8 s. Shorter rounds would cost the server more requests than no Group.
+// So after an outage a scout is answered within 5 s, and each other member within a second of that
+// or 5 s after its own last request, even if the Group has one member. A Group adds to the
+// requests of its members at most one in 3.5 s, however many they are, and one for each after an
+// outage. A member that was well and is refused may be a scout, too, because a server that starts
+// refuses its clients for a while. A member that has failed ten times although the server has
+// answered has trouble of its own: it is not a scout.
 //
 // Read outage.go; client.go finds the Group of a client. Then go test ./reflector/outage.
-// Goroutines: only that of a timer. Locking: Group has a mutex of its own.
+// Goroutines: none. Locking: Group has a mutex, which also guards its members.
 package outage
 
 import (
-	"container/list"
+	"cmp"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
 
 const (
-	firstRound, lastRound = time.Second, 20 * time.Second
+	minPace, maxPace = 3500 * time.Millisecond, 5 * time.Second // between scouts
 
-	// maxAnswers are a 410 and the list that follows.
-	maxAnswers = 2
+	newsWindow = time.Second // in which the members try after an answer
+
+	// maxDoubts is how many failures after an answer of the server show that it is well, and the
+	// member is not.
+	maxDoubts = 10
+
+	maxRetryAfter = time.Minute // the longest wait that a server is granted
 )
 
-// Member is a reflector in a Group. It is used by one goroutine.
+// Member is a reflector in a Group. Its methods are called by one goroutine.
+//
+//	M1  a member without failures since its last answer waits on its own
+//	M2  from one call of Recovered to the next, news end at most one wait before its ready time
 type Member struct {
 	Group *Group // nil: it waits on its own
 
-	outage    bool      // a request failed since Recovered
-	answers   int       // that the server gave since then, up to maxAnswers
+	// Group.mu guards the fields below.
+
+	state     state
+	wasWell   bool      // Recovered was called
+	failures  int       // since then, with refusals
+	seen      int       // Group.answers at the first of them
+	doubts    int       // the failures that followed an answer to any member
+	woken     bool      // by news, since Recovered
 	notBefore time.Time // the server asked not to be asked again before
 }
 
-// Failed notes that a request failed. The server may have asked the member to wait for retryAfter.
+// state is how the last request of a member ended.
+type state int
+
+const (
+	well    state = iota // answered
+	refused              // answered with an error of the member's own
+	failed               // not answered, or only to say that the server cannot
+)
+
+// Failed notes that the server failed a request. It may have asked the member to wait for
+// retryAfter; a minute counts at most.
 func (m *Member) Failed(retryAfter time.Duration) {
 	if m.Group == nil {
 		return
 	}
-	m.notBefore = time.Now().Add(retryAfter)
-	if !m.outage {
-		m.outage = true
-		m.Group.begin()
+	m.Group.mu.Lock()
+	defer m.Group.mu.Unlock()
+	m.failLocked(failed, time.Now().Add(min(retryAfter, maxRetryAfter)))
+}
+
+// Refused notes that the server answered a request with an error of the member's own, such as 403.
+// It returns true if the server had failed the one before, which is news for the other members.
+func (m *Member) Refused() (isBack bool) {
+	if m.Group == nil {
+		return false
+	}
+	m.Group.mu.Lock()
+	defer m.Group.mu.Unlock()
+	isBack = m.state == failed
+	m.answerLocked(isBack)
+	m.failLocked(refused, time.Time{})
+	return isBack
+}
+
+// Answered notes that the server answered a request. If it had failed or refused the one before,
+// that is news for the other members.
+func (m *Member) Answered() {
+	if m.Group == nil {
+		return
+	}
+	m.Group.mu.Lock()
+	defer m.Group.mu.Unlock()
+	m.answerLocked(m.state != well)
+	m.state, m.notBefore = well, time.Time{}
+}
+
+func (m *Member) answerLocked(isNews bool) {
+	m.Group.answers++
+	if isNews {
+		m.Group.newsLocked()
 	}
 }
 
-// Answered notes that the server answered. If requests of this member failed before, the other
-// members try soon. Only the first maxAnswers answers until Recovered have this effect, because a
-// server that answers and fails in turn is not well.
-func (m *Member) Answered() {
-	if m.outage && m.answers < maxAnswers {
-		m.answers++
-		m.Group.answer()
+func (m *Member) failLocked(how state, notBefore time.Time) {
+	if m.failures == 0 {
+		m.seen = m.Group.answers
 	}
+	m.failures++
+	if m.Group.answers != m.seen {
+		m.doubts++
+	}
+	m.state, m.notBefore = how, notBefore
 }
 
 // Recovered notes that a watch has shown that the server is well.
-func (m *Member) Recovered() { m.outage, m.answers = false, 0 }
+func (m *Member) Recovered() {
+	if m.Group == nil {
+		return
+	}
+	m.Group.mu.Lock()
+	defer m.Group.mu.Unlock()
+	m.wasWell, m.failures, m.doubts, m.woken = true, 0, 0, false
+}
 
-// Wait begins a wait of about d. The caller must call leave when the wait ends. If the wait is due
-// to an outage, the channel delivers the present time, once, when the member should try again.
-// Otherwise the channel is nil.
+// Wait begins a wait of about d after a failure. The caller must call leave when the wait ends, in
+// time or not. The channel delivers the time when the member should try again. It is nil if the
+// member waits on its own.
 func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
-	if !m.outage {
+	g := m.Group
+	if g == nil {
 		return nil, func() {}
 	}
-	return m.Group.wait(m.notBefore, d)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if m.state == well {
+		return nil, func() {}
+	}
+	now := time.Now()
+	w := &wait{
+		member: m, begun: now,
+		isOutage: m.doubts < maxDoubts && (m.state == failed || m.wasWell),
+		ready:    later(now.Add(pace()), m.notBefore), due: later(now.Add(d), m.notBefore),
+	}
+	w.fires, w.timer = w.due, time.NewTimer(w.due.Sub(now))
+	if g.waiting == nil {
+		g.waiting = map[*wait]bool{}
+	}
+	g.waiting[w] = true
+	g.scheduleLocked()
+	return w.timer.C, func() { g.leave(w) }
 }
 
 // Group is a number of reflectors that use one server. The zero value is an empty group.
 //
-//	O1  waiting contains the waits whose leave was not called and that were not woken
-//	O2  a channel is sent to at most once, when it leaves waiting: the send never blocks
-//	O3  timer runs until the next turn if waiting is not empty, and is nil otherwise
-//	O4  if inTurn, an interval lies between two turns; if not, at most one member waits, and its
-//	    turn is the end of its own wait
+//	O1  waiting contains each wait until its leave is called; then its timer is stopped
+//	O2  a wait's timer fires at its due time; the scout's fires earlier, if it is ready earlier
+//	    and no scout has tried for a pace
+//	O3  due is never later than the end of the member's own wait, unless the server asked for it
 type Group struct {
 	mu      sync.Mutex
-	waiting list.List // of *wait
-	timer   *time.Timer
-	inTurn  bool
-	began   time.Time // of the outage, for the length of the interval
-	last    time.Time // the last turn, or the beginning
+	waiting map[*wait]bool
+	next    time.Time // when the next scout may try
+	answers int       // of the server, to any member
 }
 
 type wait struct {
-	wake           chan time.Time // with a capacity of one
-	notBefore, due time.Time      // due is the end of the member's own wait, not before notBefore
+	member   *Member
+	isOutage bool // the wait is for the server: the member may be the scout
+	begun    time.Time
+	ready    time.Time // when the scout may try, and news may end the wait again
+	due      time.Time
+	timer    *time.Timer
+	fires    time.Time
 }
 
-// begin notes that an outage begins for a member. If no other one waits, it may be the member's
-// own, and its waits are its own too.
-func (g *Group) begin() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.inTurn = g.waiting.Len() > 0
-	g.restartLocked()
-}
-
-// answer notes that the server answered a member.
-func (g *Group) answer() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.waiting.Len() > 0 {
-		g.inTurn = true
-	}
-	g.restartLocked()
-}
-
-// restartLocked makes the intervals short again.
-func (g *Group) restartLocked() {
-	g.began = time.Now()
-	g.last = g.began
-	g.scheduleLocked()
-}
-
-func (g *Group) wait(notBefore time.Time, d time.Duration) (wake <-chan time.Time, leave func()) {
-	due := time.Now().Add(d)
-	if due.Before(notBefore) {
-		due = notBefore
-	}
-	w := &wait{make(chan time.Time, 1), notBefore, due}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	element := g.waiting.PushBack(w)
-	if g.waiting.Len() > 1 && !g.inTurn {
-		g.inTurn = true
-		g.began, g.last = time.Now(), time.Now()
-	}
-	g.scheduleLocked()
-	return w.wake, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.waiting.Remove(element) // a no-op if it was woken
-		g.scheduleLocked()
-	}
-}
-
-// turn wakes the member that would be the first to try on its own.
-func (g *Group) turn() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := time.Now()
-	if g.timer == nil || now.Before(g.nextLocked()) {
-		return // it was scheduled anew while the timer fired
-	}
-	var first *list.Element
-	for e := g.waiting.Front(); e != nil; e = e.Next() {
-		w := e.Value.(*wait)
-		if now.Before(w.notBefore) {
+// newsLocked ends the waits soon, because the server has answered.
+func (g *Group) newsLocked() {
+	for w := range g.waiting {
+		soon := later(time.Now().Add(rand.N(newsWindow)), w.member.notBefore)
+		switch {
+		case !w.member.woken:
+			w.member.woken = true
+		case w.isOutage:
+			soon = later(soon, w.ready)
+		default:
 			continue
 		}
-		if first == nil || w.due.Before(first.Value.(*wait).due) {
-			first = e
-		}
+		w.due = earlier(w.due, soon)
 	}
-	if first != nil {
-		g.waiting.Remove(first).(*wait).wake <- now
-	}
-	g.last = now
 	g.scheduleLocked()
 }
 
-// nextLocked returns the time of the next turn.
-func (g *Group) nextLocked() time.Time {
-	if !g.inTurn {
-		return g.waiting.Front().Value.(*wait).due
+func (g *Group) leave(w *wait) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w.timer.Stop()
+	delete(g.waiting, w)
+	now := time.Now()
+	if scout := g.scoutLocked(); w.isOutage && (scout == nil || !scout.precedes(w, now)) {
+		g.next = now.Add(pace())
 	}
-	round := min(max(2*g.last.Sub(g.began), firstRound), lastRound)
-	return g.last.Add(round / time.Duration(g.waiting.Len()))
+	g.scheduleLocked()
 }
 
-// scheduleLocked keeps O3.
+// scoutLocked returns the wait of the next scout, or nil.
+func (g *Group) scoutLocked() (scout *wait) {
+	start := later(g.next, time.Now())
+	for w := range g.waiting {
+		if w.isOutage && (scout == nil || w.precedes(scout, start)) {
+			scout = w
+		}
+	}
+	return scout
+}
+
+// precedes reports that w's member is the scout at start rather than the other one: first one that
+// the server did not ask to wait for longer, then by rank, then one that has failed fewer times.
+func (w *wait) precedes(other *wait, start time.Time) bool {
+	m, n := w.member, other.member
+	return cmp.Or(
+		later(m.notBefore, start).Compare(later(n.notBefore, start)),
+		cmp.Compare(m.rankLocked(), n.rankLocked()),
+		cmp.Compare(m.failures, n.failures), w.begun.Compare(other.begun),
+	) < 0
+}
+
+// rankLocked is lowest for a member that waits for the server alone: it was well before.
+func (m *Member) rankLocked() int {
+	switch {
+	case !m.wasWell:
+		return 2
+	case m.state == refused:
+		return 1
+	}
+	return 0
+}
+
+// scheduleLocked keeps O2.
 func (g *Group) scheduleLocked() {
-	if g.timer != nil {
-		g.timer.Stop()
-		g.timer = nil // a Group outlives its reflectors' synctest bubble, a timer does not
+	scout := g.scoutLocked()
+	for w := range g.waiting {
+		fires := w.due
+		if w == scout {
+			fires = earlier(fires, later(g.next, w.ready))
+		}
+		if !fires.Equal(w.fires) {
+			w.fires = fires
+			w.timer.Reset(time.Until(fires))
+		}
 	}
-	if g.waiting.Len() > 0 {
-		g.timer = time.AfterFunc(time.Until(g.nextLocked()), g.turn)
+}
+
+func pace() time.Duration { return minPace + rand.N(maxPace-minPace) }
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
 	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }

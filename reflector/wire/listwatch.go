@@ -82,7 +82,7 @@ func (lw *ListWatch) request(options metav1.ListOptions) *rest.Request {
 	if lw.options.Modify != nil {
 		lw.options.Modify(&options)
 	}
-	return lw.client.Get().Namespace(lw.namespace).Resource(lw.resource).
+	return boundSleeps(lw.client.Get()).Namespace(lw.namespace).Resource(lw.resource).
 		VersionedParams(&options, metav1.ParameterCodec)
 }
 

@@ -5,6 +5,7 @@ package wire
 import (
 	"context"
 	"io"
+	"os"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -14,13 +15,30 @@ import (
 
 // A request that loses its connection before the answer is sent again after repeatPause, up to
 // repeats times, as client-go does. Request.Stream itself repeats only what the server answers with
-// a Retry-After.
+// a Retry-After, after the time that it asks for, up to longestSleep.
 //
 // Source: rest/request.go Request
 const (
-	repeats     = 10
-	repeatPause = time.Second
+	repeats      = 10
+	repeatPause  = time.Second
+	longestSleep = time.Minute
 )
+
+// boundSleeps limits the sleeps before the repetitions of request. The backoff that client-go has
+// if its environment variables are set is left alone.
+func boundSleeps(request *rest.Request) *rest.Request {
+	if os.Getenv("KUBE_CLIENT_BACKOFF_BASE") != "" {
+		return request
+	}
+	return request.BackOffWithContext(boundedSleep{&rest.NoBackoff{}})
+}
+
+type boundedSleep struct{ rest.BackoffManagerWithContext }
+
+// SleepWithContext sleeps for d, but not for longer than longestSleep.
+func (s boundedSleep) SleepWithContext(ctx context.Context, d time.Duration) {
+	s.BackoffManagerWithContext.SleepWithContext(ctx, min(d, longestSleep))
+}
 
 // send sends request and returns the body of the answer. lost reports an error after which request
 // is repeated.

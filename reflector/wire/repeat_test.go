@@ -148,3 +148,46 @@ func TestListWatch_StopEndsTheRepetitions(t *testing.T) {
 		require.Equal(t, 2500*time.Millisecond, time.Since(l.began))
 	})
 }
+
+// throttled is a server that asks for a long wait before it answers.
+type throttled struct {
+	losing
+	retryAfter string
+}
+
+func (s *throttled) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := s.losing.RoundTrip(request)
+	if err != nil {
+		response = &http.Response{StatusCode: http.StatusTooManyRequests, Body: http.NoBody,
+			Header: http.Header{"Retry-After": {s.retryAfter}}}
+	}
+	return response, nil
+}
+
+// A server may ask for any wait before a request is repeated; a minute counts.
+func TestDifference_RetryAfterIsBounded(t *testing.T) {
+	for retryAfter, want := range map[string]time.Duration{
+		"2": 2 * time.Second, "60": time.Minute, "86400": time.Minute,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &throttled{losing{
+				err: io.EOF, times: 1, answer: podList(t, 1), began: time.Now(),
+			}, retryAfter}
+			lw := NewListWatch(restClient(t, s), "pods", "ns", newPod, Options{})
+			require.NoError(t, listAll(lw))
+			require.Equal(t, []time.Duration{0, want}, s.sent)
+			s.sent, s.began = nil, time.Now()
+			w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			w.Stop()
+			require.Equal(t, []time.Duration{0, want}, s.sent)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &throttled{losing{err: io.EOF, times: 1, answer: podList(t, 1)}, "86400"}
+		began := time.Now()
+		lw := cache.NewListWatchFromClient(restClient(t, s), "pods", "ns", fields.Everything())
+		require.NoError(t, listAll(lw))
+		require.Equal(t, 24*time.Hour, time.Since(began), "client-go")
+	})
+}

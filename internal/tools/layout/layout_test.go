@@ -123,10 +123,10 @@ var rules = map[string]rule{
 		},
 	},
 	"compat/cache": {
-		ours: []string{"store", "deltafifo", "reflector", "reflector/wire", "informer",
-			"internal/helpers/callsite", "internal/helpers/done", "internal/helpers/objects",
-			"observe/journal", "compat/internal/found", "compat/internal/setters",
-			"compat/decoding"},
+		ours: []string{"store", "deltafifo", "reflector", "reflector/outage", "reflector/wire",
+			"informer", "internal/helpers/callsite", "internal/helpers/done",
+			"internal/helpers/objects", "observe/journal",
+			"compat/internal/found", "compat/internal/setters", "compat/decoding"},
 		outside: []string{
 			"k8s.io/client-go/features", "k8s.io/client-go/rest",
 			"k8s.io/client-go/util/consistencydetector",

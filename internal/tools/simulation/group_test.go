@@ -3,7 +3,6 @@
 package simulation
 
 import (
-	"slices"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -15,27 +14,40 @@ import (
 	"example.com/informerstack/reflector/outage"
 )
 
-// groupRound is the longest time until each waiting member of a Group has had its turn.
-const groupRound = 20 * time.Second
+// The laws of a Group: a member tries early as a scout, some time after its last request, or within
+// a second of news, before that time only once until its watch was well.
+const (
+	scoutPace  = 3500 * time.Millisecond
+	newsWindow = time.Second
+)
 
 // sharedGroup is the Group of all processes of a script that say "shared": their informers are
 // those of one program, with a network of their own each.
 type sharedGroup struct {
 	outage.Group
-	mu      sync.Mutex
-	waits   []*waiting  // the members that have waited
-	answers []time.Time // when the server answered members after a failure
+	mu   sync.Mutex
+	news []time.Time // when the server answered members after a failure
 }
 
 // waiting is what the waits of a process's reflector have shown.
 type waiting struct {
 	group *sharedGroup // nil: it waits on its own
 
-	mu         sync.Mutex
-	begun, due time.Time   // of the last wait; due is the end of its backoff
-	ended      bool        // a request followed it
-	early      []time.Time // requests before the end of a wait, which were not checked yet
-	failed     bool        // since the last watch that was opened again at once
+	mu          sync.Mutex
+	begun, due  time.Time // of the last wait; due is the end of its backoff
+	notBefore   time.Time // the server asked for that
+	lastRequest time.Time
+	ended       bool          // a request followed the wait
+	early       []earlyEnding // which were not checked yet
+	failed      bool          // since the last answer
+	woken       bool          // early, since a watch was well
+}
+
+// earlyEnding is a request before the end of a wait.
+type earlyEnding struct {
+	at     time.Time
+	waited time.Duration
+	again  bool // another one was as early since a watch was well
 }
 
 func (w *world) newWaiting(s setup) *waiting {
@@ -50,12 +62,8 @@ func (w *waiting) begin(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun, w.due, w.ended = time.Now(), time.Now().Add(d), false
-	if w.group != nil {
-		w.group.mu.Lock()
-		defer w.group.mu.Unlock()
-		if !slices.Contains(w.group.waits, w) {
-			w.group.waits = append(w.group.waits, w)
-		}
+	if w.group != nil && w.due.Before(w.notBefore) {
+		w.due = w.notBefore
 	}
 }
 
@@ -68,9 +76,11 @@ func (w *waiting) requests() {
 		return // a request that was given up as the wait began
 	}
 	if !w.ended && now.Before(w.due) {
-		w.early = append(w.early, now)
+		waited := now.Sub(w.begun)
+		w.early = append(w.early, earlyEnding{now, waited, w.woken})
+		w.woken = w.woken || waited < scoutPace
 	}
-	w.ended = true
+	w.ended, w.lastRequest = true, now
 }
 
 // note notes what a transition says about the server, as a member of a Group does: every error that
@@ -81,76 +91,80 @@ func (w *waiting) note(t reflector.Transition) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	now := time.Now()
 	isRequest := t.From == reflector.Listing || t.From == reflector.Opening ||
 		t.From == reflector.Streaming
-	isAnswer := t.Err == nil || apierrors.HasStatusCause(t.Err,
+	_, isStatus := t.Err.(apierrors.APIStatus)
+	isAnswer := t.Err == nil || t.Pause || isStatus || apierrors.HasStatusCause(t.Err,
 		metav1.CauseTypeResourceVersionTooLarge)
-	if w.group != nil && w.failed && isRequest && isAnswer {
+	if w.group != nil && w.failed && isAnswer && (isRequest || t.Pause) {
 		w.group.mu.Lock()
-		w.group.answers = append(w.group.answers, time.Now())
+		w.group.news = append(w.group.news, now)
 		w.group.mu.Unlock()
 	}
-	if t.From == reflector.Watching && !t.Pause {
-		w.failed = false
+	if t.From == reflector.Watching && (!t.Pause || now.Sub(w.lastRequest) >= time.Minute) {
+		w.woken = false
 	}
-	w.failed = w.failed || t.Err != nil && t.Pause
+	seconds, _ := apierrors.SuggestsClientDelay(t.Err)
+	w.notBefore = now.Add(time.Duration(seconds) * time.Second)
+	w.failed = t.Err != nil && t.Pause || w.failed && !isRequest
 }
 
 // check checks that the reflector waits no longer than its backoff, and shorter only for a reason.
-// In a Group it waits for its turn, which comes after a round, or after its backoff if that is
-// longer and other members go first.
 func (w *waiting) check(p *process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, at := range w.early {
-		w.checkEarly(p, at)
+	for _, e := range w.early {
+		w.checkEarly(p, e)
 	}
 	w.early = nil
 	if w.ended || p.informer.Health().Reflector.Phase != reflector.BackingOff {
 		return
 	}
-	due := w.due
-	if w.group != nil {
-		if turn := w.begun.Add(groupRound); due.Before(turn) {
-			due = turn
-		}
-		due = due.Add(groupRound)
-	}
-	if time.Now().After(due) {
+	if time.Now().After(w.due) {
 		p.violate(7, "%s waits longer than its backoff", p.name)
 	}
 }
 
 // checkEarly checks that a request before the end of a wait had a reason.
-func (w *waiting) checkEarly(p *process, at time.Time) {
+func (w *waiting) checkEarly(p *process, e earlyEnding) {
 	switch {
 	case p.refused: // a lost change ends a wait
-	case w.group != nil && w.group.hasTurns(w, at):
-		p.cover("group lets members try in turn")
+	case w.group != nil && e.waited >= scoutPace:
+		p.cover("group ends a wait at the pace of scouts")
+	case w.group != nil && !e.again && w.group.hadNews(e.at):
+		p.cover("group ends a wait with news")
 	default:
-		p.violate(7, "%s ends its wait early, at %v", p.name, at.Sub(p.begun))
+		p.violate(7, "%s ends its wait early, at %v", p.name, e.at.Sub(p.begun))
 	}
 }
 
-// hasTurns reports that another member has waited, or that the server has answered one, so that the
-// members do not wait on their own.
-func (g *sharedGroup) hasTurns(w *waiting, at time.Time) bool {
+// hadNews reports that there were news within the last second.
+func (g *sharedGroup) hadNews(at time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	isOther := func(other *waiting) bool { return other != w }
-	isBefore := func(answer time.Time) bool { return !answer.After(at) }
-	return slices.ContainsFunc(g.waits, isOther) || slices.ContainsFunc(g.answers, isBefore)
+	for _, news := range g.news {
+		if age := at.Sub(news); age >= 0 && age <= newsWindow {
+			return true
+		}
+	}
+	return false
 }
 
-// checkEmpty checks that no wait is left in the Group: a new member waits on its own.
+// checkEmpty checks that no wait is left in the Group: even a member that has failed for long is
+// its scout.
 func (g *sharedGroup) checkEmpty(w *world) {
 	m := outage.Member{Group: &g.Group}
-	m.Failed(0)
+	for range 1000 {
+		m.Failed(0)
+	}
 	wake, leave := m.Wait(time.Hour)
 	defer leave()
 	time.Sleep(time.Minute)
 	synctest.Wait()
-	if len(wake) > 0 {
+	select {
+	case <-wake:
+	default:
 		w.violate(8, "all processes have ended, and one waits in the Group")
 	}
 }
