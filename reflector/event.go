@@ -49,7 +49,8 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 	if err != nil {
 		return err
 	}
-	timer := r.opts.Clock.NewTimer(min(next, r.recency.pause))
+	r.recency.waiting = r.opts.Clock.Now()
+	timer := r.opts.Clock.NewTimer(min(next, r.look(r.recency.waiting, events)))
 	defer timer.Stop()
 	for {
 		e, open, err := receive(ctx, r, events, timer.C())
@@ -59,14 +60,14 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 			if next, err = h.check(ctx, r, now); err != nil {
 				return err
 			}
-			if !r.paused(now) {
-				next = min(next, r.recency.pause)
-			}
-			timer.Reset(next)
+			timer.Reset(min(next, r.look(now, events)))
+			r.wonder(ctx, now)
 		case err != nil || !open:
 			return err
 		default:
-			r.took(ctx, e, now)
+			if r.took(e, now) {
+				timer.Reset(readPause)
+			}
 		arrived:
 			for count := 1; ; count++ {
 				if done, err := r.handleEvent(ctx, e, now, h); done || err != nil {
@@ -85,7 +86,7 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 					return nil
 				}
 			}
-			timer.Reset(r.recency.pause)
+			r.recency.waiting = r.opts.Clock.Now()
 		}
 	}
 }
@@ -104,10 +105,6 @@ func receive[T any](
 		var relists <-chan error
 		if r.round.fetched { // before, the request that is under way must end first
 			relists = r.relists
-		}
-		r.recency.waitingSince = r.opts.Clock.Now()
-		if r.round.open != nil {
-			r.recency.idle = r.round.open.idle()
 		}
 		select {
 		case value, ok = <-ch:
@@ -135,6 +132,7 @@ func (r *Reflector) resyncNow(ctx context.Context) error {
 		}
 	}
 	r.round.resync.Reset(r.opts.ResyncPeriod)
+	r.recency.waiting = r.opts.Clock.Now()
 	return nil
 }
 
@@ -175,7 +173,7 @@ func (r *Reflector) handleEvent(
 		}
 		w.pastInitial = w.pastInitial || e.Type != watch.Added && !w.reselects
 	case watch.Bookmark:
-		w.pastInitial, r.recency.pause = true, readPause
+		w.pastInitial = true
 	default:
 		utilruntime.HandleErrorWithContext(ctx, nil, "Unknown watch event",
 			"reflector", r.Name(), "type", r.TypeDescription(), "event", e.Type)

@@ -85,11 +85,12 @@ func (r *Reflector) awaitList(
 
 // replace makes the store hold exactly what was fetched, and then moves on to its resourceVersion.
 func (r *Reflector) replace(got listed) error {
+	r.empty.listed(got.items, r.LastSyncResourceVersion()) // before the store owns the items
 	if err := r.store.Replace(got.items, got.resourceVersion); err != nil {
 		return &ApplyError{Verb: "replace", Err: err}
 	}
 	r.unavailable = false
-	r.recency.upTo, r.recency.pause = got.asOf, readPause
+	r.recency.asOf, r.recency.question.named = got.asOf, namedVersion{}
 	r.advance(got.resourceVersion, event{})
 	r.round.fetched = true
 	if r.opts.ResyncPeriod > 0 {

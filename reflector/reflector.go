@@ -10,7 +10,8 @@
 // Options.Reflector.
 //
 // Read reflector.go, phase.go (the state machine), list.go, watch.go, event.go and backoff.go;
-// watchlist.go is the streaming list, recency.go the age of the store. Then go test -v ./reflector.
+// watchlist.go is the streaming list, recency.go and question.go the age of the store, empty.go the
+// watches that bring nothing. Then go test -v ./reflector.
 // Goroutines: Run's caller does everything but wait for the server. Each LIST and each opening of a
 // watch has a goroutine that ends with the request. Locking: mu guards the content of Status; no
 // foreign code runs under it.
@@ -95,6 +96,7 @@ type Reflector struct {
 	member  outage.Member
 	round   round
 	recency recency
+	empty   emptyWatches
 
 	// Facts about the server.
 

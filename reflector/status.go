@@ -25,19 +25,17 @@ type Status struct {
 	// when that version was reached. Opening a watch, its end, and a list that is still being
 	// received do not move it.
 	//
-	// A change or a bookmark of a watch moves it to the time of the arrival, or an earlier one: the
-	// event may have waited in the client, for a slow decoder, transform or Store, or while the
-	// process was stopped, and this time does not count. A pause of 100 ms shows that it did not
-	// wait, unless the events before the pause have kept the reflector busy for a second.
-	//
-	// A watch that is opened more than a second after this time first sends its backlog, the events
-	// since. They do not move it, until a bookmark or a pause of a second ends the backlog. Only a
-	// bookmark is proof: if the server or the network stalls in the backlog for a second,
-	// CurrentAsOf is too late until the rest has arrived.
+	// Events and bookmarks of a watch do not move it at once: they may have waited on a slow link,
+	// in a decoder, for a slow transform or Store, or while the process was stopped, and more
+	// may wait behind them. A pause shows that nothing waits: it moves CurrentAsOf to the time at
+	// which the first event after the last pause was taken. A watch of package wire pauses if no
+	// byte arrives for a quarter of a second, and in addition for as long as a link of 16 KiB per
+	// second needs for the largest event so far, up to one second. Any other watch pauses if it
+	// brings nothing for two seconds.
 	//
 	// If it is five seconds old while events do not pause, the reflector asks the server for the
 	// newest resourceVersion, with a LIST of one object, and waits for the watch to reach that. It
-	// asks once in ten seconds at most, and only if Status was called within the last minute.
+	// asks every six to eight seconds, and only if Status was called within the last minute.
 	//
 	// It is the zero time before the first list. It is also zero from the moment that the store is
 	// known to be old until the next list has replaced the store's content. A store is known to be
@@ -144,10 +142,11 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 }
 
 // noteOutage notes what a transition says about the server. An error that is followed by a wait is
-// the server's failure or the reflector's own trouble, see isOutage. After a streaming list that
-// failed, the LIST decides. A request that a stop ended has no result.
+// the server's failure or the reflector's own trouble, see isOutage; watches that bring nothing are
+// neither. After a streaming list that failed, the LIST decides. A request that a stop ended has no
+// result.
 func (r *Reflector) noteOutage(t Transition) {
-	if t.To == Idle {
+	if t.To == Idle || isEmptyEnd(t.Err) {
 		return
 	}
 	isRequest := t.From == Listing || t.From == Opening || t.From == Streaming

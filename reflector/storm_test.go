@@ -374,7 +374,7 @@ func TestCurrentAsOf_SlowStoreIsNoPause(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		require.Equal(t, current, s.ours.Status().CurrentAsOf)
 		opened := time.Now().Add(-15 * time.Second)
-		time.Sleep(2 * time.Second)
+		time.Sleep(2*time.Second + foreignPause)
 		require.WithinDuration(t, opened, s.ours.Status().CurrentAsOf, time.Second)
 	})
 }

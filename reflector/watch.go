@@ -3,7 +3,9 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -27,9 +29,8 @@ type liveWatch struct {
 	deadline    time.Time // when the server should have ended it
 	lastEvent   time.Time // or the zero time
 	eventCount  int
-	idle        func() time.Duration // for which it has waited for the server; see recency
-	pastInitial bool                 // what the server sends now is in resourceVersion order
-	reselects   bool                 // it is a SelectionChange
+	pastInitial bool // what the server sends now is in resourceVersion order
+	reselects   bool // it is a SelectionChange
 }
 
 // openWatch opens a watch at the last resourceVersion.
@@ -113,14 +114,9 @@ func (r *Reflector) startWatch(
 		return nil, err
 	}
 	count(r.opts.Metrics.Watches)
-	r.recency.opened(started)
-	idle := func() time.Duration { return r.opts.Clock.Since(started) }
-	if w, ok := w.(interface{ Idle() time.Duration }); ok { // a watch of package wire
-		idle = w.Idle
-	}
+	r.recency.flowing = time.Time{}
 	return &liveWatch{
-		Interface: w, cancel: cancel, idle: idle,
-		started: started, deadline: started.Add(timeout),
+		Interface: w, cancel: cancel, started: started, deadline: started.Add(timeout),
 	}, nil
 }
 
@@ -154,9 +150,10 @@ func (r *Reflector) closeWatch() {
 // followWatch applies the events of the open watch to the store until the watch ends.
 func (r *Reflector) followWatch(ctx context.Context) error {
 	defer r.closeWatch()
-	w := storeWriter{from: r.LastSyncResourceVersion()}
+	w, before := storeWriter{from: r.LastSyncResourceVersion()}, r.round.open.eventCount
 	err := r.consume(ctx, &w)
-	lived := r.opts.Clock.Since(r.round.followedFrom)
+	now := r.opts.Clock.Now()
+	lived := now.Sub(r.round.followedFrom)
 	news := w.changed && r.LastSyncResourceVersion() != w.from
 	r.round.lost = r.round.lost && lived < healthyWatch
 	if lived >= healthyWatch {
@@ -164,8 +161,15 @@ func (r *Reflector) followWatch(ctx context.Context) error {
 		r.member.Recovered()
 	}
 	reselector, ok := r.round.open.Interface.(Reselector)
+	reselects, isSilent := ok && reselector.Reselects(), errors.Is(err, ErrWatchSilent)
 	switch {
-	case err != nil, news, lived >= veryShortWatch, ok && reselector.Reselects():
+	case r.round.open.eventCount > before:
+		r.empty = emptyWatches{}
+	case lived >= veryShortWatch && (err == nil || isSilent) && !reselects && !r.isUnreachable():
+		return cmp.Or(r.watchWasEmpty(ctx, r.round.open.started, now), err)
+	}
+	switch {
+	case err != nil, news, lived >= veryShortWatch, reselects:
 		return err
 	case r.isUnreachable():
 		return fmt.Errorf("%w: %w", errUnreachable, &VeryShortWatchError{Name: r.Name()})

@@ -354,7 +354,7 @@ func TestStreaming_EventsOfKnownObjectsAreNoProgress(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.streaming()
 		s.added("a@1")
-		for range 20*60 + 1 {
+		for range 20 * 60 {
 			require.Zero(t, s.open.stopCount.Load())
 			s.event(watch.Event{Type: watch.Modified, Object: pod("a@2")})
 			s.after(50 * time.Millisecond)

@@ -69,7 +69,7 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 		return errClosedEarly
 	}
 	got := listed{
-		items: initial.list(), resourceVersion: initial.resourceVersion, asOf: r.recency.upTo,
+		items: initial.list(), resourceVersion: initial.resourceVersion, asOf: r.round.open.started,
 	}
 	if err := r.replace(got); err != nil {
 		return err

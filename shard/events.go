@@ -83,7 +83,6 @@ func (c *informerCache) nextRetry() time.Duration {
 // follow sends the events of the inner watch. It ends when the cache wants other shards than are
 // held, after retry if it failed to list some.
 func (w *selectiveWatch) follow(retry time.Duration) {
-	since := &liveSince{at: time.Now()}
 	var events <-chan watch.Event
 	var newest, timeout <-chan time.Time
 	if w.inner == nil {
@@ -92,11 +91,7 @@ func (w *selectiveWatch) follow(retry time.Duration) {
 		newest, timeout = ticker.C, time.After(w.timeout)
 	} else {
 		events = w.inner.ResultChan()
-		if inner, ok := w.inner.(interface{ Idle() time.Duration }); ok {
-			since.idle = inner.Idle()
-		}
 	}
-	w.live.Store(since)
 	end := time.NewTimer(forever)
 	defer end.Stop()
 	endAt := time.Now().Add(forever)
@@ -109,8 +104,10 @@ func (w *selectiveWatch) follow(retry time.Duration) {
 		if w.listing != nil { // a stream without its end would be a failure
 			moved = nil
 		}
+		w.waits.Store(true)
 		select {
 		case e, open := <-events:
+			w.waits.Store(false)
 			if !open || !w.pass(e) {
 				return
 			}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )
 
@@ -53,19 +54,13 @@ type selectiveWatch struct {
 	listing   *listing // of a streaming list, until its initial events end
 
 	inner     watch.Interface // nil if nothing is wanted
-	live      atomic.Pointer[liveSince]
-	reselects atomic.Bool // it has ended because the cache wants other shards
+	waits     atomic.Bool     // for an event of the inner one
+	reselects atomic.Bool     // it has ended because the cache wants other shards
 
 	events chan watch.Event // without a buffer: an event that was sent is handled
 	begin  sync.Once
 	stop   sync.Once
 	ended  chan struct{}
-}
-
-// liveSince is when a watch began to follow the inner one, and for how long that had been idle.
-type liveSince struct {
-	at   time.Time
-	idle time.Duration
 }
 
 // WatchWithContext implements reflector.ListerWatcher.
@@ -238,17 +233,14 @@ func (w *selectiveWatch) Stop() {
 // Reselects implements reflector.Reselector.
 func (w *selectiveWatch) Reselects() bool { return w.reselects.Load() }
 
-// Idle returns for how long the watch has waited for the server, as a watch of package wire does.
-// While it sends present state it does not wait.
-func (w *selectiveWatch) Idle() time.Duration {
-	since := w.live.Load()
-	if since == nil {
-		return 0
+// Quiet implements reflector.Quieter. While the watch sends present state, it is not quiet.
+func (w *selectiveWatch) Quiet() (arrived time.Time, largest int, ok bool) {
+	if inner, isQuieter := w.inner.(reflector.Quieter); isQuieter {
+		if arrived, largest, ok = inner.Quiet(); !ok || len(w.inner.ResultChan()) > 0 {
+			return arrived, largest, false
+		}
 	}
-	if inner, ok := w.inner.(interface{ Idle() time.Duration }); ok {
-		return inner.Idle() - since.idle
-	}
-	return time.Since(since.at)
+	return arrived, largest, w.waits.Load()
 }
 
 // send passes on an event. It returns false if the watch was stopped.

@@ -28,8 +28,8 @@ type ahead struct {
 	read     int       // bytes of the first chunk that were read
 	err      error     // of body; errStopped after stop
 	panicked any
-	idle     time.Duration // for which Read has waited
-	idling   time.Time     // when Read began to wait; zero if it does not
+	arrived  time.Time // when body last returned bytes
+	idles    bool      // Read waits
 }
 
 var chunkPool = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
@@ -82,6 +82,7 @@ func (a *ahead) commit(n int, err error) (space []byte) {
 	if n > 0 {
 		a.chunks[last] = a.chunks[last][:len(a.chunks[last])+n]
 		a.waiting += int64(n)
+		a.arrived, a.idles = time.Now(), false
 	}
 	a.err = cmp.Or(a.err, err)
 	a.changed.Broadcast()
@@ -130,13 +131,11 @@ func (a *ahead) Read(p []byte) (int, error) {
 	defer func() { wakeOthers() }()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.waiting == 0 && a.err == nil {
-		a.idling = time.Now()
-		for a.waiting == 0 && a.err == nil {
-			a.changed.Wait()
-		}
-		a.idle, a.idling = a.idle+time.Since(a.idling), time.Time{}
+	for a.waiting == 0 && a.err == nil {
+		a.idles = true
+		a.changed.Wait()
 	}
+	a.idles = false
 	switch {
 	case a.err == errStopped:
 		return 0, a.err

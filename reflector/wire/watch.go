@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,6 +33,9 @@ type stream struct {
 	result   chan watch.Event
 	count    int // of the events that were sent
 	once     sync.Once
+
+	between atomic.Bool  // the next byte begins an event
+	largest atomic.Int64 // event, in bytes
 }
 
 // eventBuffer is the number of decoded events that may wait for their receiver. So both work at the
@@ -72,15 +76,11 @@ func (w *stream) Stop() {
 	})
 }
 
-// Idle returns for how long the watch has waited for bytes. In that time, all events that had
-// arrived were decoded.
-func (w *stream) Idle() time.Duration {
+// Quiet implements reflector.Quieter.
+func (w *stream) Quiet() (arrived time.Time, largest int, ok bool) {
 	w.in.mu.Lock()
 	defer w.in.mu.Unlock()
-	if w.in.idling.IsZero() {
-		return w.in.idle
-	}
-	return w.in.idle + time.Since(w.in.idling)
+	return w.in.arrived, int(w.largest.Load()), w.in.idles && w.between.Load()
 }
 
 func (w *stream) run() {
@@ -152,14 +152,18 @@ func (w *stream) readJSON(in *tokens) error {
 		return err
 	}
 	for {
+		w.between.Store(true)
 		if ended, err := in.ended(); ended || err != nil {
 			return err
 		}
+		w.between.Store(false)
 		text, object = text[:0], object[:0]
 		if err := in.object(field); err != nil {
 			return in.failed(err)
 		}
-		if err := in.endFrame(in.decoder.InputOffset() - in.begin); err != nil {
+		length := in.decoder.InputOffset() - in.begin
+		w.largest.Store(max(w.largest.Load(), length))
+		if err := in.endFrame(length); err != nil {
 			return err
 		}
 		event := watch.EventType(text)
@@ -181,9 +185,11 @@ func (w *stream) readJSON(in *tokens) error {
 func (w *stream) readProtobuf(in *messages) error {
 	var e rawEvent
 	for {
+		w.between.Store(true)
 		if ended, err := in.atEnd(); ended || err != nil {
 			return err
 		}
+		w.between.Store(false)
 		length, err := in.take(4)
 		if err != nil {
 			return err
@@ -192,6 +198,7 @@ func (w *stream) readProtobuf(in *messages) error {
 		if err != nil {
 			return err
 		}
+		w.largest.Store(max(w.largest.Load(), int64(len(message))))
 		if err := e.open(message); err != nil {
 			return err
 		}

@@ -314,3 +314,43 @@ func FuzzReadWatch(f *testing.F) {
 		}
 	})
 }
+
+// A watch is quiet if it waits for the beginning of an event, and not within one, or while its
+// receiver is slow.
+func TestReadWatch_Quiet(t *testing.T) {
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		synctest.Test(t, func(t *testing.T) {
+			body, server := io.Pipe()
+			w := ReadWatch(body, func() runtime.Object { return &v1.Pod{} }, Options{})
+			defer w.Stop()
+			quiet := w.(interface{ Quiet() (time.Time, int, bool) }).Quiet
+			isQuiet := func() bool {
+				synctest.Wait()
+				_, _, ok := quiet()
+				return ok
+			}
+			frame := encodeEvents(t, contentType, watch.Event{
+				Type: watch.Added, Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+			})
+			require.False(t, isQuiet(), "the first event is unknown")
+			_, _ = server.Write(frame)
+			<-w.ResultChan()
+			require.True(t, isQuiet())
+			began := time.Now()
+			time.Sleep(time.Second)
+			arrived, largest, _ := quiet()
+			require.Equal(t, began, arrived)
+			require.InDelta(t, len(frame), largest, 5)
+
+			_, _ = server.Write(frame[:len(frame)/2])
+			require.False(t, isQuiet(), "within an event")
+			_, _ = server.Write(frame[len(frame)/2:])
+			for range eventBuffer {
+				_, _ = server.Write(frame)
+			}
+			require.False(t, isQuiet(), "an event waits for the buffer")
+			<-w.ResultChan()
+			require.True(t, isQuiet(), "the others are in the buffer")
+		})
+	}
+}

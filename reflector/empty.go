@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// emptyWatches counts watches in a row that ended without an event and without a bookmark. Each one
+// may be that of an idle collection, or of a proxy that passes nothing on.
+//
+// From the third one on, the reflector asks the server for its newest version. If the store has
+// reached that, nothing is missing. If not, a watch that begins after the question must bring what
+// is missing, or a bookmark. If it ends without either, everything is listed, although that may
+// show that nothing had changed: other collections move the newest version, too.
+//
+//	E1  if the server answers questions, a list follows the fifth empty watch in a row, or the
+//	    first one later that ends at least wait after the last such list
+//	E2  wait is a minute at first. It doubles with each such list, up to an hour, and is a minute
+//	    again when such a list or a watch has brought something new
+type emptyWatches struct {
+	count int
+	wait  time.Duration // from the last such list to the next one; zero before the first
+	last  time.Time
+}
+
+const (
+	maxEmpty                   = 3
+	firstListWait, maxListWait = time.Minute, time.Hour
+	// shortWatch is how long a watch lasts that no idle collection explains: the next one waits.
+	shortWatch = 5 * time.Second
+)
+
+var (
+	// errEmptyWatch is the end of one more watch that has lasted for a short time and brought
+	// nothing.
+	errEmptyWatch = errors.New("watches end soon and bring nothing, not even a bookmark")
+	// errBehind is the end of a watch that should have brought something.
+	errBehind = errors.New("server is at a newer resourceVersion, and watches bring nothing")
+)
+
+// isEmptyEnd reports the end of a watch that says nothing about the health of the server.
+func isEmptyEnd(err error) bool {
+	return errors.Is(err, errEmptyWatch) || errors.Is(err, errBehind)
+}
+
+// watchWasEmpty notes that a watch which began and ended at these times has brought nothing. It
+// returns why it is not simply opened again, or nil.
+func (r *Reflector) watchWasEmpty(ctx context.Context, began, ended time.Time) error {
+	e, q := &r.empty, &r.recency.question
+	if e.count++; e.count < maxEmpty {
+		return nil
+	}
+	if r.hear(ended) {
+		e.count = 0
+		return nil
+	}
+	isBehind := q.named.resourceVersion != "" && q.named.asOf.Before(began)
+	switch {
+	case (isBehind || q.useless) && ended.Sub(e.last) >= e.wait:
+		e.wait = min(max(2*e.wait, firstListWait), maxListWait)
+		e.last = ended
+		r.unavailable = true // the list must be the newest one
+		return errBehind
+	case !isBehind:
+		r.ask(ctx, ended)
+	}
+	if ended.Sub(began) < shortWatch {
+		return errEmptyWatch
+	}
+	return nil
+}
+
+// listed notes that items, a list, replace what was current at resourceVersion.
+func (e *emptyWatches) listed(items []any, resourceVersion string) {
+	e.count = 0
+	if e.wait == 0 {
+		return
+	}
+	isNew := func(item any) bool {
+		m, err := meta.Accessor(item)
+		if err != nil {
+			return false
+		}
+		order, err := resourceversion.CompareResourceVersion(
+			m.GetResourceVersion(), resourceVersion)
+		return err == nil && order > 0
+	}
+	if slices.ContainsFunc(items, isNew) {
+		e.wait = firstListWait
+	}
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// closer is a server behind a proxy that ends each watch after some time, without an event. Its
+// newest version moves each second, although its only object changes rarely.
+type closer struct {
+	lives     time.Duration // of each watch
+	bookmarks bool          // each watch has one
+	silent    bool          // watches stay open
+	still     bool          // the version moves with the object only
+	err       error         // of questions
+	ignores   bool          // LISTs have no limit
+
+	mu                        sync.Mutex
+	began                     time.Time
+	changed                   int // the version of the object
+	lists, questions, watches int
+}
+
+func (s *closer) newestLocked() int {
+	if s.still {
+		return s.changed
+	}
+	return 1 + int(time.Since(s.began)/time.Second)
+}
+
+func (s *closer) change() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed = max(s.changed+1, s.newestLocked())
+	return s.changed
+}
+
+func (s *closer) ListWithContext(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	time.Sleep(20 * time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := podList(strconv.Itoa(s.newestLocked()), "", "a@"+strconv.Itoa(s.changed))
+	if o.Limit != 1 {
+		s.lists++
+		return list, nil
+	}
+	s.questions++
+	if s.ignores {
+		list.Items = append(list.Items, *pod("b@1"))
+	}
+	return list, s.err
+}
+
+func (s *closer) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	time.Sleep(20 * time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watches++
+	events := make(chan watch.Event, 1)
+	if s.bookmarks {
+		events <- bookmark(strconv.Itoa(s.newestLocked()), "")
+	}
+	if !s.silent {
+		time.AfterFunc(s.lives, func() { close(events) })
+	}
+	return watch.NewProxyWatcher(events), nil
+}
+
+func (s *closer) List(o metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), o)
+}
+
+func (s *closer) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), o)
+}
+
+func (s *closer) IsWatchListSemanticsUnSupported() bool { return true }
+
+// closing runs a reflector on s while test runs.
+func closing(t *testing.T, s *closer, test func(t *testing.T, r *Reflector)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s.began, s.changed = time.Now(), 1
+		r := New(s, &v1.Pod{}, &mapStore{}, Options{})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.Run(ctx)
+		}()
+		time.Sleep(10 * time.Minute)
+		test(t, r)
+		cancel()
+		<-ended
+		time.Sleep(s.lives + time.Minute) // the last watch ends
+	})
+}
+
+// counts returns how many requests of each kind there were.
+func (s *closer) counts() (lists, questions, watches int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists, s.questions, s.watches
+}
+
+// stored returns the version of the object that the store has.
+func stored(r *Reflector) int {
+	version, _ := strconv.Atoi(strings.TrimPrefix(r.store.(*mapStore).state(), "a@"))
+	return version
+}
+
+// A proxy that passes nothing on leaves the store old for some minutes at first, and for an hour
+// and the time of five watches at most.
+func TestEmptyWatches_ListIfTheServerIsAhead(t *testing.T) {
+	for name, s := range map[string]*closer{
+		"1.5 s":       {lives: 1500 * time.Millisecond},
+		"7 s":         {lives: 7 * time.Second},
+		"a minute":    {lives: time.Minute},
+		"eight":       {lives: 8 * time.Minute},
+		"silent":      {lives: 10 * time.Minute, silent: true},
+		"one version": {lives: 1500 * time.Millisecond, still: true},
+		"no limit":    {lives: time.Minute, ignores: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			closing(t, s, func(t *testing.T, r *Reflector) {
+				bound := 5*(s.lives+time.Minute) + time.Minute
+				switch {
+				case s.silent:
+					bound = 5 * 12 * time.Minute
+				case s.ignores:
+					bound += time.Hour
+				}
+				for round := range 12 {
+					began, want := time.Now(), s.change()
+					for stored(r) != want {
+						time.Sleep(time.Second)
+						require.Less(t, time.Since(began), bound+time.Hour)
+					}
+					took := time.Since(began)
+					lists, questions, watches := s.counts()
+					t.Logf("round %d: old for %v; %d lists, %d questions, %d watches",
+						round, took, lists, questions, watches)
+					if round > 0 {
+						require.LessOrEqual(t, took, bound, "news makes the wait a minute again")
+					}
+				}
+			})
+		})
+	}
+}
+
+// Behind a server without bookmarks, the newest version of an idle collection is always ahead, and
+// nothing is missing. It is listed again once an hour at most.
+func TestEmptyWatches_IdleCollection(t *testing.T) {
+	for name, test := range map[string]struct {
+		*closer
+		lists, questions int // in a day
+	}{
+		"other collections change": {&closer{lives: time.Minute}, 31, 80},
+		"and watches are long":     {&closer{lives: 8 * time.Minute}, 30, 60},
+		"and watches are short":    {&closer{lives: 1500 * time.Millisecond}, 31, 40},
+		"nothing changes":          {&closer{lives: time.Minute, still: true}, 1, 500},
+		"bookmarks":                {&closer{lives: time.Minute, bookmarks: true}, 1, 0},
+		"bookmarks, short watches": {&closer{lives: 2 * time.Second, bookmarks: true}, 1, 0},
+		"questions fail":           {&closer{lives: time.Minute, err: apiErrors["500"]}, 1, 1500},
+		"no limit":                 {&closer{lives: time.Minute, ignores: true}, 26, 25},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := test.closer
+			closing(t, s, func(t *testing.T, r *Reflector) {
+				time.Sleep(24 * time.Hour)
+				lists, questions, watches := s.counts()
+				t.Logf("%d lists, %d questions, %d watches", lists, questions, watches)
+				assert.LessOrEqual(t, lists, test.lists)
+				assert.LessOrEqual(t, questions, test.questions)
+			})
+		})
+	}
+}
+
+// Watches that end after 1.5 s without an event wait for each other. client-go opens 2,400 in an
+// hour.
+func TestEmptyWatches_BackOff(t *testing.T) {
+	count := func(run func(ctx context.Context, s *closer)) (watches int) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			s := &closer{lives: 1500 * time.Millisecond, began: time.Now(), changed: 1}
+			run(ctx, s)
+			_, _, watches = s.counts()
+			time.Sleep(time.Minute)
+		})
+		return watches
+	}
+	ours := count(func(ctx context.Context, s *closer) {
+		New(s, &v1.Pod{}, &mapStore{}, Options{}).Run(ctx)
+	})
+	theirs := count(func(ctx context.Context, s *closer) {
+		cache.NewReflectorWithOptions(s, &v1.Pod{}, &mapStore{}, cache.ReflectorOptions{}).
+			RunWithContext(ctx)
+	})
+	t.Logf("ours %d, client-go %d", ours, theirs)
+	require.Less(t, ours, theirs/5)
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"example.com/informerstack/internal/helpers/async"
+)
+
+// question asks the server for its newest resourceVersion, by a LIST of one object. When the watch
+// has reached the answer, the store is complete up to the time of the question.
+//
+// It is asked if events do not pause, and Status was read within the last minute and is older than
+// necessary; and if watches end without an event, see emptyWatches.
+//
+//	Q1  one question is under way, at most, and named is an answer that the Store has not reached
+//	Q2  two questions are 6 to 8 s apart; a minute after a failure, and while an answer is not
+//	    reached; an hour if the server ignores the limit and sends everything
+type question struct {
+	answer  <-chan async.Outcome[namedVersion] // nil if no request is under way
+	named   namedVersion
+	next    time.Time // no question before
+	useless bool      // resourceVersions cannot be compared
+}
+
+// namedVersion is the newest resourceVersion of the server at some time after asOf.
+type namedVersion struct {
+	resourceVersion string
+	asOf            time.Time
+	isCostly        bool // the answer has more than one object
+}
+
+const (
+	questionFlow    = 2 * time.Second // how long events have not paused
+	questionAge     = 5 * time.Second // of the store
+	questionPeriod  = 8 * time.Second // the longest time between two questions
+	questionRetry   = time.Minute
+	costlyPeriod    = time.Hour
+	questionTimeout = 30 * time.Second
+	questionReader  = time.Minute
+)
+
+// wonder is called from time to time while events do not pause.
+func (r *Reflector) wonder(ctx context.Context, now time.Time) {
+	c := &r.recency
+	r.hear(now)
+	if !r.round.fetched || c.flowing.IsZero() ||
+		now.Sub(c.flowing) < questionFlow || now.Sub(c.asOf) < questionAge {
+		return
+	}
+	r.mu.Lock()
+	isRead := now.Sub(r.readAt) < questionReader
+	r.mu.Unlock()
+	if isRead {
+		r.ask(ctx, now)
+	}
+}
+
+// ask sends a question if one is due.
+func (r *Reflector) ask(ctx context.Context, now time.Time) {
+	q := &r.recency.question
+	waiting := q.named.resourceVersion != "" && now.Sub(q.named.asOf) < questionRetry
+	if q.useless || q.answer != nil || waiting || now.Before(q.next) {
+		return
+	}
+	q.next = now.Add(questionPeriod - rand.N(questionPeriod/4))
+	q.answer = async.Call(func() (namedVersion, error) {
+		ctx, cancel := context.WithTimeout(ctx, questionTimeout)
+		defer cancel()
+		return r.newestVersion(ctx)
+	})
+}
+
+// newestVersion lists one object. It runs in a goroutine of its own.
+func (r *Reflector) newestVersion(ctx context.Context) (namedVersion, error) {
+	asOf, count := r.opts.Clock.Now(), 0
+	m, err := r.fetchPage(ctx, metav1.ListOptions{Limit: 1}, func(runtime.Object) error {
+		count++
+		return nil
+	})
+	return namedVersion{m.ResourceVersion, asOf, count > 1}, err
+}
+
+// hear takes the answer, if it is there, and compares it with the version of the Store. It reports
+// whether the Store has reached it now.
+func (r *Reflector) hear(now time.Time) (reached bool) {
+	q := &r.recency.question
+	select {
+	case o := <-q.answer:
+		q.answered(o, now)
+	default:
+	}
+	if q.named.resourceVersion == "" {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(
+		r.LastSyncResourceVersion(), q.named.resourceVersion)
+	switch {
+	case err != nil:
+		q.useless, q.named = true, namedVersion{}
+	case order >= 0:
+		r.currentAsOf(q.named.asOf)
+		q.named = namedVersion{}
+		return true
+	}
+	return false
+}
+
+// answered takes an answer. Until the watch has reached one, the lower of two counts: the watch may
+// never reach the other, for example that of a server that was restored later.
+func (q *question) answered(o async.Outcome[namedVersion], now time.Time) {
+	q.answer = nil
+	named, err := o.Unpack()
+	if err != nil {
+		q.next = now.Add(questionRetry)
+		return
+	}
+	if named.isCostly {
+		q.next = now.Add(costlyPeriod)
+	}
+	order, err := resourceversion.CompareResourceVersion(
+		named.resourceVersion, q.named.resourceVersion)
+	if err != nil || order < 0 { // there is no other, or it is higher
+		q.named = named
+	}
+}
