@@ -79,8 +79,8 @@ func TestStory_SlowAnswersKeepTheLease(t *testing.T) {
 	})
 }
 
-// The right to act ends before a candidate with a clock that is a twentieth faster can lead, however
-// long the last answer took.
+// The right to act ends before a candidate with a clock that is a twentieth faster can lead,
+// however long the last answer took.
 func TestStory_TheRightEndsFirst(t *testing.T) {
 	long := func(c *LeaderElectionConfig) {
 		c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = simLease, simDeadline, simRetry
@@ -111,8 +111,8 @@ func TestStory_TheRightEndsFirst(t *testing.T) {
 	}
 }
 
-// A renewal that has lost its answer counts once a read shows it, from when it was sent. A write that
-// has the time of the one before does not.
+// A renewal that has lost its answer counts once a read shows it, from when it was sent. A write
+// that has the time of the one before does not.
 func TestStory_ALostAnswerIsRead(t *testing.T) {
 	for _, row := range []struct {
 		api   string
