@@ -139,7 +139,8 @@ func asks(candidate, written *coordinationv1beta1.LeaseCandidate) bool {
 	return candidate.Spec.PingTime != nil && !candidate.Spec.PingTime.Equal(written.Spec.PingTime)
 }
 
-// renew writes the object with the present time, or creates it, and returns the server's version of it.
+// renew writes the object with the present time, or creates it, and returns the server's version
+// of it.
 func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseCandidate, error) {
 	ctx, cancel := context.WithTimeout(ctx, candidateMaxPause)
 	defer cancel()

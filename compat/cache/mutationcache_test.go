@@ -132,8 +132,8 @@ func TestModel_MutationCache(t *testing.T) {
 	}
 }
 
-// leavingIndexer is an indexer that an object leaves between the two reads of ByIndex. Its keys have
-// no order.
+// leavingIndexer is an indexer that an object leaves between the two reads of ByIndex. Its keys
+// have no order.
 type leavingIndexer struct{ cache.Indexer }
 
 func (leavingIndexer) IndexKeys(string, string) ([]string, error) {
