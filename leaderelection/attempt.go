@@ -64,10 +64,39 @@ func (e *LeaderElector) attempt(ctx context.Context) error {
 	if err := e.mayWrite(record); err != nil {
 		return err
 	}
+	if e.term != nil {
+		if err := e.recognize(record); err != nil {
+			return err
+		}
+	}
 	if record.HolderIdentity == e.config.Lock.Identity() {
 		e.metricSlowpath()
 	}
 	return e.replace(ctx, *record)
+}
+
+// recognize renews the term if record, which was read and names this candidate, is of a write that
+// has lost its answer. It ends the term if another process of this name has written the record, or
+// has made the lease.
+func (e *LeaderElector) recognize(record *resourcelock.LeaderElectionRecord) error {
+	token := e.token(record.LeaderTransitions)
+	switch {
+	case e.answers(record):
+		return e.wrote(win{sent: e.unanswered, token: token})
+	case !e.ofTerm(record):
+		return fmt.Errorf("%w: lease has the token %s, not %s", ErrLost, token, e.term.named())
+	}
+	return nil
+}
+
+// answers reports whether the last write has made record, although its answer has not arrived.
+func (e *LeaderElector) answers(record *resourcelock.LeaderElectionRecord) bool {
+	return !e.unanswered.wall.IsZero() && record.RenewTime.Time.Equal(e.unanswered.wall)
+}
+
+// ofTerm reports whether record, which names this candidate, was written in its term.
+func (e *LeaderElector) ofTerm(record *resourcelock.LeaderElectionRecord) bool {
+	return e.token(record.LeaderTransitions) == e.term.named() || e.answers(record)
 }
 
 // read reads the record. If it fails, the lock may know a version that e.observed is not of.
@@ -127,6 +156,7 @@ func (e *LeaderElector) write(ctx context.Context,
 	put func(context.Context, resourcelock.LeaderElectionRecord) error,
 	acquired metav1.Time, old resourcelock.LeaderElectionRecord) error {
 	sent := e.now()
+	sent.wall = sent.wall.Truncate(time.Microsecond) // as a Lease keeps it
 	record := resourcelock.LeaderElectionRecord{
 		HolderIdentity:       e.config.Lock.Identity(),
 		LeaseDurationSeconds: e.config.leaseSeconds(),
@@ -140,8 +170,12 @@ func (e *LeaderElector) write(ctx context.Context,
 	if e.config.Coordinated {
 		record.Strategy = old.Strategy
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.config.hold()) // a later answer is worth nothing
+	ctx, cancel := context.WithTimeout(ctx, e.config.right()) // a later answer is worth nothing
 	defer cancel()
+	e.unanswered = clockReading{}
+	if !record.RenewTime.Equal(&old.RenewTime) {
+		e.unanswered = sent
+	}
 	if err := put(ctx, record); err != nil {
 		e.inDoubt = e.term == nil && (e.inDoubt || !isRefusal(err))
 		return fmt.Errorf("write lease %s: %w", e.config.Lock.Describe(), err)
@@ -153,10 +187,12 @@ func (e *LeaderElector) write(ctx context.Context,
 
 // wrote acts on a write that the server has accepted.
 func (e *LeaderElector) wrote(w win) error {
+	e.unanswered = clockReading{}
 	if e.term == nil {
-		if took := e.now().since(w.sent); took >= e.config.hold() {
+		w.took = e.now().since(w.sent)
+		if w.took >= e.config.right() {
 			e.inDoubt = true
-			return fmt.Errorf("%w: taking it took %v", errNotFree, took)
+			return fmt.Errorf("%w: taking it took %v", errNotFree, w.took)
 		}
 		e.won = w
 		e.noteRenewal(w.sent, 0)

@@ -139,7 +139,8 @@ func asks(candidate, written *coordinationv1beta1.LeaseCandidate) bool {
 	return candidate.Spec.PingTime != nil && !candidate.Spec.PingTime.Equal(written.Spec.PingTime)
 }
 
-// renew writes the time into the object, or creates it, and returns the server's version of it.
+// renew writes the object with the present time, or creates it, and returns the server's version
+// of it.
 func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseCandidate, error) {
 	ctx, cancel := context.WithTimeout(ctx, candidateMaxPause)
 	defer cancel()
@@ -152,18 +153,20 @@ func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseC
 	mine := slices.IndexFunc(found.Items, func(o coordinationv1beta1.LeaseCandidate) bool {
 		return o.Name == c.config.Name
 	})
+	spec := coordinationv1beta1.LeaseCandidateSpec{
+		LeaseName: c.config.LeaseName, BinaryVersion: c.config.BinaryVersion,
+		EmulationVersion: c.config.EmulationVersion, Strategy: c.config.Strategy, RenewTime: now,
+	}
 	if mine < 0 {
 		return c.config.Client.Create(ctx, &coordinationv1beta1.LeaseCandidate{
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: c.config.Name},
-			Spec: coordinationv1beta1.LeaseCandidateSpec{
-				LeaseName: c.config.LeaseName, BinaryVersion: c.config.BinaryVersion,
-				EmulationVersion: c.config.EmulationVersion,
-				Strategy:         c.config.Strategy, RenewTime: now,
-			},
+			Spec:       spec,
 		}, metav1.CreateOptions{})
 	}
+	// The object may be of an older binary, which had the same name.
 	candidate := found.Items[mine].DeepCopy()
-	candidate.Spec.RenewTime = now
+	spec.PingTime = candidate.Spec.PingTime
+	candidate.Spec = spec
 	return c.config.Client.Update(ctx, candidate, metav1.UpdateOptions{})
 }
 

@@ -196,6 +196,31 @@ func TestDifference_ADeletedLeaseCandidateComesBack(t *testing.T) {
 	})
 }
 
+// A LeaseCandidate with a fixed name finds the object of the binary before it: what the coordinator
+// compares becomes its own. client-go renews the old version, for ever.
+func TestDifference_ALeaseCandidateHasItsOwnVersion(t *testing.T) {
+	withCandidate(t, both, func(t *testing.T, s *apitest.Server, stop func()) {
+		old := candidateOn(t, s)
+		want := old.Spec.DeepCopy()
+		old.Spec.BinaryVersion, old.Spec.EmulationVersion = "1.35.0", "1.35.0"
+		old.Spec.Strategy = "old.example.com/strategy"
+		old.Spec.PingTime = &metav1.MicroTime{Time: time.Now().Add(time.Second)}
+		old.Labels = map[string]string{"kept": "yes"}
+		require.NoError(t, s.Update(old))
+		time.Sleep(10 * time.Minute)
+		got := candidateOn(t, s)
+		assert.Equal(t, "yes", got.Labels["kept"])
+		assert.LessOrEqual(t, ago(got.Spec.RenewTime), 5*time.Minute)
+		if strings.HasSuffix(t.Name(), "client-go") {
+			assert.Equal(t, "1.35.0", got.Spec.BinaryVersion)
+			return
+		}
+		assert.NotNil(t, got.Spec.PingTime)
+		got.Spec.RenewTime, got.Spec.PingTime, want.RenewTime = nil, nil, nil
+		assert.Equal(t, want, &got.Spec)
+	})
+}
+
 // Another client deletes the object whenever it sees it.
 func TestLeaseCandidate_DeletedAgainAndAgain(t *testing.T) {
 	withCandidate(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, _ func()) {

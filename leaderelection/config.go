@@ -12,8 +12,8 @@
 // candidate's own clock. Several may try, but the server refuses writes of an old version, so one
 // of them wins. The holder writes the record again every RetryPeriod, and stops working before
 // others may take the lease. Clocks are never compared, so they may differ. But they must run at
-// about the same speed: a candidate's clock may be faster than the leader's by the ratio of
-// LeaseDuration to RenewDeadline+RetryPeriod.
+// about the same speed: a candidate's clock may be faster than the leader's by a twentieth, or, if
+// answers take less than RetryPeriod, by the ratio of LeaseDuration to RenewDeadline+RetryPeriod.
 //
 // No election can prevent a process from pausing between a look at the clock and its next action.
 // After a pause, the context of the work, IsLeader and FencingTokenFromContext return the correct
@@ -46,6 +46,10 @@ import (
 // time of up to JitterFactor times RetryPeriod.
 const JitterFactor = 1.2
 
+// clockMargin is the part of LeaseDuration by which a leader stops before others may take the
+// lease, at least.
+const clockMargin = 20
+
 // LeaderElectionConfig configures an elector. Usual values of the three durations are 15 s, 10 s
 // and 2 s.
 type LeaderElectionConfig struct {
@@ -57,7 +61,8 @@ type LeaderElectionConfig struct {
 	LeaseDuration time.Duration
 	// RenewDeadline is how long a leader tries to renew the lease, from when the renewal is due,
 	// before it stops leading. It must be less than LeaseDuration. A renewal counts from when it
-	// was sent: the lease is lost if each answer takes half of RetryPeriod+RenewDeadline.
+	// was sent, and never for longer than 19/20 of LeaseDuration: the lease is lost if each answer
+	// takes half of that.
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two attempts, of candidates (see JitterFactor) and of the
 	// leader.
@@ -167,10 +172,17 @@ func (c *LeaderElectionConfig) leaseSeconds() int {
 	return int((c.LeaseDuration + time.Second - 1) / time.Second)
 }
 
-// hold is how long a leader leads after it sent a renewal: until the next one has been due for
-// RenewDeadline, but never longer than others wait.
-func (c *LeaderElectionConfig) hold() time.Duration {
-	return min(c.RetryPeriod+c.RenewDeadline, c.LeaseDuration)
+// hold is how long a leader leads after it sent a renewal that was answered after took: until the
+// next one has been due for RenewDeadline, but never longer than right.
+func (c *LeaderElectionConfig) hold(took time.Duration) time.Duration {
+	return min(max(took, c.RetryPeriod)+c.RenewDeadline, c.right())
+}
+
+// right is how long the right to act lasts after a renewal was sent. Others wait for LeaseDuration
+// from when they have read the record, which is later. The rest is for clocks that run faster than
+// the leader's.
+func (c *LeaderElectionConfig) right() time.Duration {
+	return c.LeaseDuration - c.LeaseDuration/clockMargin
 }
 
 // RunOrDie runs an elector, and panics if config is invalid.

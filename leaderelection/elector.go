@@ -61,7 +61,9 @@ type LeaderElector struct {
 	known    bool                  // the lock knows the version of observed, and no other
 	inDoubt  bool                  // a candidate's write failed, but the server may have done it
 	ended    bool                  // leave has been called in this term
-	due      time.Time             // when the next renewal is
+	// when the last write was sent; zero if it was answered, or has the time of the one before
+	unanswered clockReading
+	due        time.Time // when the next renewal is
 
 	mu         sync.Mutex
 	term       *term                             // see E5; only Run's goroutine changes it
@@ -74,6 +76,7 @@ type LeaderElector struct {
 // win is a write that gave the lease to this candidate.
 type win struct {
 	sent  clockReading
+	took  time.Duration // until the answer was there
 	token FencingToken
 }
 
@@ -262,7 +265,8 @@ func (e *LeaderElector) release(ctx context.Context) error {
 			return fmt.Errorf("release lease %s: %w", e.config.Lock.Describe(), err)
 		}
 		e.observe(record, raw)
-		if record.HolderIdentity != e.config.Lock.Identity() {
+		mine := record.HolderIdentity == e.config.Lock.Identity()
+		if !mine || e.term != nil && !e.ofTerm(record) {
 			return nil
 		}
 		now := metav1.NewTime(e.now().wall)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/controller"
 	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/leaderelection/resourcelock"
@@ -81,6 +82,64 @@ func ExampleRunOrDie() {
 	// work wound up
 	// leader lost: host-1_3f1c
 	// new leader elected: host-1_3f1c
+}
+
+// member returns the configuration of a process that takes part in the elections of foos.
+func member(api *rest.Config, id string) leaderelection.LeaderElectionConfig {
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "kube-system",
+		"foos", resourcelock.ResourceLockConfig{Identity: id}, api, 10*time.Second)
+	if err != nil {
+		panic(err)
+	}
+	return leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+		RetryPeriod: 2 * time.Second, ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) {},
+			OnStoppedLeading: func() {},
+		},
+	}
+}
+
+// Work that was asked to stop may still write.
+func ExampleTermContext() {
+	api, stop := cluster()
+	defer stop()
+	ctx, cancel := context.WithCancel(quiet())
+	config := member(api, "host-1_3f1c")
+	config.Callbacks.OnStartedLeading = func(ctx context.Context) {
+		cancel() // a signal, say
+		<-ctx.Done()
+		lasting := leaderelection.TermContext(ctx)
+		fmt.Println("asked to stop:", ctx.Err(), "- may write:", lasting.Err() == nil)
+	}
+	leaderelection.RunOrDie(ctx, config)
+	// Output:
+	// asked to stop: context canceled - may write: true
+}
+
+// The workers of a controller run while the process leads. Lead does not call OnStartedLeading.
+func ExampleLeaderElector_Lead() {
+	api, stop := cluster()
+	defer stop()
+	ctx, cancel := context.WithCancel(quiet())
+	config := member(api, "host-1_3f1c")
+	config.Rejoin = true
+	elector, err := leaderelection.NewLeaderElector(config)
+	if err != nil {
+		panic(err)
+	}
+	reconcile := func(ctx context.Context, key string) (controller.Result, error) {
+		fmt.Println("leads:", elector.IsLeader(), "- reconciles", key)
+		cancel()
+		return controller.Result{}, nil
+	}
+	c := controller.New("foos", reconcile, controller.Options[string]{Lead: elector.Lead})
+	c.Queue().Add("default/a")
+	fmt.Println(c.Run(ctx))
+	// Output:
+	// leads: true - reconciles default/a
+	// <nil>
 }
 
 // All kinds of locks are used in the same way. They differ in what they keep the record on.

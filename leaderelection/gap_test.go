@@ -5,6 +5,7 @@ package leaderelection
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -60,6 +61,81 @@ func meanGap(t *testing.T, impl string) (mean time.Duration) {
 		})
 	}
 	return sum / trials
+}
+
+// Each answer takes 7 s, and a leader may act for 14.25 s after it has sent a renewal: it renews
+// again as soon as an answer has arrived, and leads throughout. Others never get the lease.
+func TestStory_SlowAnswersKeepTheLease(t *testing.T) {
+	stories(t, func(w *world) {
+		for _, name := range []string{"a", "b", "c"} {
+			c := w.candidate(name)
+			c.lock.link = func() time.Duration { return 3500 * time.Millisecond }
+			c.runs()
+			w.after(time.Second)
+		}
+		w.after(10 * time.Minute)
+		w.saw("14s a started")
+		assert.Same(t, w.candidates[0], w.leads())
+	})
+}
+
+// The right to act ends before a candidate with a clock that is a twentieth faster can lead,
+// however long the last answer took.
+func TestStory_TheRightEndsFirst(t *testing.T) {
+	long := func(c *LeaderElectionConfig) {
+		c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = simLease, simDeadline, simRetry
+	}
+	eager := func(c *LeaderElectionConfig) {
+		c.Lock = fastLock{c.Lock.(*shelfLock), int(simLease/time.Second) * 19 / 20}
+		c.RetryPeriod = 50 * time.Millisecond
+	}
+	for took := time.Duration(0); took < simDeadline; took += simDeadline / 16 {
+		t.Run(took.String(), func(t *testing.T) {
+			story(t, func(w *world) {
+				w.shelf.early = 1.0 / 20
+				a := w.candidate("a", long).runs()
+				b := w.candidate("b", long, eager)
+				b.lock.link = func() time.Duration { return time.Millisecond }
+				b.runs()
+				a.api("update:back=" + took.String())
+				w.after(simRetry + time.Second) // its last renewal is under way
+				a.api("fails")
+				w.after(2 * simLease)
+				stopped := simRetry + min(max(took, simRetry)+simDeadline, simLease*19/20)
+				log := w.take()
+				require.Len(t, log, 3)
+				assert.Equal(t, fmt.Sprint(stopped, " a stopped"), log[1])
+				assert.Contains(t, log[2], "b started")
+			})
+		})
+	}
+}
+
+// A renewal that has lost its answer counts once a read shows it, from when it was sent. A write
+// that has the time of the one before does not.
+func TestStory_ALostAnswerIsRead(t *testing.T) {
+	for _, row := range []struct {
+		api   string
+		clock time.Duration
+		want  string
+	}{
+		{"update:loses", 0, "14s a stopped"},
+		{"update:fails", 0, "12s a stopped"},
+		{"update:fails", -2 * time.Second, "12s a stopped"}, // its record has the time of the last
+	} {
+		t.Run(fmt.Sprint(row.api, row.clock), func(t *testing.T) {
+			story(t, func(w *world) {
+				a := w.candidate("a").runs()
+				w.after(time.Second)
+				a.step(row.clock)
+				a.api(row.api) // it renews at 2 s
+				w.after(2 * time.Second)
+				a.api("update:fails")
+				w.after(time.Minute)
+				w.saw("0s a started", row.want)
+			})
+		})
+	}
 }
 
 // renewedLock is a lock that another holder, with a short lease, renews all the time.

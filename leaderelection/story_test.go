@@ -446,7 +446,7 @@ func TestStory_ASuspendBeforeTheWorkBegins(t *testing.T) {
 				})
 				a.lock.after = func(op string) {
 					if op == when {
-						a.sleeps(12 * time.Second)
+						a.sleeps(15 * time.Second)
 					}
 				}
 				a.lock.events = func(string) { a.lock.after("event") }
@@ -550,16 +550,16 @@ func TestStory_SlackIsMeasured(t *testing.T) {
 		a := w.candidate("a", func(c *LeaderElectionConfig) { c.Metrics = m }).runs()
 		w.after(2 * time.Second)
 		assert.Equal(t, 10*time.Second, a.Status().Slack)
-		a.api("back=3s")
-		w.after(5 * time.Second)
-		assert.Equal(t, 7*time.Second, a.Status().Slack)
+		a.api("back=5s")
+		w.after(7 * time.Second)
+		assert.Equal(t, 5*time.Second, a.Status().Slack)
 		a.api("ok")
 		w.after(10 * time.Second)
 		assert.Equal(t, 10*time.Second, a.Status().Slack)
-		assert.Equal(t, 6*time.Second, a.Status().LeastSlack)
+		assert.Equal(t, 4250*time.Millisecond, a.Status().LeastSlack)
 		assert.Equal(
 			t,
-			[]float64{10, 7, 6},
+			[]float64{10, 5, 4.25},
 			m.taken()[:3],
 			"a renewal counts from when it was sent, so that the next has less time",
 		)

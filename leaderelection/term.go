@@ -18,7 +18,7 @@ const suspendCheckPeriod = time.Second
 // term is one period of leading.
 //
 //	T1  it is valid while less than hold has passed since the newest renewal was sent; time while
-//	    the process was stopped or the machine suspended counts
+//	    the process was stopped or the machine suspended counts. hold is less than LeaseDuration
 //	T2  once it is over it stays over: it is not renewed then, whatever the server says
 //	T3  lasting, and each context made from it, is done before anything else shows that the term
 //	    is over
@@ -27,8 +27,8 @@ const suspendCheckPeriod = time.Second
 // Each query of a term reads the clocks, so that after a pause the answer is right before a timer
 // has fired.
 type term struct {
-	hold time.Duration
-	now  func() clockReading
+	config *LeaderElectionConfig
+	now    func() clockReading
 
 	ctx     context.Context // of the work: done when it is asked to stop or the term is over
 	lasting context.Context // done when the term is over; ctx carries it
@@ -38,6 +38,7 @@ type term struct {
 
 	mu      sync.Mutex
 	renewed clockReading // when the newest renewal was sent
+	hold    time.Duration
 	token   FencingToken
 	err     error // why the term is over
 	timer   *time.Timer
@@ -47,7 +48,9 @@ type term struct {
 func newTerm(
 	ctx context.Context, config *LeaderElectionConfig, now func() clockReading, w win,
 ) *term {
-	t := &term{hold: config.hold(), now: now, renewed: w.sent, token: w.token}
+	t := &term{
+		config: config, now: now, renewed: w.sent, hold: config.hold(w.took), token: w.token,
+	}
 	over, endTerm := context.WithCancelCause(termcontext.Lasting(ctx))
 	led, stopWork := context.WithCancelCause(ctx)
 	t.over, t.lasting = over, termContext{over, t}
@@ -117,8 +120,15 @@ func (t *term) renew(sent clockReading, token FencingToken) (slack time.Duration
 	if !ok {
 		return 0, t.err
 	}
-	t.renewed, t.token = sent, token
+	t.renewed, t.hold, t.token = sent, t.config.hold(now.since(sent)), token
 	return slack, nil
+}
+
+// named returns the token of the term, whether or not it is over.
+func (t *term) named() FencingToken {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.token
 }
 
 // watch ends the term when its time has passed.

@@ -195,30 +195,32 @@ func (c *mutationCache) ByIndex(indexName, indexKey string) ([]any, error) {
 		return nil, err
 	}
 	var found []any
+	stored := map[string]bool{} // not all keys: an object may have left the store since IndexKeys
 	for _, key := range keys {
-		stored, exists, err := c.indexer.GetByKey(key)
+		obj, exists, err := c.indexer.GetByKey(key)
 		if err != nil {
 			return nil, err
 		}
 		if exists {
-			found = append(found, c.newer(key, stored))
+			found = append(found, c.newer(key, obj))
+			stored[key] = true
 		}
 	}
 	if c.includeAdds {
-		found = append(found, c.addsByIndex(indexName, indexKey, keys)...)
+		found = append(found, c.addsByIndex(indexName, indexKey, stored)...)
 	}
 	return found, nil
 }
 
-// addsByIndex returns the writes that have indexKey under indexName and are not in the store under
-// one of the keys.
-func (c *mutationCache) addsByIndex(indexName, indexKey string, keys []string) []any {
+// addsByIndex returns the writes that have indexKey under indexName and were not found in the
+// store.
+func (c *mutationCache) addsByIndex(indexName, indexKey string, stored map[string]bool) []any {
 	var found []any
 	indexFunc := c.indexer.GetIndexers()[indexName]
 	for _, k := range c.writes.Keys() { // oldest first: reading all of them keeps their order
 		key := k.(string)
 		w, ok := c.at(key)
-		if _, stored := slices.BinarySearch(keys, key); !ok || stored || w.obj == nil {
+		if !ok || stored[key] || w.obj == nil {
 			continue
 		}
 		values, err := indexFunc(w.obj)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	reference "k8s.io/client-go/tools/leaderelection"
+	"k8s.io/klog/v2/ktesting"
 
 	"example.com/informerstack/compat/leaderelection"
 )
@@ -160,4 +161,33 @@ func TestDifference_NewCandidateRefusesEmptyNames(t *testing.T) {
 	_, _, err = leaderelection.NewCandidate(client, "kube-system", "a", "", "1.37.0", "1.37.0",
 		coordinationv1.OldestEmulationVersion)
 	assert.EqualError(t, err, "make lease candidate: LeaseName is empty")
+}
+
+// Each required field is missed, and the logger receives the failures of Run.
+func TestNewCandidateWithConfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		client.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) {
+			return true, nil, assert.AnError
+		})
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		complete := leaderelection.CandidateConfig{
+			Logger: &logger, Clientset: client, CandidateNamespace: "kube-system",
+			CandidateName: "a", TargetLease: "lock", BinaryVersion: "1.38.0",
+			EmulationVersion: "1.38.0", Strategy: coordinationv1.OldestEmulationVersion,
+		}
+		for field := range reflect.ValueOf(complete).NumField() {
+			config := complete
+			reflect.ValueOf(&config).Elem().Field(field).SetZero()
+			_, _, err := leaderelection.NewCandidateWithConfig(config)
+			assert.Equal(t, config.Logger == nil, err == nil, "field %d", field)
+		}
+		c, _, err := leaderelection.NewCandidateWithConfig(complete)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(quiet(), time.Second)
+		defer cancel()
+		c.Run(ctx)
+		sink := logger.GetSink().(ktesting.Underlier)
+		assert.Contains(t, sink.GetBuffer().String(), "Lease candidate failed")
+	})
 }

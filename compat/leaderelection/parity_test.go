@@ -16,7 +16,10 @@ import (
 // A program that compiles against client-go's package compiles against this one.
 func TestParity(t *testing.T) {
 	parity.Check(t, "k8s.io/client-go/tools/leaderelection",
-		"example.com/informerstack/compat/leaderelection", nil)
+		"example.com/informerstack/compat/leaderelection", map[string]string{
+			"v0.37 CandidateConfig":        "v0.38 has it",
+			"v0.37 NewCandidateWithConfig": "v0.38 has it",
+		})
 }
 
 // A client-go that uses these packages compiles only if they import nothing of it that imports

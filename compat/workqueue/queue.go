@@ -168,6 +168,8 @@ type TypedRateLimitingInterface[T comparable] = workqueue.TypedRateLimitingInter
 // TypedRateLimitingQueueConfig configures NewTypedRateLimitingQueueWithConfig. The zero value makes
 // a FIFO queue without metrics.
 type TypedRateLimitingQueueConfig[T comparable] struct {
+	// Logger is the delaying queue's, as in client-go v0.38. Nil means klog's.
+	Logger *klog.Logger
 	// Name of the queue in its metrics. A queue without a name has no metrics.
 	Name string
 	// MetricsProvider makes the queue's metrics. Nil means that of SetProvider.
@@ -193,6 +195,7 @@ func NewTypedRateLimitingQueueWithConfig[T comparable](
 		return rateLimitingQueue[T]{config.DelayingQueue, rateLimiter}
 	}
 	queue := workqueue.NewTypedRateLimitingQueue(rateLimiter, delaying(TypedDelayingQueueConfig[T]{
+		Logger:          config.Logger,
 		Name:            config.Name,
 		MetricsProvider: config.MetricsProvider,
 		Clock:           config.Clock,

@@ -68,6 +68,9 @@ func (l *MultiLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, err
 	}
 	record.LeaseDurationSeconds = max(
 		primary.LeaseDurationSeconds, secondary.LeaseDurationSeconds)
+	if secondary.HolderIdentity == primary.HolderIdentity {
+		record.RenewTime = secondary.RenewTime // that both have: it is written last
+	}
 	exist := missing == nil && alsoMissing == nil
 	if exist && other.HolderIdentity == "" && record.HolderIdentity != "" &&
 		other.LeaderTransitions >= record.LeaderTransitions {

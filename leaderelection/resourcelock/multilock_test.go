@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -49,6 +50,28 @@ func TestMultiLock_PrimaryFirst(t *testing.T) {
 		s.ForgetRequests()
 		assert.Error(t, both.Update(ctx, heldBy("a", 0)))
 		assert.Empty(t, s.Requests(apitest.Match{Resource: "leases"}))
+	})
+}
+
+// A leader knows a write by its time. Get reports it once both halves have it.
+func TestMultiLock_HalfAWriteIsNotShown(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
+		ctx := t.Context()
+		both, _, _ := pair(t, config, "a")
+		first := heldBy("a", 0)
+		require.NoError(t, both.Create(ctx, first))
+		second := first
+		second.RenewTime.Time = first.RenewTime.Add(2 * time.Second)
+		s.Faults().Fail(
+			1, apitest.Match{Resource: "leases"}, apierrors.NewInternalError(assert.AnError),
+		)
+		require.Error(t, both.Update(ctx, second))
+		for _, want := range []LeaderElectionRecord{first, second} {
+			record, _, err := both.Get(ctx)
+			require.NoError(t, err)
+			assert.True(t, want.RenewTime.Equal(&record.RenewTime), record.RenewTime)
+			require.NoError(t, both.Update(ctx, second))
+		}
 	})
 }
 

@@ -25,7 +25,8 @@ var (
 	testName   = regexp.MustCompile(`\b(?:Test|Example|Benchmark|Fuzz)[A-Z]?\w*\b`)
 	link       = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 	symbolLink = regexp.MustCompile("\\[`([^`\n]+)`\\]\\(([^)\\s]+\\.go)\\)")
-	goFence    = regexp.MustCompile("(?s)<!-- ([a-z/]+)\\.([A-Za-z_.]+) -->\n```go\n(.*?)```")
+	goFence    = regexp.MustCompile("(?s)<!-- ([a-z0-9/]+)\\.([A-Za-z_.]+) -->\n```go\n(.*?)```")
+	anyGoFence = regexp.MustCompile("(?m)^[ \\t]*(?:```|~~~)[ \\t]*[gG]o")
 	fenced     = regexp.MustCompile("(?s)```.*?```")
 	command    = regexp.MustCompile(`^go (?:-C (\S+) )?test .*?((?: \./?[a-z/]*)+)$`)
 )
@@ -205,6 +206,22 @@ func TestDocs_QuoteTheSource(t *testing.T) {
 		})
 		if *update && updated != text {
 			require.NoError(t, os.WriteFile(filepath.Join(root, file), []byte(updated), 0o644))
+		}
+	}
+}
+
+// Each Go fence is a quote, so it compiles. A quoted Example runs, and its output is compared,
+// unless it is for a program in a cluster.
+func TestDocs_GoFencesAreQuotes(t *testing.T) {
+	for file, text := range documents(t) {
+		quotes := goFence.FindAllStringSubmatch(text, -1)
+		assert.Equal(t, len(anyGoFence.FindAllString(text, -1)), len(quotes),
+			"%s: a Go fence has no comment <!-- package.Name --> in the line before", file)
+		for _, quote := range quotes {
+			if strings.HasPrefix(quote[2], "Example") &&
+				!strings.Contains(quote[3], "InClusterConfig") {
+				assert.Contains(t, quote[3], "// Output:", "%s: %s does not run", file, quote[2])
+			}
 		}
 	}
 }
