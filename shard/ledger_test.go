@@ -233,6 +233,9 @@ func (c *fakeCache) stored() shardSet {
 // filters implements cache.
 func (c *fakeCache) filters() bool { return false }
 
+// answered implements cache.
+func (c *fakeCache) answered() bool { return true }
+
 // run works until ctx is done.
 func (c *fakeCache) run(ctx context.Context) {
 	defer func() {

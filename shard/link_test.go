@@ -130,7 +130,11 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 		l.writes++
 	}
 	l.mu.Unlock()
-	if r.URL.Query().Get("watch") != "" {
+	switch {
+	case r.URL.Query().Get("watch") == "":
+	case w.code != 0:
+		return failure(w.code), nil
+	default:
 		return l.watch(r, w)
 	}
 	return l.request(r, body, w)

@@ -255,4 +255,7 @@ func (c *informerCache) listedLocked(l *listing) {
 		}
 	}
 	c.pendingChangedLocked()
+	if c.hasAnswer.CompareAndSwap(false, true) {
+		c.changed()
+	}
 }

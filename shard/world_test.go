@@ -34,6 +34,7 @@ type world struct {
 	narrate *narrate.Log
 	lines   eventLog
 	change  func(*Config)            // of all processes; may be nil
+	gradual bool                     // new members take their shares in steps
 	moved   func(p *process, m Move) // called with each move; may be nil
 
 	weather   func(r *http.Request) weather // of processes that start
@@ -115,6 +116,7 @@ func (w *world) newProcess(name string, change ...func(*Config)) *process {
 	var err error
 	p.Shards, err = New(config)
 	require.NoError(w.t, err)
+	p.gradual = w.gradual
 	return p
 }
 
