@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // cache is an informer's part in the ownership. Options makes it, and registers it when the
@@ -24,6 +25,8 @@ type cache interface {
 	// answered reports whether the server has answered a list of the cache. It must not block, nor
 	// call the Shards. It does not become false again.
 	answered() bool
+	// progress returns when the cache has last received an object of a list. It must not block.
+	progress() time.Time
 	// filters reports whether the cache receives objects of other replicas, and drops them. It must
 	// not block.
 	filters() bool
@@ -121,6 +124,18 @@ func (c *caches) stored() shardSet {
 		stored = stored.and(cache.stored())
 	}
 	return stored
+}
+
+// progress returns when a cache has last received an object of a list.
+func (c *caches) progress() (last time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for cache := range c.all {
+		if at := cache.progress(); at.After(last) {
+			last = at
+		}
+	}
+	return last
 }
 
 // filtering returns the number of caches that receive objects of other replicas.

@@ -114,6 +114,7 @@ type informerCache struct {
 	store   store.Indexer  // set when it is made
 
 	hasAnswer  atomic.Bool // of the server to a list
+	lastListed atomic.Pointer[time.Time]
 	isPending  atomic.Bool // pending.passed is not empty
 	unselected atomic.Bool // the server has sent others than were selected, since the last list
 
@@ -236,6 +237,22 @@ func (c *informerCache) received(ctx context.Context, shard Shard, requested sha
 
 // answered implements cache.
 func (c *informerCache) answered() bool { return c.hasAnswer.Load() }
+
+// progress implements cache.
+func (c *informerCache) progress() (last time.Time) {
+	if at := c.lastListed.Load(); at != nil {
+		last = *at
+	}
+	return last
+}
+
+// listedObject notes that a list has brought an object.
+func (c *informerCache) listedObject() {
+	now := time.Now()
+	if last := c.lastListed.Load(); last == nil || now.Sub(*last) > time.Second {
+		c.lastListed.Store(&now)
+	}
+}
 
 // filters implements cache.
 func (c *informerCache) filters() bool { return !c.by.selectable() || c.unselected.Load() }

@@ -243,14 +243,12 @@ func (p *peer) list(lease *coordinationv1.Lease, now time.Time) (changed bool) {
 	return p.observe(lease, now)
 }
 
-// sameVersion compares two versions of a Lease, also if the versions of the server have begun anew
-// in between.
+// sameVersion compares two versions of a Lease, without an order.
 func sameVersion(a, b *coordinationv1.Lease) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.UID == b.UID && a.ResourceVersion == b.ResourceVersion &&
-		a.Spec.RenewTime.Equal(b.Spec.RenewTime)
+	return a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
 }
 
 // observe notes the Lease as it was seen just now, nil if it does not exist. Another version is

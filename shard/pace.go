@@ -82,9 +82,10 @@ func (s *Shards) firstPhase() pacePhase {
 
 // In LeaseDurations:
 const (
-	// syncWithin is the time in which a shard must become active. It doubles each time a member is
-	// stuck, up to eight times.
+	// syncWithin is the time in which a shard must become active, or in which a list must at least
+	// bring an object; but it must be active in syncAtMost.
 	syncWithin = 4
+	syncAtMost = 16
 	// youngFor is how long a member must have lived not to count as one that has died young.
 	youngFor = 20
 	// A member waits for 2, 4, 8 or 16 after one, two, three or more that have died young.
@@ -96,9 +97,16 @@ const (
 	firstShare = 8 // a member begins with an eighth of its share
 )
 
-// syncBound is how long a shard may be syncing before the member is stuck.
-func (t *tenure) syncBound() time.Duration {
-	return syncWithin * t.config.LeaseDuration << min(t.pace.tries, mostTries)
+// syncUntil is when the member is stuck if a shard is syncing since then, and no list goes on.
+func (t *tenure) syncUntil(since time.Time) time.Time {
+	until, most := since, since.Add(syncAtMost*t.config.LeaseDuration)
+	if last := t.caches.progress(); last.After(since) {
+		until = last
+	}
+	if until = until.Add(syncWithin * t.config.LeaseDuration); until.After(most) {
+		until = most
+	}
+	return until
 }
 
 // load is what this member has.
@@ -131,7 +139,7 @@ func (t *tenure) adjust(now time.Time) {
 	p, l := &t.pace, t.load()
 	share := len(t.slots) / max(len(t.plan.members), 1)
 	if !l.syncing.IsZero() && p.phase != paceStuck {
-		if due := l.syncing.Add(t.syncBound()); now.Before(due) {
+		if due := t.syncUntil(l.syncing); now.Before(due) {
 			t.at(due)
 		} else {
 			p.phase, p.had = paceStuck, l.active
@@ -159,6 +167,7 @@ func (t *tenure) adjust(now time.Time) {
 		}
 		t.lagging.Store(nil)
 		p.grow(now, l.active+firstStep(share), t.config.RetryPeriod)
+		t.wakeUp() // it may have its share already
 	case p.phase != paceFull && now.Before(p.next):
 	case p.phase == paceGrowing && idle && p.most >= share: // others have the rest
 		p.phase, p.tries = paceFull, 0

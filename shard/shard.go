@@ -58,7 +58,7 @@ var ErrRunning = errors.New("shards are running already")
 //	    their own clocks
 //	I2  every shard has an owner in bounded time: LeaseDuration and a few RetryPeriods after its
 //	    owner has died, DrainTimeout and a few RetryPeriods after a change of the members. An owner
-//	    that does not make a shard active within syncBound gives it to one that can, if there is one
+//	    that does not make a shard active by syncUntil gives it to one that can, if there is one
 //	I3  a key that changed while its shard moved is reconciled afterwards, by the new owner
 //	I4  a replica reconciles only keys of shards that it owns, with the newest token of the shard
 //	I5  see A1 to A3: loads are even, and only shards that must move do
@@ -126,6 +126,20 @@ func (s *Shards) Run(ctx context.Context) error {
 	}
 	defer s.running.Store(false)
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("group", s.config.Name))
+	for ctx.Err() == nil {
+		err := s.work(ctx)
+		if err != nil && !errors.Is(err, errRestored) {
+			return fmt.Errorf("run shards %q: %w", s.config.Name, err)
+		}
+	}
+	return nil
+}
+
+// errRestored ends the work on what a server said before it was restored: M3.
+var errRestored = errors.New("the server was restored from a copy")
+
+// work joins the group again and again, with one informer of the Leases.
+func (s *Shards) work(ctx context.Context) error {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var done sync.WaitGroup
 	defer done.Wait()
@@ -134,15 +148,15 @@ func (s *Shards) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.lister = lister
 	s.mu.Unlock()
-	done.Go(func() { s.lister.Run(watching) })
-	if informer.WaitForSync(ctx, s.lister) != nil {
+	done.Go(func() { lister.Run(watching) })
+	if informer.WaitForSync(ctx, lister) != nil {
 		return nil // stopped before it has joined
 	}
 	for ctx.Err() == nil {
 		err := s.join(ctx)
 		var fatal *configError
-		if errors.As(err, &fatal) {
-			return fmt.Errorf("run shards %q: %w", s.config.Name, err)
+		if errors.As(err, &fatal) || errors.Is(err, errRestored) {
+			return err
 		}
 		if err != nil {
 			s.noteError(ctx, err)
@@ -305,7 +319,9 @@ func (s *Shards) join(ctx context.Context) error {
 	s.lagging.Store(nil)
 	s.forget(ctx, member)
 	if member.wentBack() {
+		s.noteError(ctx, errRestored)
 		sleep(ctx, s.config.LeaseDuration)
+		return errRestored
 	}
 	switch {
 	case worked != nil:
