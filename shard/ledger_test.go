@@ -116,7 +116,8 @@ func (l *ledger) write(c *call) {
 		l.shards[c.shard] = s
 	}
 	switch {
-	case s.older > 0 && (!s.newest.Before(token) || s.uids[token.UID]) && s.by != c.p:
+	case s.older > 0 && (token.Before(s.newest) || s.uids[token.UID] ||
+		token == s.newest && s.by != c.p):
 		s.older--
 		clear(s.uids)
 	case token.Before(s.newest), s.uids[token.UID]:

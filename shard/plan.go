@@ -55,6 +55,7 @@ func (t *tenure) meet(v view, now time.Time) {
 	}
 	t.obeyedAll, t.alone = "", true
 	own := t.peerLocked(t.leases.memberName(t.me), t.me).lease
+	t.isKnown = own != nil && own.Annotations[LimitAnnotation] == ""
 	for name, p := range t.peers {
 		if v.members[name] == nil {
 			p.list(nil, now)

@@ -37,6 +37,7 @@ type tenure struct {
 	answers   map[Shard]*coordinationv1.Lease // that are newer than the view
 	plan      plan
 	pace      pace
+	isKnown   bool        // this member's Lease, and that it has no limit
 	requests  int         // under way
 	results   chan func() // of requests
 	leaving   bool
