@@ -67,8 +67,8 @@ func assignment(members []string, limits map[string]limit, owners []owner) []str
 }
 
 // binding returns the limits that hold. If they allow less than all shards, those of members that
-// are new do not hold, or those of all that are not stuck, or none: it is better that a shard has
-// an owner that may fail than none.
+// are new do not hold, or those of all that are not stuck, or no limit: an owner that may fail is
+// better than a shard without owner.
 func binding(members []string, limits map[string]limit, count int) map[string]limit {
 	enough := func(limits map[string]limit) bool {
 		sum := 0

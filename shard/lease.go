@@ -134,8 +134,8 @@ func (l leases) checkCount(lease *coordinationv1.Lease) error {
 	if !ok || count == strconv.Itoa(l.count) {
 		return nil
 	}
-	return &configError{fmt.Sprintf("the group has %s shards, as Lease %s/%s says, but Config.Count "+
-		"is %d: set Count to %s, or choose another Name for the group",
+	return &configError{fmt.Sprintf("the group has %s shards, as Lease %s/%s says, but "+
+		"Config.Count is %d: set Count to %s, or choose another Name for the group",
 		count, l.namespace, lease.Name, l.count, count)}
 }
 

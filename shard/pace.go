@@ -27,7 +27,7 @@ func (l limit) String() string {
 	return text
 }
 
-// parseLimit is unlimited for a value that is none, such as "".
+// parseLimit returns unlimited for any other text, such as "".
 func parseLimit(text string) limit {
 	number, stuck := strings.CutSuffix(text, " stuck")
 	most, err := strconv.Atoi(number)
@@ -97,7 +97,7 @@ const (
 	firstShare = 8 // a member begins with an eighth of its share
 )
 
-// syncUntil is when the member is stuck if a shard is syncing since then, and no list goes on.
+// syncUntil is when the member is stuck if a shard is syncing since then, and no list brings more.
 func (t *tenure) syncUntil(since time.Time) time.Time {
 	until, most := since, since.Add(syncAtMost*t.config.LeaseDuration)
 	if last := t.caches.progress(); last.After(since) {
@@ -146,8 +146,8 @@ func (t *tenure) adjust(now time.Time) {
 			p.next = now.Add(stuckFor * t.config.LeaseDuration << min(p.tries, mostTries))
 			p.tries++
 			t.lagging.Store(&l.syncing)
-			t.noteError(t.led, fmt.Errorf("fill the caches of new shards: not done after %v; others "+
-				"take all shards but %d, if they can", now.Sub(l.syncing), l.active))
+			t.noteError(t.led, fmt.Errorf("fill the caches of new shards: not done after %v; "+
+				"others take all shards but %d, if they can", now.Sub(l.syncing), l.active))
 		}
 	}
 	started, idle := p.phase == paceGrowing || p.phase == paceWaiting, l.active == l.owned

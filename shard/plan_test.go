@@ -23,7 +23,8 @@ func TestArrange_PlansAgainWhenAStuckMemberTakesAShard(t *testing.T) {
 			Name: "g", Namespace: "default", Count: 2, Client: restClient(t, newLink(nil)),
 		})
 		require.NoError(t, err)
-		a := newTenure(s, &membership{shards: s, identity: "a", limit: unlimited}, context.Background())
+		member := &membership{shards: s, identity: "a", limit: unlimited}
+		a := newTenure(s, member, context.Background())
 		version := 0
 		lease := func(holder string) *coordinationv1.Lease {
 			version++

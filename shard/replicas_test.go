@@ -57,7 +57,8 @@ func (r *replicas) replica(name string) *process {
 	}
 	c := controller.New("maps", Reconcile(p.Shards, ValueIn(maps.GetIndexer(), r.by), reconcile),
 		controller.Options[string]{
-			Workers: 2, CacheSyncTimeout: time.Hour, WaitFor: []controller.Synced{maps.HasSyncedChecker()},
+			Workers: 2, CacheSyncTimeout: time.Hour,
+			WaitFor: []controller.Synced{maps.HasSyncedChecker()},
 		})
 	_, err := maps.AddEventHandler(c.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))
 	require.NoError(r.t, err)

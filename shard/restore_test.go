@@ -17,8 +17,8 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// restoredUIDs are the UIDs of Leases that were restored: the test server gives them new ones, which
-// nobody is to notice.
+// restoredUIDs are the UIDs of Leases that were restored. The test server gives them new ones, and
+// processes see the old ones.
 type restoredUIDs struct {
 	mu    sync.Mutex
 	pairs []string // the new one of each, and the old one
@@ -78,8 +78,8 @@ func (w *world) restore(saved []*coordinationv1.Lease) {
 	w.settle()
 }
 
-// The server is restored from a copy of a minute ago. What its Leases say is old, and the versions
-// are low. No two members act for a shard, and soon all shards have owners again, also those of a
+// The server is restored from a copy of a minute ago. The Leases are old, and versions are
+// low. No two members act for a shard, and soon all shards have owners again, also those of a
 // member that dies then.
 func TestStory_TheServerIsRestored(t *testing.T) {
 	story(t, 16, func(w *world) {

@@ -62,7 +62,7 @@ func (w *world) unserved(d time.Duration, play func(at time.Duration)) []time.Du
 	return sum
 }
 
-// A member whose informers cannot list new shards gives them back. It counts as stuck, and fails
+// A member gives new shards back if its informers cannot list them. It counts as stuck, and fails
 // its health check. It tries again later, with few shards.
 func TestStory_AMemberThatCannotFillItsCachesGivesItsShardsBack(t *testing.T) {
 	gradualStory(t, 16, func(w *world) {
@@ -243,7 +243,7 @@ func TestStory_ANewMemberTakesItsShareInSteps(t *testing.T) {
 }
 
 // A replica dies ten seconds after each of its starts. It takes a few shards the first time, and
-// none afterwards.
+// no more afterwards.
 func TestStory_ACrashLoopStarvesLittle(t *testing.T) {
 	gradualStory(t, 16, func(w *world) {
 		w.process("a")
@@ -273,7 +273,7 @@ func TestStory_ACrashLoopStarvesLittle(t *testing.T) {
 	})
 }
 
-// If all members die young, somebody has to do the work.
+// If all members die young, those that live do the work.
 func TestStory_AllMembersDieYoung(t *testing.T) {
 	gradualStory(t, 16, func(w *world) {
 		for range 3 {
@@ -324,7 +324,7 @@ func TestStory_AnotherByIsRefused(t *testing.T) {
 	})
 }
 
-// Of two replicas that start together with different values, one leaves.
+// Two replicas start together with different values: one leaves.
 func TestStory_TwoBysAtOnce(t *testing.T) {
 	gradualStory(t, 16, func(w *world) {
 		all := []*process{w.newProcess("a"), w.newProcess("b")}

@@ -57,8 +57,8 @@ var ErrRunning = errors.New("shards are running already")
 //	I1  at no time do two replicas reconcile keys of one shard while both have the right to, by
 //	    their own clocks
 //	I2  every shard has an owner in bounded time: LeaseDuration and a few RetryPeriods after its
-//	    owner has died, DrainTimeout and a few RetryPeriods after a change of the members. An owner
-//	    that does not make a shard active by syncUntil gives it to one that can, if there is one
+//	    owner has died, DrainTimeout and a few RetryPeriods after a change of the members. An
+//	    owner that does not make a shard active by syncUntil gives it to one that can, if any
 //	I3  a key that changed while its shard moved is reconciled afterwards, by the new owner
 //	I4  a replica reconciles only keys of shards that it owns, with the newest token of the shard
 //	I5  see A1 to A3: loads are even, and only shards that must move do
@@ -99,7 +99,8 @@ func New(config Config) (*Shards, error) {
 	}
 	s := &Shards{
 		config: config, leases: newLeases(&config), caches: newCaches(config.Count),
-		wake: make(chan struct{}, 1), gradual: true, ended: map[string]bool{}, peers: map[string]*peer{},
+		wake: make(chan struct{}, 1), gradual: true, ended: map[string]bool{},
+		peers: map[string]*peer{},
 		slots: make([]*slot, config.Count),
 	}
 	for i := range s.slots {
@@ -394,9 +395,9 @@ func (s *Shards) checkBy(p *peer, now time.Time) error {
 		if mine := own[kind]; mine != nil && !slices.ContainsFunc(mine, func(by string) bool {
 			return slices.Contains(bys, by)
 		}) {
-			return &configError{fmt.Sprintf("this process shares objects of %s by %s, but member %s "+
-				"of the group does so by %s: use the same shard.By, or another Name for the group, "+
-				"and end the old replicas before the new ones begin", kind,
+			return &configError{fmt.Sprintf("this process shares objects of %s by %s, but member "+
+				"%s of the group does so by %s: use the same shard.By, or another Name for the "+
+				"group, and end the old replicas before the new ones begin", kind,
 				strings.Join(mine, " and "), p.identity, strings.Join(bys, " and "))}
 		}
 	}

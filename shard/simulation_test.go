@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 24, "how many seeds TestSimulation plays; TestModel plays two thirds")
+	seeds = flag.Uint64("seeds", 24, "how many TestSimulation plays; TestModel two thirds")
 	first = flag.Uint64("first", 0, "the first seed of TestSimulation")
 )
 
@@ -142,7 +142,7 @@ func (s *simulation) note() {
 }
 
 // enter starts a replica, with a clock of some speed. For a while after the server was restored
-// none may start, because it cannot know of members that the copy does not know.
+// no replica may start: it cannot know of members that the copy does not know.
 func (s *simulation) enter() {
 	s.starts++
 	s.enterAs(fmt.Sprint("p", s.starts))

@@ -96,9 +96,9 @@ func (s *Shards) Status() Status {
 
 // Ready reports whether this process has joined and has once, in its present membership, owned
 // its share, with synced caches. A rolling update that waits for the readiness of each new replica
-// hands over without a gap. A new member takes its share in steps, which lasts for six RetryPeriods,
-// and longer if processes with its Identity have died young. Ready stays true while shards move
-// later, unless the process cannot fill its caches.
+// hands over without a gap. A new member takes its share in steps, which lasts for seven
+// RetryPeriods, and longer if processes with its Identity have died young. Ready stays true while
+// shards move later, unless the process cannot fill its caches.
 func (s *Shards) Ready() bool {
 	ready := s.ready.Load()
 	return ready != nil && (*ready).Err() == nil
