@@ -69,10 +69,10 @@ func (k *keyTracker[K]) begin(call *reconcileContext[K]) bool {
 }
 
 // cut ends a call that does not count: the failures before it do.
-func (k *keyTracker[K]) cut(call *reconcileContext[K]) {
+func (k *keyTracker[K]) cut(call *reconcileContext[K], outcome Outcome) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.outcomes[OutcomeError]++
+	k.outcomes[outcome]++
 	k.calls[call.worker] = nil
 }
 

@@ -77,6 +77,7 @@ func (s *shift) ended() bool { return s.term.Err() != nil || s.reconciling.Err()
 // call.
 type reconcileContext[K comparable] struct {
 	context.Context // the shift's, or one made from it with Options.ReconcileTimeout
+	controller      *Controller[K]
 	shift           *shift
 	key             K
 	began           time.Duration // since the shift began: reading one clock is cheaper than two
@@ -87,6 +88,7 @@ type reconcileContext[K comparable] struct {
 	result   Result // of the call
 	err      error
 	returned bool // reconcile neither panicked nor ended its goroutine
+	refused  bool // see Refuse
 }
 
 type reconcileIDKey struct{}
@@ -109,8 +111,11 @@ func (c *reconcileContext[K]) Err() error {
 
 // Value returns the call's identity and adds key and identity to the logger of the shift's context.
 func (c *reconcileContext[K]) Value(name any) any {
-	if name == (reconcileIDKey{}) {
+	switch name {
+	case reconcileIDKey{}:
 		return c.reconcileID()
+	case refuserKey{}:
+		return c
 	}
 	value := c.Context.Value(name)
 	if logger, ok := value.(klog.Logger); ok {

@@ -53,7 +53,8 @@ func (c *Controller[K]) processNextWorkItem(s *shift, worker int32) (more bool) 
 	}
 
 	r := &reconcileContext[K]{
-		Context: s.reconciling, shift: s, key: key, worker: worker, began: time.Since(s.began),
+		Context: s.reconciling, controller: c, shift: s, key: key, worker: worker,
+		began: time.Since(s.began),
 	}
 	if c.opts.ReconcileTimeout > 0 {
 		var cancel context.CancelFunc
@@ -94,6 +95,9 @@ func (c *Controller[K]) settle(r *reconcileContext[K]) {
 	}
 	after := r.result.RequeueAfter
 	switch {
+	case r.refused && r.returned:
+		report.Outcome = OutcomeRequeueAfter
+		c.keys.cut(r, report.Outcome)
 	case r.err != nil:
 		report.Outcome = OutcomeError
 		c.settleFailure(r, &report)
@@ -130,7 +134,7 @@ func (c *Controller[K]) settleFailure(r *reconcileContext[K], report *Report) {
 	}
 	switch {
 	case r.shift.ended():
-		c.keys.cut(r)
+		c.keys.cut(r, OutcomeError)
 		c.queue.Add(r.key) // for the next term, if there is one
 		logger.Error(err, "Reconcile was cut short by the stop")
 		return

@@ -19,7 +19,7 @@ type cluster struct {
 	random  *rand.Rand
 	now     time.Time
 	members []string
-	stuck   map[string]bool
+	limits  map[string]limit
 	owners  []owner
 	moves   []int // how often each shard has got another owner
 	last    []string
@@ -27,7 +27,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, seed uint64, count int) *cluster {
 	return &cluster{
-		t: t, random: rand.New(rand.NewPCG(seed, 7)), stuck: map[string]bool{},
+		t: t, random: rand.New(rand.NewPCG(seed, 7)), limits: map[string]limit{},
 		owners: make([]owner, count), moves: make([]int, count), last: make([]string, count),
 	}
 }
@@ -49,7 +49,7 @@ func (c *cluster) settle() (moved int) {
 	c.t.Helper()
 	c.now = c.now.Add(time.Minute)
 	for range 10*len(c.owners) + 10 {
-		targets := assignment(c.members, c.stuck, c.owners)
+		targets := assignment(c.members, c.limits, c.owners)
 		var todo []int
 		for s, target := range targets {
 			if c.owners[s].member != target {
@@ -92,7 +92,7 @@ func (c *cluster) check(targets []string) {
 	assert.Zero(c.t, loads[""])
 	least, most := len(c.owners), 0
 	for _, member := range c.members {
-		if !c.stuck[member] {
+		if _, limited := c.limits[member]; !limited {
 			least, most = min(least, loads[member]), max(most, loads[member])
 		}
 	}
@@ -218,16 +218,16 @@ func TestAssignment_StuckMembersReceiveNothing(t *testing.T) {
 	c.join("c")
 	c.settle()
 	c.join("d")
-	c.stuck["d"] = true
+	c.limits["d"] = limit{most: c.load("d"), stuck: true}
 	assert.Zero(t, c.settle())
-	c.stuck["a"] = true
+	c.limits["a"] = limit{most: c.load("a"), stuck: true}
 	c.leave("b")
 	c.settle()
 	assert.Equal(t, 20, c.load("a"))
 	assert.Equal(t, 40, c.load("c"))
 	assert.Zero(t, c.load("d"))
-	delete(c.stuck, "a")
-	delete(c.stuck, "d")
+	delete(c.limits, "a")
+	delete(c.limits, "d")
 	c.settle()
 	assert.Equal(t, 20, c.load("d"))
 }

@@ -2,7 +2,13 @@
 
 package shard
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
 
 // cache is an informer's part in the ownership. Options makes it, and registers it when the
 // informer starts to list. A shard is active once every registered cache has stored it.
@@ -16,6 +22,11 @@ type cache interface {
 	// stored returns the shards of the last assign that the cache holds completely. It must
 	// not block, nor call the Shards. The cache calls Shards.cacheChanged after each change.
 	stored() shardSet
+	// answered reports whether the server has answered a list of the cache. It must not block, nor
+	// call the Shards. It does not become false again.
+	answered() bool
+	// progress returns when the cache has last received an object of a list. It must not block.
+	progress() time.Time
 	// filters reports whether the cache receives objects of other replicas, and drops them. It must
 	// not block.
 	filters() bool
@@ -25,11 +36,50 @@ type cache interface {
 type caches struct {
 	mu    sync.Mutex
 	all   map[cache]struct{}
-	owned shardSet // that were assigned last
+	made  map[cache]struct{} // of informers that do not run yet
+	used  map[string]bool    // the kinds of objects with their By, as ByAnnotation has them
+	owned shardSet           // that were assigned last
 }
 
 func newCaches(count int) caches {
-	return caches{all: map[cache]struct{}{}, owned: newShardSet(count)}
+	return caches{
+		all: map[cache]struct{}{}, made: map[cache]struct{}{}, used: map[string]bool{},
+		owned: newShardSet(count),
+	}
+}
+
+// expect says that a cache will be registered.
+func (c *caches) expect(cache cache) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made[cache] = struct{}{}
+}
+
+// uses notes by which value the objects of a kind are shared.
+func (c *caches) uses(kind string, by By) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used[kind+"="+by.name] = true
+}
+
+// bys is the ByAnnotation of this process.
+func (c *caches) bys() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Join(slices.Sorted(maps.Keys(c.used)), ",")
+}
+
+// silent returns the number of caches that no server has answered yet: of those that run, and of
+// those that were made.
+func (c *caches) silent() (running, made int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for cache := range c.all {
+		if !cache.answered() {
+			running++
+		}
+	}
+	return running, len(c.made)
 }
 
 // register adds a cache. It has been assigned the present shards when register returns, and learns
@@ -39,6 +89,7 @@ func (s *Shards) register(c cache) (forget func()) {
 	s.caches.mu.Lock()
 	defer s.caches.mu.Unlock()
 	s.caches.all[c] = struct{}{}
+	delete(s.caches.made, c)
 	c.assign(s.caches.owned)
 	return func() {
 		defer s.cacheChanged()
@@ -73,6 +124,18 @@ func (c *caches) stored() shardSet {
 		stored = stored.and(cache.stored())
 	}
 	return stored
+}
+
+// progress returns when a cache has last received an object of a list.
+func (c *caches) progress() (last time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for cache := range c.all {
+		if at := cache.progress(); at.After(last) {
+			last = at
+		}
+	}
+	return last
 }
 
 // filtering returns the number of caches that receive objects of other replicas.

@@ -28,9 +28,9 @@ var byLabel = ByFunc(func(obj metav1.Object) string { return obj.GetLabels()["pa
 // change of the stored shards up to the informer's version is in the store. At the end, store and
 // handlers have exactly the owned objects, each in its last state.
 func TestModel_RandomOwnership(t *testing.T) {
-	seeds := 40
+	count := int(*seeds) * 2 / 3
 	if testing.Short() {
-		seeds = 5
+		count = 5
 	}
 	for name, by := range map[string]By{
 		"uid": ByUID, "namespace": ByNamespace, "owner": ByOwner(), "label": byLabel,
@@ -38,7 +38,7 @@ func TestModel_RandomOwnership(t *testing.T) {
 		for _, o := range cacheVariants(by) {
 			for _, faults := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%s/faults=%v", name, o.name, faults), func(t *testing.T) {
-					for seed := range seeds {
+					for seed := range count {
 						model(t, o, uint64(seed), faults)
 						if t.Failed() {
 							t.Fatalf("seed %d", seed)

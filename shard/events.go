@@ -5,6 +5,7 @@ package shard
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"strconv"
 	"time"
@@ -86,7 +87,7 @@ func (w *selectiveWatch) follow(retry time.Duration) {
 	var events <-chan watch.Event
 	var newest, timeout <-chan time.Time
 	if w.inner == nil {
-		ticker := time.NewTicker(newestPeriod)
+		ticker := time.NewTicker(newestPeriod - rand.N(newestPeriod/4))
 		defer ticker.Stop()
 		newest, timeout = ticker.C, time.After(w.timeout)
 	} else {

@@ -64,5 +64,6 @@ func Example_program() {
 	if err := ctrl.Run(ctx); err != nil {
 		log.Print(err)
 	}
+	stop()         // a replica that does not work owns no shards
 	running.Wait() // Run of Shards frees the shards
 }

@@ -17,8 +17,12 @@ import (
 // owns, if the caches hold their objects:
 //
 //	active                              next is called
-//	syncing, or about to move           the key is tried again soon
+//	syncing, or about to move           the key waits until the shard is active, or has moved
 //	owned by another replica, or free   the key is dropped: its owner reconciles it
+//
+// A key that waits is not called, and its failures count on, see controller.Refuse. A controller
+// of another module tries it again after a pause instead: a quarter of the time that the shard has
+// waited, between 50 ms and 2 s.
 //
 // value returns the value by which the key's object is assigned to a shard, see ValueOfNamespace
 // and ValueIn, or false if it is not known. A key without a value is reconciled only by a process
@@ -68,25 +72,21 @@ func (s *Shards) slotsOf(value string, known bool) []*slot {
 	switch {
 	case known:
 		return s.slots[shard : shard+1]
-	case s.extent.Load() == ownsAll:
+	case s.ownsAll.Load():
 		return s.slots
 	}
 	return nil
 }
 
 func (s *Shards) withoutValue(ctx context.Context, key any) (controller.Result, error) {
-	if s.extent.Load() == syncsAll {
-		return controller.Result{RequeueAfter: leastPause}, nil
-	}
 	s.unknown.Add(1)
 	klog.FromContext(ctx).V(4).Info("Key not reconciled: the shard of its object is not known",
 		"key", key, "group", s.config.Name)
 	return controller.Result{}, nil
 }
 
-// The pause before a key of a shard that is not active is tried again. It is a quarter of the time
-// that the shard has waited, within these limits: many keys cost little, and no wait becomes much
-// longer.
+// The limits of the pause before a controller of another module tries a key again: many keys cost
+// little, and no wait becomes much longer.
 const (
 	leastPause = 50 * time.Millisecond
 	mostPause  = 2 * time.Second
@@ -98,6 +98,10 @@ func (s *Shards) refuse(
 	if state == Elsewhere {
 		klog.FromContext(ctx).V(5).Info("Key not reconciled: its shard belongs to another replica",
 			"key", key, "group", s.config.Name)
+		return controller.Result{}, nil
+	}
+	if refused := controller.Refuse(ctx); refused != nil {
+		slot.park(refused)
 		return controller.Result{}, nil
 	}
 	slot.mu.Lock()

@@ -63,25 +63,25 @@ func unknown(string) (string, bool) { return "", false }
 func TestReconcile(t *testing.T) {
 	const called = time.Hour // the result of reconcile
 	for _, test := range []struct {
-		name   string
-		state  State
-		extent int32
-		value  func(string) (string, bool)
-		after  time.Duration
+		name  string
+		state State
+		all   bool
+		value func(string) (string, bool)
+		after time.Duration
 	}{
-		{"elsewhere", Elsewhere, ownsPart, always("v"), 0},
-		{"acquiring", Acquiring, ownsPart, always("v"), leastPause},
-		{"syncing", Syncing, ownsPart, always("v"), leastPause},
-		{"active", Active, ownsPart, always("v"), called},
-		{"draining", Draining, ownsPart, always("v"), leastPause},
-		{"releasing", Releasing, ownsPart, always("v"), leastPause},
-		{"unknown, owns some", Active, ownsPart, unknown, 0},
-		{"unknown, owns all", Active, ownsAll, unknown, called},
-		{"unknown, some sync", Syncing, syncsAll, unknown, leastPause},
+		{"elsewhere", Elsewhere, false, always("v"), 0},
+		{"acquiring", Acquiring, false, always("v"), leastPause},
+		{"syncing", Syncing, false, always("v"), leastPause},
+		{"active", Active, false, always("v"), called},
+		{"draining", Draining, false, always("v"), leastPause},
+		{"releasing", Releasing, false, always("v"), leastPause},
+		{"unknown, owns some", Active, false, unknown, 0},
+		{"unknown, owns all", Active, true, unknown, called},
+		{"unknown, some sync", Syncing, true, unknown, leastPause},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, _ := shards(t, test.state)
-			s.extent.Store(test.extent)
+			s.ownsAll.Store(test.all)
 			next := func(context.Context, string) (controller.Result, error) {
 				_, running, _ := s.slots[0].look()
 				assert.Equal(t, 1, running)

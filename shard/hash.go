@@ -21,11 +21,13 @@ type Shard int
 // shard, in every collection: a Deployment ByUID and its ReplicaSets ByOwner, or everything in a
 // namespace ByNamespace. The zero By is invalid.
 //
-// All replicas of a group must use the same By for a collection. Nothing checks it: with different
-// ones, two replicas may reconcile an object at the same time, against I1. Another By, or another
-// function of ByFunc, needs another Config.Name, and the old replicas must end before the new ones
+// All replicas of a group must use the same By for a collection: with different ones, two replicas
+// may reconcile an object at the same time, against I1. A replica that would use another one than
+// the present members does not join, and Run returns an error. Nothing compares two functions of
+// ByFunc: another one needs another Config.Name, and the old replicas must end before the new ones
 // begin.
 type By struct {
+	name  string // for people and other members
 	field string // in ListOptions.ShardSelector; "" if a server cannot select by it
 	value func(obj metav1.Object) (string, bool)
 }
@@ -33,12 +35,12 @@ type By struct {
 // The values by which a server with KEP-5866 can select, so that a replica receives only its part.
 var (
 	// ByUID spreads objects evenly.
-	ByUID = By{"object.metadata.uid", uidOf}
+	ByUID = By{"uid", "object.metadata.uid", uidOf}
 	// ByNamespace keeps the objects of a namespace together, even if they are deleted and created
 	// again. Names that differ only in their last one or two characters are usually in one shard:
 	// of 64 shards, ns-00 to ns-63 are all in one. With a hash of the name as its last part, or
 	// thousands of namespaces, the shards are even.
-	ByNamespace = By{"object.metadata.namespace", namespaceOf}
+	ByNamespace = By{"namespace", "object.metadata.namespace", namespaceOf}
 )
 
 func uidOf(obj metav1.Object) (string, bool) { return string(obj.GetUID()), obj.GetUID() != "" }
@@ -50,7 +52,7 @@ func namespaceOf(obj metav1.Object) (string, bool) { return obj.GetNamespace(), 
 // It keeps dependents with their owner, if the owner's collection is sharded ByUID. The replica
 // receives all objects and drops those of other shards, because a server cannot select by it.
 func ByOwner() By {
-	return By{value: func(obj metav1.Object) (string, bool) {
+	return By{name: "owner", value: func(obj metav1.Object) (string, bool) {
 		if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
 			return string(owner.UID), owner.UID != ""
 		}
@@ -61,7 +63,9 @@ func ByOwner() By {
 // ByFunc is any other value, for example a label. It must never change for an object. The replica
 // receives all objects and drops those of other shards, because a server cannot select by it.
 func ByFunc(value func(obj metav1.Object) string) By {
-	return By{value: func(obj metav1.Object) (string, bool) { return value(obj), true }}
+	return By{name: "func", value: func(obj metav1.Object) (string, bool) {
+		return value(obj), true
+	}}
 }
 
 // Value returns the value of obj. It returns false if a transform has removed it, or if obj is no

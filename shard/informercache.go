@@ -5,6 +5,8 @@ package shard
 import (
 	"context"
 	"math"
+	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -12,6 +14,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -54,6 +58,7 @@ func (s *Shards) Options(by By, o informer.Options) informer.Options {
 		if wrapIndexer != nil {
 			inner = wrapIndexer(inner)
 		}
+		s.caches.expect(c)
 		return c.wrapIndexer(inner)
 	}
 	o.WrapListerWatcher = func(
@@ -63,11 +68,27 @@ func (s *Shards) Options(by By, o informer.Options) informer.Options {
 			lw = wrapListerWatcher(ctx, lw, example)
 		}
 		c.example = example
+		if kind := kindOf(example); kind != "" {
+			s.caches.uses(kind, by)
+		}
 		forget := s.register(c)
 		context.AfterFunc(ctx, forget)
 		return newListWatch(lw, c)
 	}
 	return o
+}
+
+// kindOf names the kind of an informer's objects, or returns "" if the example does not say it.
+func kindOf(example runtime.Object) string {
+	switch example.(type) {
+	case nil:
+		return ""
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		gvk := example.GetObjectKind().GroupVersionKind()
+		return path.Join(gvk.Group, gvk.Version, gvk.Kind)
+	}
+	t := reflect.TypeOf(example).Elem()
+	return t.PkgPath() + "." + t.Name()
 }
 
 // informerCache is an informer's part in the ownership: it decides what the informer lists and
@@ -92,6 +113,8 @@ type informerCache struct {
 	example runtime.Object // set when the informer starts
 	store   store.Indexer  // set when it is made
 
+	hasAnswer  atomic.Bool // of the server to a list
+	lastListed atomic.Pointer[time.Time]
 	isPending  atomic.Bool // pending.passed is not empty
 	unselected atomic.Bool // the server has sent others than were selected, since the last list
 
@@ -209,6 +232,25 @@ func (c *informerCache) received(ctx context.Context, shard Shard, requested sha
 		klog.FromContext(ctx).Info("Server does not select by shard: it sends all objects, and "+
 			"those of other replicas are dropped here. Enable its feature gate "+
 			"ShardedListAndWatch to save the transfer", "by", c.by.field)
+	}
+}
+
+// answered implements cache.
+func (c *informerCache) answered() bool { return c.hasAnswer.Load() }
+
+// progress implements cache.
+func (c *informerCache) progress() (last time.Time) {
+	if at := c.lastListed.Load(); at != nil {
+		last = *at
+	}
+	return last
+}
+
+// listedObject notes that a list has brought an object.
+func (c *informerCache) listedObject() {
+	now := time.Now()
+	if last := c.lastListed.Load(); last == nil || now.Sub(*last) > time.Second {
+		c.lastListed.Store(&now)
 	}
 }
 

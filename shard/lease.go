@@ -36,6 +36,12 @@ const (
 	// when the member has given them up, and has released the Lease.
 	LeavingAnnotation = "informerstack.example.com/shard-leaving"
 	hasLeft           = "done"
+	// LimitAnnotation of a member's Lease is how many shards the member takes at most, "3" or, if
+	// it cannot fill its caches, "3 stuck". Without it the member takes its share.
+	LimitAnnotation = "informerstack.example.com/shard-limit"
+	// ByAnnotation of a member's Lease has the kinds of objects that the member shares, and by
+	// which value: "k8s.io/api/core/v1.Pod=uid,apps/v1/Deployment=namespace".
+	ByAnnotation = "informerstack.example.com/shard-by"
 )
 
 // leases reads and writes the Leases of a group.
@@ -122,13 +128,15 @@ func isEdited(lease *coordinationv1.Lease) bool {
 	return lease.Annotations[HolderAnnotation] != mark(lease, holderOf(lease))
 }
 
-// checkCount returns a countError if a Lease is of a group with another number of shards.
+// checkCount returns a configError if a Lease is of a group with another number of shards.
 func (l leases) checkCount(lease *coordinationv1.Lease) error {
 	count, ok := lease.Annotations[CountAnnotation]
 	if !ok || count == strconv.Itoa(l.count) {
 		return nil
 	}
-	return &countError{lease: l.namespace + "/" + lease.Name, group: count, config: l.count}
+	return &configError{fmt.Sprintf("the group has %s shards, as Lease %s/%s says, but "+
+		"Config.Count is %d: set Count to %s, or choose another Name for the group",
+		count, l.namespace, lease.Name, l.count, count)}
 }
 
 // foreign is the error of a Lease that has the name of a shard's.
@@ -137,16 +145,10 @@ func (l leases) foreign(lease *coordinationv1.Lease) error {
 		"choose another Name for the group", l.namespace, lease.Name, GroupLabel, l.group)
 }
 
-// countError says that a group has another number of shards than the Config.
-type countError struct {
-	lease, group string
-	config       int
-}
+// configError says that this process cannot be a member beside the others.
+type configError struct{ text string }
 
-func (e *countError) Error() string {
-	return fmt.Sprintf("the group has %s shards, as Lease %s says, but Config.Count is %d: set "+
-		"Count to %s, or choose another Name for the group", e.group, e.lease, e.config, e.group)
-}
+func (e *configError) Error() string { return e.text }
 
 // delete deletes a Lease in the version given.
 func (l leases) delete(ctx context.Context, lease *coordinationv1.Lease) error {

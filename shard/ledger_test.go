@@ -30,6 +30,7 @@ type page struct {
 	newest leaderelection.FencingToken
 	uids   map[types.UID]bool // earlier ones
 	by     *process
+	older  int // tokens that may be older than the last: the server was restored
 }
 
 // call is a running call of reconcile.
@@ -115,6 +116,10 @@ func (l *ledger) write(c *call) {
 		l.shards[c.shard] = s
 	}
 	switch {
+	case s.older > 0 && (token.Before(s.newest) || s.uids[token.UID] ||
+		token == s.newest && s.by != c.p):
+		s.older--
+		clear(s.uids)
 	case token.Before(s.newest), s.uids[token.UID]:
 		l.w.t.Errorf("I4: %s writes to shard %d with %s after %s did with %s",
 			c.p.name, c.shard, token, s.by.name, s.newest)
@@ -124,6 +129,15 @@ func (l *ledger) write(c *call) {
 		s.uids[s.newest.UID] = true
 	}
 	s.newest, s.by = token, c.p
+}
+
+// restored notes that the tokens of each shard may go back.
+func (l *ledger) restored() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.shards {
+		s.older++
+	}
 }
 
 // objects is a collection on a server, with two objects for each shard. An object is its version.
@@ -233,6 +247,12 @@ func (c *fakeCache) stored() shardSet {
 // filters implements cache.
 func (c *fakeCache) filters() bool { return false }
 
+// answered implements cache.
+func (c *fakeCache) answered() bool { return true }
+
+// progress implements cache.
+func (c *fakeCache) progress() time.Time { return time.Time{} }
+
 // run works until ctx is done.
 func (c *fakeCache) run(ctx context.Context) {
 	defer func() {
@@ -289,7 +309,9 @@ func (c *fakeCache) list(ctx context.Context) {
 		return
 	}
 	sleep(ctx, c.takes())
-	c.pass()
+	for c.pass(); c.p.broken.Load() && ctx.Err() == nil; {
+		sleep(ctx, time.Second)
+	}
 	c.mu.Lock()
 	c.held = c.held.plus(missing).and(c.owned)
 	listed := c.held.and(missing)

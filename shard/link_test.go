@@ -32,7 +32,8 @@ var errCut = errors.New("network is unreachable")
 // link is a process's way to the server. It is an http.RoundTripper without connections, so that a
 // request takes no time, and no other goroutine, unless the weather says so.
 type link struct {
-	server http.Handler
+	fixed http.Handler // the server, unless w is set
+	w     *world       // it has the server
 	// translate changes what is sent and what is received; may be nil
 	translate func(data []byte, sent bool) []byte
 	log       func(line string) // called with each request that arrives; may be nil
@@ -59,7 +60,17 @@ type weather struct {
 }
 
 func newLink(server http.Handler) *link {
-	return &link{server: server, open: map[*closer]struct{}{}}
+	return &link{fixed: server, open: map[*closer]struct{}{}}
+}
+
+// to returns the server that answers now.
+func (l *link) to() http.Handler {
+	if l.w == nil {
+		return l.fixed
+	}
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	return l.w.server
 }
 
 // setWeather sets what becomes of the requests from now on.
@@ -130,7 +141,11 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 		l.writes++
 	}
 	l.mu.Unlock()
-	if r.URL.Query().Get("watch") != "" {
+	switch {
+	case r.URL.Query().Get("watch") == "":
+	case w.code != 0:
+		return failure(w.code), nil
+	default:
 		return l.watch(r, w)
 	}
 	return l.request(r, body, w)
@@ -142,7 +157,7 @@ func (l *link) request(r *http.Request, body []byte, w weather) (*http.Response,
 		arrived := r.Clone(context.WithoutCancel(ctx))
 		arrived.Body = io.NopCloser(bytes.NewReader(body))
 		answer := httptest.NewRecorder()
-		l.server.ServeHTTP(answer, arrived)
+		l.to().ServeHTTP(answer, arrived)
 		if l.log != nil && r.Method != http.MethodGet {
 			l.log(fmt.Sprintf("%s %s %d %s", r.Method, path.Base(r.URL.Path), answer.Code, body))
 		}
@@ -210,7 +225,7 @@ func (l *link) watch(r *http.Request, w weather) (*http.Response, error) {
 	}
 	go func() {
 		defer cancel()
-		l.server.ServeHTTP(s, r.Clone(ctx))
+		l.to().ServeHTTP(s, r.Clone(ctx))
 		s.WriteHeader(http.StatusOK)
 		_ = writer.Close()
 	}()
@@ -296,6 +311,9 @@ func (l *link) endWatches() {
 }
 
 func (l *link) translated(data []byte, sent bool) []byte {
+	if l.w != nil {
+		data = l.w.restored.translated(data, sent)
+	}
 	if l.translate == nil {
 		return data
 	}

@@ -212,6 +212,7 @@ func (l *listing) takes(ctx context.Context, obj runtime.Object) bool {
 
 // received notes the shard of an object that was sent.
 func (l *listing) received(ctx context.Context, shard Shard) {
+	l.cache.listedObject()
 	l.foreign = l.foreign || !l.requested.has(shard)
 	l.cache.received(ctx, shard, l.requested)
 }
@@ -255,4 +256,7 @@ func (c *informerCache) listedLocked(l *listing) {
 		}
 	}
 	c.pendingChangedLocked()
+	if c.hasAnswer.CompareAndSwap(false, true) {
+		c.changed()
+	}
 }

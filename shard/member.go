@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -22,6 +23,9 @@ import (
 //	    Lease that was deleted is not created again. So if a member is over, it stays over.
 //	M2  each renewal says up to which version this process has seen the shards' Leases and obeyed
 //	    them
+//	M3  if the server's versions have gone back, because it was restored from a copy, the term is
+//	    lost with the next renewal, and the process joins again after a LeaseDuration: by then the
+//	    terms of all members that knew what the copy does not know are over
 //
 // M1 is what allows other members to take the shards of one that is over: no shard's Lease can name
 // an identity that will act again.
@@ -35,7 +39,9 @@ type membership struct {
 	created bool // a creation was sent
 	begun   bool // the term has begun
 	leaving bool
+	back    bool   // M3
 	seen    string // the newest version that this member has obeyed: M2
+	limit   limit  // of the shards that it takes
 }
 
 // elector returns the elector of a membership. It never waits for another candidate.
@@ -50,11 +56,47 @@ func (m *membership) elector() (*leaderelection.LeaderElector, error) {
 			LockConfig: resourcelock.ResourceLockConfig{Identity: m.identity},
 		},
 		LeaseDuration: config.LeaseDuration, RenewDeadline: config.RenewDeadline,
-		RetryPeriod: config.RetryPeriod, ReleaseOnCancel: true, Name: m.group,
+		// Members that start together renew apart soon, because their periods differ.
+		RetryPeriod:     config.RetryPeriod - rand.N(max(config.RetryPeriod/50, 1)),
+		ReleaseOnCancel: true, Name: m.group,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
 		},
 	})
+}
+
+// Get reads the member's Lease.
+func (m *membership) Get(
+	ctx context.Context, name string, opts metav1.GetOptions,
+) (*coordinationv1.Lease, error) {
+	lease, err := m.Client.Get(ctx, name, opts)
+	if err != nil {
+		return lease, err
+	}
+	return lease, m.follow("", lease)
+}
+
+// follow returns an ErrLost if a Lease that was just written, or is this member's, has an older
+// version than this process knew before the request: M3.
+func (m *membership) follow(known string, lease *coordinationv1.Lease) error {
+	s := m.shards
+	s.mu.Lock()
+	back := newer(s.written, lease.ResourceVersion) || newer(known, lease.ResourceVersion)
+	s.written = lease.ResourceVersion
+	s.mu.Unlock()
+	if !back {
+		return nil
+	}
+	m.mu.Lock()
+	m.back = true
+	begun := m.begun
+	m.mu.Unlock()
+	err := fmt.Errorf("%w: the server was restored: Lease %s has version %s, older than before",
+		leaderelection.ErrLost, lease.Name, lease.ResourceVersion)
+	if !begun {
+		m.burn(err)
+	}
+	return err
 }
 
 // Create creates the member's Lease, once: M1.
@@ -72,11 +114,13 @@ func (m *membership) Create(
 		}
 		return nil, err
 	}
+	known := m.shards.lister.GetStore().LastStoreSyncResourceVersion()
 	created, err := m.Client.Create(ctx, m.annotated(lease), opts)
 	if err != nil {
 		m.burn(fmt.Errorf("create Lease %s: %w", lease.Name, err)) // perhaps it was created
+		return nil, err
 	}
-	return created, err
+	return created, m.follow(known, created)
 }
 
 // Update renews or releases the member's Lease.
@@ -91,7 +135,12 @@ func (m *membership) Update(
 		m.burn(err)
 		return nil, err
 	}
-	return m.Client.Update(ctx, m.annotated(lease), opts)
+	known := m.shards.lister.GetStore().LastStoreSyncResourceVersion()
+	updated, err := m.Client.Update(ctx, m.annotated(lease), opts)
+	if err != nil {
+		return updated, err
+	}
+	return updated, m.follow(known, updated)
 }
 
 // begin notes that the term has begun.
@@ -108,6 +157,27 @@ func (m *membership) leave() {
 	m.leaving = true
 }
 
+// take makes the next renewals say how many shards this member takes.
+func (m *membership) take(l limit) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.limit = l
+}
+
+// announced is the limit that the next renewal has.
+func (m *membership) announced() limit {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.limit
+}
+
+// wentBack reports whether the term was lost because of M3.
+func (m *membership) wentBack() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.back
+}
+
 // annotated returns the Lease with what other members must know: M2.
 func (m *membership) annotated(lease *coordinationv1.Lease) *coordinationv1.Lease {
 	m.mu.Lock()
@@ -120,6 +190,11 @@ func (m *membership) annotated(lease *coordinationv1.Lease) *coordinationv1.Leas
 		m.seen = seen
 	}
 	annotations[SeenAnnotation] = m.seen // whatever the Lease says: a person may have edited it
+	annotations[ByAnnotation] = m.shards.caches.bys()
+	delete(annotations, LimitAnnotation)
+	if m.limit != unlimited {
+		annotations[LimitAnnotation] = m.limit.String()
+	}
 	switch {
 	case holderOf(lease) == "":
 		annotations[LeavingAnnotation] = hasLeft
@@ -146,9 +221,11 @@ type peer struct {
 	name     string // of the Lease
 	identity string
 	lease    *coordinationv1.Lease // as last seen; nil if it is missing
+	listed   *coordinationv1.Lease // as the informer has shown it last
 	since    time.Time             // when this version, or the absence, was first seen
 	duration time.Duration         // of the Lease
 	least    time.Duration         // of the durations that are believed
+	renewed  bool                  // more than one version of its Lease was seen
 	stale    bool                  // as first seen, its Lease was too old, by another's clock
 	over     bool
 	asking   bool      // a read of the Lease is under way
@@ -156,7 +233,27 @@ type peer struct {
 	stuck    stuckness
 }
 
-// observe notes the Lease as it was seen just now, nil if it does not exist.
+// list notes the Lease as the informer shows it. It is nothing new if the informer has shown it
+// before, though a read may have found a newer version meanwhile.
+func (p *peer) list(lease *coordinationv1.Lease, now time.Time) (changed bool) {
+	if sameVersion(lease, p.listed) && (lease != nil || p.lease != nil) {
+		return false
+	}
+	p.listed = lease
+	return p.observe(lease, now)
+}
+
+// sameVersion compares two versions of a Lease, without an order.
+func sameVersion(a, b *coordinationv1.Lease) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
+}
+
+// observe notes the Lease as it was seen just now, nil if it does not exist. Another version is
+// something new, whatever their order: after a restore of the server, versions are lower than
+// before. An older one that arrives late only makes this process wait longer.
 func (p *peer) observe(lease *coordinationv1.Lease, now time.Time) (changed bool) {
 	if lease == nil {
 		if p.lease != nil || p.since.IsZero() {
@@ -164,13 +261,13 @@ func (p *peer) observe(lease *coordinationv1.Lease, now time.Time) (changed bool
 		}
 		return changed
 	}
-	if p.lease != nil && (p.lease.ResourceVersion == lease.ResourceVersion ||
-		newer(p.lease.ResourceVersion, lease.ResourceVersion)) {
+	if sameVersion(p.lease, lease) {
 		return false
 	}
 	before := p.present()
-	leaving, stale := p.leaving(), p.stale
+	leaving, stale, limited := p.leaving(), p.stale, p.limit()
 	p.stale = p.lease == nil && p.old(lease, now)
+	p.renewed = p.renewed || p.lease != nil
 	p.lease, p.since = lease, now
 	if holder := holderOf(lease); holder != "" && p.identity == "" {
 		p.identity = holder
@@ -181,7 +278,8 @@ func (p *peer) observe(lease *coordinationv1.Lease, now time.Time) (changed bool
 	if holderOf(lease) == "" && lease.Annotations[LeavingAnnotation] == hasLeft {
 		p.over = true // its elector has released it: P1
 	}
-	return before != p.present() || leaving != p.leaving() || stale != p.stale
+	return before != p.present() || leaving != p.leaving() || stale != p.stale ||
+		limited != p.limit()
 }
 
 // old reports whether a Lease that is seen for the first time was renewed long ago. The clocks of
@@ -217,14 +315,34 @@ func (p *peer) alive(now time.Time) bool {
 	return !p.over && !p.stale && p.present() && now.Before(p.expiry())
 }
 
+// limit is how many shards the member takes.
+func (p *peer) limit() limit {
+	if p.lease == nil {
+		return unlimited
+	}
+	return parseLimit(p.lease.Annotations[LimitAnnotation])
+}
+
+// diedYoung reports whether the member has lived for a short time, and has neither left nor shown
+// that it lives.
+func (p *peer) diedYoung(now time.Time, young time.Duration) bool {
+	if p.lease == nil || holderOf(p.lease) == "" || p.renewed && p.alive(now) {
+		return false
+	}
+	spec := p.lease.Spec
+	return spec.AcquireTime == nil || spec.RenewTime == nil ||
+		spec.RenewTime.Sub(spec.AcquireTime.Time) < young
+}
+
 // seen is the version up to which the member has obeyed the shards' Leases, or "" if its Lease does
-// not have one that can be compared.
+// not have one that can be compared. A member that has seen a version newer than that of its Lease
+// has seen it before the server was restored.
 func (p *peer) seen() string {
 	if p.lease == nil {
 		return ""
 	}
 	seen := p.lease.Annotations[SeenAnnotation]
-	if _, ok := number(seen); !ok {
+	if _, ok := number(seen); !ok || newer(seen, p.lease.ResourceVersion) {
 		return ""
 	}
 	return seen
@@ -233,9 +351,7 @@ func (p *peer) seen() string {
 // confirm acts on a consistent read of the Lease that was sent at asked: nil means that it does not
 // exist.
 func (p *peer) confirm(lease *coordinationv1.Lease, asked, now time.Time) {
-	same := lease == nil && p.lease == nil ||
-		lease != nil && p.lease != nil && lease.ResourceVersion == p.lease.ResourceVersion
-	if same && !asked.Before(p.expiry()) {
+	if sameVersion(lease, p.lease) && !asked.Before(p.expiry()) {
 		p.over = true
 		return
 	}

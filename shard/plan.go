@@ -3,6 +3,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // plan is the assignment, with what it was computed from.
 type plan struct {
 	members []string
-	stuck   map[string]bool
+	limits  map[string]limit // of the members that have one
 	owners  []owner
 	targets []string
 }
@@ -33,8 +34,9 @@ type stuckness struct {
 const (
 	stuckAfter = 2
 	stuckFor   = 10
-	// forgetAfter is when the Lease of a member that is over is deleted.
-	forgetAfter = 10
+	// forgetAfter is when the Lease of a member that is over is deleted. It is longer than a
+	// kubelet waits before it starts a process again that has died, so that the next one knows.
+	forgetAfter = 24
 )
 
 // meet notes the members that the view shows, and those that shards' Leases name.
@@ -42,7 +44,7 @@ func (t *tenure) meet(v view, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, lease := range v.members {
-		t.peerLocked(name, "").observe(lease, now)
+		t.peerLocked(name, "").list(lease, now)
 	}
 	holders := map[string]bool{"": true}
 	for _, lease := range v.shards {
@@ -52,10 +54,14 @@ func (t *tenure) meet(v view, now time.Time) {
 		}
 	}
 	t.obeyedAll, t.alone = "", true
+	own := t.peerLocked(t.leases.memberName(t.me), t.me).lease
+	t.isKnown = own != nil && own.Annotations[LimitAnnotation] == ""
 	for name, p := range t.peers {
-		if v.members[name] == nil &&
-			(p.lease == nil || !newer(p.lease.ResourceVersion, v.version)) {
-			p.observe(nil, now)
+		if v.members[name] == nil {
+			p.list(nil, now)
+		}
+		if p.identity != t.me && own != nil && precedes(p.lease, own) && t.failure == nil {
+			t.failure = t.checkBy(p, now)
 		}
 		if !t.mayAct(p) {
 			continue
@@ -65,6 +71,14 @@ func (t *tenure) meet(v view, now time.Time) {
 		}
 		t.alone = false
 	}
+}
+
+// precedes reports whether a Lease was created before another one. If both seem to be created at
+// the same time, the names decide.
+func precedes(lease, other *coordinationv1.Lease) bool {
+	return lease != nil && cmp.Or(
+		lease.CreationTimestamp.Compare(other.CreationTimestamp.Time),
+		cmp.Compare(lease.Name, other.Name)) < 0
 }
 
 // obeyedByAll reports whether no other member can act for a shard if its Lease did not exist, or
@@ -146,12 +160,15 @@ func (t *tenure) askLocked(p *peer, now time.Time) {
 
 // arrange computes the assignment anew, if something has changed.
 func (t *tenure) arrange(v view, now time.Time) {
-	next := plan{stuck: map[string]bool{}, owners: make([]owner, len(v.shards))}
+	next := plan{limits: map[string]limit{}, owners: make([]owner, len(v.shards))}
 	for s, lease := range v.shards {
 		next.owners[s] = ownerOf(lease)
 	}
 	if !t.leaving {
 		next.members = append(next.members, t.me)
+		if l := t.member.announced(); l != unlimited {
+			next.limits[t.me] = l
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,9 +180,13 @@ func (t *tenure) arrange(v view, now time.Time) {
 		if !p.leaving() {
 			next.members = append(next.members, p.identity)
 		}
+		l := p.limit()
 		if now.Before(p.stuck.until) {
-			next.stuck[p.identity] = true
+			l = limit{min(l.most, p.stuck.shards), true}
 			t.at(p.stuck.until)
+		}
+		if l != unlimited {
+			next.limits[p.identity] = l
 		}
 	}
 	slices.Sort(next.members)
@@ -180,8 +201,8 @@ func (t *tenure) arrange(v view, now time.Time) {
 		}
 	}
 	if t.plan.targets == nil || !slices.Equal(next.members, t.plan.members) ||
-		!slices.Equal(next.owners, t.plan.owners) || !maps.Equal(next.stuck, t.plan.stuck) {
-		next.targets = assignment(next.members, next.stuck, next.owners)
+		!slices.Equal(next.owners, t.plan.owners) || !maps.Equal(next.limits, t.plan.limits) {
+		next.targets = assignment(next.members, next.limits, next.owners)
 		t.plans.Add(1)
 		t.plan = next
 	}

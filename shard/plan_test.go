@@ -23,7 +23,8 @@ func TestArrange_PlansAgainWhenAStuckMemberTakesAShard(t *testing.T) {
 			Name: "g", Namespace: "default", Count: 2, Client: restClient(t, newLink(nil)),
 		})
 		require.NoError(t, err)
-		a := newTenure(s, &membership{identity: "a"}, context.Background())
+		member := &membership{shards: s, identity: "a", limit: unlimited}
+		a := newTenure(s, member, context.Background())
 		version := 0
 		lease := func(holder string) *coordinationv1.Lease {
 			version++
@@ -65,7 +66,7 @@ func TestArrange_PlansAgainWhenAStuckMemberTakesAShard(t *testing.T) {
 		taken := lease("c")
 		assert.True(t, pass(mine, taken))
 		assert.False(t, pass(mine, taken))
-		assert.Empty(t, a.plan.stuck)
+		assert.Empty(t, a.plan.limits)
 		assert.Equal(t, []string{"a", "c"}, a.plan.targets)
 	})
 }

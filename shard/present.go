@@ -98,6 +98,7 @@ func (p *presenting) listTo(ctx context.Context, objects chan<- runtime.Object) 
 		if err != nil {
 			return fmt.Errorf("understand list item: %w", err)
 		}
+		c.listedObject()
 		c.received(ctx, i.shard, requested)
 		if !p.fresh.has(i.shard) {
 			return nil

@@ -45,7 +45,7 @@ func replicaStory(t *testing.T, by By, play func(r *replicas)) {
 
 // replica starts a program.
 func (r *replicas) replica(name string) *process {
-	p := r.process(name)
+	p := r.newProcess(name)
 	client := kubernetes.NewForConfigOrDie(&rest.Config{
 		Host: "http://server", QPS: -1, Transport: p.link,
 	}).CoreV1().RESTClient()
@@ -57,10 +57,12 @@ func (r *replicas) replica(name string) *process {
 	}
 	c := controller.New("maps", Reconcile(p.Shards, ValueIn(maps.GetIndexer(), r.by), reconcile),
 		controller.Options[string]{
-			Workers: 2, WaitFor: []controller.Synced{maps.HasSyncedChecker()},
+			Workers: 2, CacheSyncTimeout: time.Hour,
+			WaitFor: []controller.Synced{maps.HasSyncedChecker()},
 		})
 	_, err := maps.AddEventHandler(c.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))
 	require.NoError(r.t, err)
+	p.start()
 	ctx, cancel := context.WithCancel(quiet())
 	var running sync.WaitGroup
 	running.Go(func() { maps.Run(ctx) })

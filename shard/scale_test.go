@@ -52,7 +52,7 @@ func (w *world) measure(what string, part func()) (took time.Duration, t traffic
 		after.bytes - before.bytes,
 	}
 	seconds := took.Seconds()
-	w.t.Logf("%-36s %8v: %7.1f writes/s, %6.1f reads/s, %8.0f events/s, %7.1f kB/s", what,
+	w.t.Logf("%-52s %8v: %7.1f writes/s, %6.1f reads/s, %8.0f events/s, %7.1f kB/s", what,
 		took.Round(10*time.Millisecond), float64(t.writes)/seconds, float64(t.reads)/seconds,
 		float64(t.events)/seconds, float64(t.bytes)/1000/seconds)
 	return took, t
@@ -90,6 +90,7 @@ func TestScale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := *scaleMembers
 		w := newWorld(t, *scaleShards*n)
+		w.gradual = true
 		w.weather = func(r *http.Request) weather {
 			if r.URL.Query().Get("watch") != "" {
 				return weather{back: latency / 2}
@@ -126,13 +127,14 @@ func TestScale(t *testing.T) {
 			w.even(n - 1)
 		})
 		assert.Less(t, took, DefaultLeaseDuration+3*DefaultRetryPeriod)
-		w.process("p0")
+		w.process("again")
 		w.even(n)
 		before := len(w.log)
-		w.measure("rolling update, 10 s for each replica", func() {
+		w.measure("rolling update, each old replica waits for a new one", func() {
 			for i := 1; i < n; i++ {
-				w.process(fmt.Sprint("new", i))
-				time.Sleep(5 * time.Second)
+				for next := w.process(fmt.Sprint("new", i)); !next.Ready(); {
+					time.Sleep(time.Second / 2)
+				}
 				w.processes[i].cancelled = true
 				w.processes[i].cancel()
 				time.Sleep(5 * time.Second) // the next one takes its time to start

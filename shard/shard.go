@@ -32,6 +32,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +41,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/informer"
@@ -54,7 +57,8 @@ var ErrRunning = errors.New("shards are running already")
 //	I1  at no time do two replicas reconcile keys of one shard while both have the right to, by
 //	    their own clocks
 //	I2  every shard has an owner in bounded time: LeaseDuration and a few RetryPeriods after its
-//	    owner has died, DrainTimeout and a few RetryPeriods after a change of the members
+//	    owner has died, DrainTimeout and a few RetryPeriods after a change of the members. An
+//	    owner that does not make a shard active by syncUntil gives it to one that can, if any
 //	I3  a key that changed while its shard moved is reconciled afterwards, by the new owner
 //	I4  a replica reconciles only keys of shards that it owns, with the newest token of the shard
 //	I5  see A1 to A3: loads are even, and only shards that must move do
@@ -68,38 +72,35 @@ type Shards struct {
 
 	running atomic.Bool
 	wake    chan struct{}                   // full when the manager has something to look at
-	extent  atomic.Int32                    // how much this process owns, an extent
+	ownsAll atomic.Bool                     // this process owns every shard; some may be syncing
 	passes  atomic.Uint64                   // of the manager
 	plans   atomic.Uint64                   // how often it has computed an assignment
 	unknown atomic.Uint64                   // keys that were dropped: their shard was not known
+	gradual bool                            // a new member takes its share in steps; always true
+	lagging atomic.Pointer[time.Time]       // since when the caches have not done what they should
 	ready   atomic.Pointer[context.Context] // of the term in which it was ready
 
 	// ended are the earlier identities of this process: no work of theirs is left. It belongs to
 	// the goroutine of Run or of the manager, which are never busy at the same time.
 	ended map[string]bool
 
-	mu     sync.Mutex
-	lister informer.SharedIndexInformer // of the Leases; Run sets it first
-	peers  map[string]*peer             // by the name of the Lease
-	status Status
+	mu      sync.Mutex
+	lister  informer.SharedIndexInformer // of the Leases; Run sets it first
+	peers   map[string]*peer             // by the name of the Lease
+	status  Status
+	written string // the version of the last write of a membership: M3
 }
 
-// The values of Shards.extent.
-const (
-	ownsPart int32 = iota // or nothing
-	syncsAll              // owns all shards, but some are not active
-	ownsAll               // all shards are active
-)
-
 // New returns a part that does nothing before Run. It fails if config is invalid. Replicas with
-// another Count, or with Options of another By, need a group with another Name.
+// another Count need a group with another Name.
 func New(config Config) (*Shards, error) {
 	if err := cmp.Or(config.check(), config.setDefaults()); err != nil {
 		return nil, fmt.Errorf("make shards %q: %w", config.Name, err)
 	}
 	s := &Shards{
 		config: config, leases: newLeases(&config), caches: newCaches(config.Count),
-		wake: make(chan struct{}, 1), ended: map[string]bool{}, peers: map[string]*peer{},
+		wake: make(chan struct{}, 1), gradual: true, ended: map[string]bool{},
+		peers: map[string]*peer{},
 		slots: make([]*slot, config.Count),
 	}
 	for i := range s.slots {
@@ -116,14 +117,30 @@ func New(config Config) (*Shards, error) {
 // this process are released: after the running reconciles have returned. The shards of a process
 // that does not wait for that are free after LeaseDuration.
 //
-// If the membership is lost, Run joins again. It returns an error only if the group has another
-// number of shards, or if Run is called while it runs.
+// It joins when the server has answered a list of each informer with Options: until then it could
+// not use a shard, see Check. If the membership is lost, Run joins again. It returns an error only
+// if the group has another number of shards, if present members share the same kind of objects by
+// another value, or if Run is called while it runs.
 func (s *Shards) Run(ctx context.Context) error {
 	if !s.running.CompareAndSwap(false, true) {
 		return fmt.Errorf("run shards %q: %w", s.config.Name, ErrRunning)
 	}
 	defer s.running.Store(false)
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("group", s.config.Name))
+	for ctx.Err() == nil {
+		err := s.work(ctx)
+		if err != nil && !errors.Is(err, errRestored) {
+			return fmt.Errorf("run shards %q: %w", s.config.Name, err)
+		}
+	}
+	return nil
+}
+
+// errRestored ends the work on what a server said before it was restored: M3.
+var errRestored = errors.New("the server was restored from a copy")
+
+// work joins the group again and again, with one informer of the Leases.
+func (s *Shards) work(ctx context.Context) error {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var done sync.WaitGroup
 	defer done.Wait()
@@ -132,19 +149,19 @@ func (s *Shards) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.lister = lister
 	s.mu.Unlock()
-	done.Go(func() { s.lister.Run(watching) })
-	if informer.WaitForSync(ctx, s.lister) != nil {
+	done.Go(func() { lister.Run(watching) })
+	if informer.WaitForSync(ctx, lister) != nil {
 		return nil // stopped before it has joined
 	}
 	for ctx.Err() == nil {
 		err := s.join(ctx)
-		var fatal *countError
-		if errors.As(err, &fatal) {
-			return fmt.Errorf("run shards %q: %w", s.config.Name, err)
+		var fatal *configError
+		if errors.As(err, &fatal) || errors.Is(err, errRestored) {
+			return err
 		}
 		if err != nil {
 			s.noteError(ctx, err)
-			sleep(ctx, s.config.RetryPeriod)
+			sleep(ctx, wait.Jitter(s.config.RetryPeriod, 0.5))
 		}
 	}
 	return nil
@@ -176,7 +193,7 @@ func (s *Shards) saw(lease *coordinationv1.Lease) {
 		return
 	}
 	s.mu.Lock()
-	changed := s.peerLocked(lease.Name, "").observe(lease, time.Now())
+	changed := s.peerLocked(lease.Name, "").list(lease, time.Now())
 	s.mu.Unlock()
 	if changed {
 		s.wakeUp()
@@ -187,7 +204,7 @@ func (s *Shards) saw(lease *coordinationv1.Lease) {
 func (s *Shards) sawNo(name string) {
 	if s.leases.isMember(name) {
 		s.mu.Lock()
-		s.peerLocked(name, "").observe(nil, time.Now())
+		s.peerLocked(name, "").list(nil, time.Now())
 		s.mu.Unlock()
 	}
 	s.wakeUp()
@@ -257,11 +274,12 @@ func (s *Shards) stored(shard Shard) *coordinationv1.Lease {
 func (s *Shards) obeyed(identity string) string {
 	version := s.lister.GetStore().LastStoreSyncResourceVersion()
 	for shard, slot := range s.slots {
-		state, running, _ := slot.look()
+		state, running, right := slot.look()
 		switch {
 		case state == Acquiring, running > 0 && !state.owned():
 			return ""
-		case state.owned() && holderOf(s.stored(Shard(shard))) != identity:
+		case !state.owned():
+		case !isGrant(s.stored(Shard(shard)), identity, right):
 			return ""
 		}
 	}
@@ -271,13 +289,18 @@ func (s *Shards) obeyed(identity string) string {
 // join is one term of membership: it joins the group, works until ctx is done or the term is over,
 // and leaves.
 func (s *Shards) join(ctx context.Context) error {
-	if err := s.checkCount(ctx); err != nil {
+	s.waitForCaches(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err := cmp.Or(s.checkBys(), s.checkCount(ctx)); err != nil {
 		return err
 	}
 	joining, burn := context.WithCancelCause(ctx)
 	defer burn(nil)
 	member := &membership{
 		leases: s.leases, shards: s, identity: s.config.newIdentity(), burn: burn,
+		limit: (&pace{phase: s.firstPhase()}).limit(load{}),
 	}
 	elector, err := member.elector()
 	if err != nil {
@@ -294,7 +317,13 @@ func (s *Shards) join(ctx context.Context) error {
 		}
 	})
 	s.ended[member.identity] = true
+	s.lagging.Store(nil)
 	s.forget(ctx, member)
+	if member.wentBack() {
+		s.noteError(ctx, errRestored)
+		sleep(ctx, s.config.LeaseDuration)
+		return errRestored
+	}
 	switch {
 	case worked != nil:
 		return worked
@@ -309,7 +338,84 @@ func (s *Shards) join(ctx context.Context) error {
 	return nil
 }
 
-// checkCount fails with a countError if the group has another number of shards. The first member
+// waitForCaches waits until the server has answered a list of each cache: a member that cannot fill
+// its caches would own shards, and not serve them. An informer that was made but does not run may
+// never do so: it is waited for as long as a shard may be syncing.
+func (s *Shards) waitForCaches(ctx context.Context) {
+	began := time.Now()
+	s.lagging.Store(&began)
+	defer s.lagging.Store(nil)
+	for ctx.Err() == nil {
+		running, made := s.caches.silent()
+		if running == 0 && (made == 0 || time.Since(began) > syncWithin*s.config.LeaseDuration) {
+			return
+		}
+		s.mu.Lock()
+		s.status.LastError = fmt.Errorf("join: no answer yet to a list of %d informers; %d others "+
+			"do not run yet", running, made)
+		s.status.LastErrorTime = time.Now()
+		s.mu.Unlock()
+		timer := time.NewTimer(s.config.RetryPeriod)
+		select {
+		case <-s.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// checkBys fails with a configError if a present member shares objects of the same kind by another
+// value.
+func (s *Shards) checkBys() error {
+	v := s.read()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, lease := range v.members {
+		p := s.peerLocked(name, "")
+		p.list(lease, time.Now())
+		if err := s.checkBy(p, time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkBy is checkBys for one member.
+func (s *Shards) checkBy(p *peer, now time.Time) error {
+	if !p.alive(now) || s.ended[p.identity] {
+		return nil
+	}
+	mine, others := s.caches.bys(), p.lease.Annotations[ByAnnotation]
+	if mine == others {
+		return nil
+	}
+	own, other := bysOf(mine), bysOf(others)
+	for kind, bys := range other {
+		if mine := own[kind]; mine != nil && !slices.ContainsFunc(mine, func(by string) bool {
+			return slices.Contains(bys, by)
+		}) {
+			return &configError{fmt.Sprintf("this process shares objects of %s by %s, but member "+
+				"%s of the group does so by %s: use the same shard.By, or another Name for the "+
+				"group, and end the old replicas before the new ones begin", kind,
+				strings.Join(mine, " and "), p.identity, strings.Join(bys, " and "))}
+		}
+	}
+	return nil
+}
+
+// bysOf returns the values by which each kind is shared, as a ByAnnotation has them.
+func bysOf(annotation string) map[string][]string {
+	bys := map[string][]string{}
+	for use := range strings.SplitSeq(annotation, ",") {
+		if kind, by, ok := strings.Cut(use, "="); ok {
+			bys[kind] = append(bys[kind], by)
+		}
+	}
+	return bys
+}
+
+// checkCount fails with a configError if the group has another number of shards. The first member
 // creates the Lease of shard 0, which settles the number.
 func (s *Shards) checkCount(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.RenewDeadline)

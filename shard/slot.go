@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/informerstack/controller"
 	"example.com/informerstack/leaderelection"
 )
 
@@ -66,12 +67,15 @@ var (
 //	G1  a call of reconcile begins only while the state is Active and the member's term is valid
 //	G2  right is set while the state is owned, and its context ends with it at the latest
 //	G3  the shard is not released while running > 0
+//	G4  no key is parked while the state is Active or Elsewhere, but for those that a call has
+//	    refused after the end of its right, until the manager has noticed that
 type slot struct {
 	mu      sync.Mutex
 	state   State
 	since   time.Time // when the state was reached
 	running int       // calls of reconcile, also those that were begun under an earlier right
 	right   *right
+	parked  map[controller.Refused]struct{} // keys that wait for Active or Elsewhere: G4
 }
 
 // right is the right to act for a shard: from its acquisition until the shard is released or lost,
@@ -120,10 +124,42 @@ func (s *slot) look() (State, int, *right) {
 	return s.state, s.running, s.right
 }
 
-// set changes the state. If it ends the ownership, it ends the right, for that reason.
-func (s *slot) set(to State, r *right, why error) (move Move) {
+// park makes a key wait until the shard is active, or another replica's: then it is reconciled or
+// dropped. If it is already, the key does not wait. A key with a limited rate, or one that was
+// given up, is not disturbed: a change of the state is no change of the key.
+func (s *slot) park(key controller.Refused) {
+	s.mu.Lock()
+	waits := s.state != Elsewhere && (s.state != Active || !s.right.valid())
+	if waits {
+		if s.parked == nil {
+			s.parked = map[controller.Refused]struct{}{}
+		}
+		s.parked[key] = struct{}{}
+	}
+	s.mu.Unlock()
+	if !waits {
+		key.Requeue()
+	}
+}
+
+// set changes the state, and queues the keys that have waited for it.
+func (s *slot) set(to State, r *right, why error) Move {
+	move, parked := s.change(to, r, why)
+	for key := range parked {
+		key.Requeue()
+	}
+	return move
+}
+
+// change changes the state. If it ends the ownership, it ends the right, for that reason.
+func (s *slot) change(
+	to State, r *right, why error,
+) (move Move, parked map[controller.Refused]struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if to == Active || to == Elsewhere {
+		parked, s.parked = s.parked, nil
+	}
 	move = Move{From: s.state, To: to, Err: why, Time: time.Now()}
 	if r != nil {
 		s.right = r
@@ -136,5 +172,5 @@ func (s *slot) set(to State, r *right, why error) (move Move) {
 		s.right = nil
 	}
 	s.state, s.since = to, move.Time
-	return move
+	return move, parked
 }

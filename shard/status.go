@@ -53,7 +53,8 @@ type MemberStatus struct {
 	Shards   int  // that it owns
 	Target   int  // that it is to own
 	Leaving  bool // it gives up its shards
-	Stuck    bool // it renews its Lease, but takes no shard
+	Stuck    bool // it renews its Lease, but takes no shard, or cannot fill its caches
+	Limited  bool // it does not take its share: it is stuck, new, or others like it have died young
 }
 
 // The keys of Status.Moves.
@@ -94,16 +95,19 @@ func (s *Shards) Status() Status {
 }
 
 // Ready reports whether this process has joined and has once, in its present membership, owned
-// everything that it was to own, with synced caches. A rolling update that waits for the readiness
-// of each new replica hands over without a gap. Ready stays true while shards move later.
+// its share, with synced caches. A rolling update that waits for the readiness of each new replica
+// hands over without a gap. A new member takes its share in steps, which lasts for seven
+// RetryPeriods, and longer if processes with its Identity have died young. Ready stays true while
+// shards move later, unless the process cannot fill its caches.
 func (s *Shards) Ready() bool {
 	ready := s.ready.Load()
 	return ready != nil && (*ready).Err() == nil
 }
 
 // Check returns an error if a reconcile has kept a shard, or the process from joining again, for
-// longer than maxStuck after its context was done. It is a check for liveness: only the end of the
-// process helps.
+// longer than maxStuck after its context was done: only the end of the process helps. It also does
+// so if informers have not got what they need to reconcile new shards, or to join, for maxStuck and
+// for 4 LeaseDurations. It is a check for liveness.
 func (s *Shards) Check(maxStuck time.Duration) error {
 	var stuck []string
 	for i, slot := range s.slots {
@@ -119,10 +123,24 @@ func (s *Shards) Check(maxStuck time.Duration) error {
 		slot.mu.Unlock()
 	}
 	if stuck == nil {
-		return nil
+		return s.checkCaches(maxStuck)
 	}
 	return fmt.Errorf("reconciles ignore that their context is done, and block shards %s of "+
 		"group %s", strings.Join(stuck, ", "), s.config.Name)
+}
+
+// checkCaches is Check of the informers.
+func (s *Shards) checkCaches(maxStuck time.Duration) error {
+	since := s.lagging.Load()
+	if since == nil {
+		return nil
+	}
+	took := time.Since(*since)
+	if took <= max(maxStuck, syncWithin*s.config.LeaseDuration) {
+		return nil
+	}
+	return fmt.Errorf("informers have not filled their caches for group %s for %v: other replicas "+
+		"have the shards", s.config.Name, took.Round(time.Second))
 }
 
 // noteError notes a failure that is tried again.
@@ -157,30 +175,21 @@ func (s *Shards) moved(move Move) {
 }
 
 // publish makes the results of a pass known: to Status, Ready and the guard.
-func (t *tenure) publish(now time.Time) {
-	joined := t.term.Err() == nil && !t.leaving
-	complete, owned, active := joined, 0, 0
+func (t *tenure) publish() {
+	joined, owned := t.term.Err() == nil && !t.leaving, 0
+	complete := joined && t.pace.phase == paceFull && t.isKnown // to the others, too
 	for s, slot := range t.slots {
 		state, _, _ := slot.look()
 		if state.owned() {
 			owned++
 		}
-		if state == Active {
-			active++
-		} else if len(t.plan.targets) > 0 && t.plan.targets[s] == t.me {
+		if state != Active && len(t.plan.targets) > 0 && t.plan.targets[s] == t.me {
 			complete = false
 		}
 	}
+	t.ownsAll.Store(owned == len(t.slots))
 	switch {
-	case active == len(t.slots):
-		t.extent.Store(ownsAll)
-	case owned == len(t.slots):
-		t.extent.Store(syncsAll)
-	default:
-		t.extent.Store(ownsPart)
-	}
-	switch {
-	case !joined:
+	case !joined, t.pace.phase == paceStuck:
 		t.ready.Store(nil)
 	case complete:
 		t.ready.Store(&t.term)
@@ -209,7 +218,10 @@ func (p *plan) status() []MemberStatus {
 	members := map[string]*MemberStatus{}
 	member := func(identity string) *MemberStatus {
 		if members[identity] == nil {
-			members[identity] = &MemberStatus{Identity: identity, Stuck: p.stuck[identity]}
+			l, limited := p.limits[identity]
+			members[identity] = &MemberStatus{
+				Identity: identity, Stuck: l.stuck, Limited: limited,
+			}
 		}
 		return members[identity]
 	}

@@ -36,10 +36,12 @@ type tenure struct {
 	claims    []claim
 	answers   map[Shard]*coordinationv1.Lease // that are newer than the view
 	plan      plan
+	pace      pace
+	isKnown   bool        // this member's Lease, and that it has no limit
 	requests  int         // under way
 	results   chan func() // of requests
 	leaving   bool
-	failure   error     // why it leaves, if the group has another number of shards
+	failure   error     // a configError that makes it leave
 	next      time.Time // of the next pass, if nothing happens before
 	obeyedAll string    // the version up to which every other member has obeyed the Leases
 	alone     bool      // there is no other member, nor one that may not be over
@@ -60,6 +62,7 @@ func newTenure(s *Shards, member *membership, led context.Context) *tenure {
 		Shards: s, member: member, me: member.identity, led: led,
 		term: leaderelection.TermContext(led), claims: make([]claim, len(s.slots)),
 		answers: map[Shard]*coordinationv1.Lease{}, results: make(chan func(), maxRequests),
+		pace: pace{phase: member.shards.firstPhase(), began: time.Now()},
 	}
 }
 
@@ -107,22 +110,23 @@ func (t *tenure) pass(now time.Time) (more bool) {
 	t.next = now.Add(t.config.LeaseDuration)
 	if t.term.Err() != nil {
 		t.drop(context.Cause(t.term))
-		t.publish(now)
+		t.publish()
 		return t.requests > 0 || t.working()
 	}
+	v := t.look()
+	t.meet(v, now)
 	if t.led.Err() != nil || t.failure != nil {
 		t.leaving = true
 		t.member.leave()
 	}
-	v := t.look()
-	t.meet(v, now)
 	t.arrange(v, now)
 	for s, lease := range v.shards {
 		t.step(Shard(s), lease, v.version, now)
 	}
 	t.sync()
+	t.adjust(now)
 	t.sweep(now)
-	t.publish(now)
+	t.publish()
 	return !t.leaving || t.requests > 0 || t.working() || t.holding()
 }
 
@@ -181,7 +185,7 @@ func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now 
 	state, running, right := t.slots[s].look()
 	c := &t.claims[s]
 	mine := holderOf(lease) == t.me
-	if state.owned() && (!mine || tokenOf(lease) != right.token) {
+	if state.owned() && !isGrant(lease, t.me, right) {
 		t.move(s, Elsewhere, nil, fmt.Errorf("%w: its Lease names %q", ErrLost, holderOf(lease)))
 		t.wakeUp()
 		return
@@ -227,6 +231,12 @@ func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now 
 			t.release(s, lease)
 		}
 	}
+}
+
+// isGrant reports whether the Lease of a shard gives a member that right: another token, or another
+// UID, is that of a Lease that was deleted or taken in between.
+func isGrant(lease *coordinationv1.Lease, identity string, r *right) bool {
+	return holderOf(lease) == identity && tokenOf(lease) == r.token
 }
 
 // took reports whether the Lease of a shard is as this member has written it in this term.

@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // request makes a request in a goroutine of its own. The function that do returns is called by the
@@ -105,7 +106,7 @@ func (t *tenure) failed(s Shard, verb string, err error) {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return
 	}
-	c.retry = time.Now().Add(t.config.RetryPeriod)
+	c.retry = time.Now().Add(wait.Jitter(t.config.RetryPeriod, 0.5))
 	t.noteError(t.led, fmt.Errorf("%s shard %d: %w", verb, s, err))
 }
 

@@ -20,7 +20,8 @@ import (
 const (
 	// coalesce is how long a watch waits for more shards after the first one that came or went.
 	coalesce = 100 * time.Millisecond
-	// newestPeriod is how often a cache that wants nothing asks for the newest resourceVersion.
+	// newestPeriod is how often a cache that wants nothing asks for the newest resourceVersion, or
+	// up to a quarter earlier.
 	newestPeriod = time.Minute
 	// settleCheck is how often the store's version is read until it has everything.
 	settleCheck = 10 * time.Millisecond

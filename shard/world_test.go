@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
@@ -34,8 +35,11 @@ type world struct {
 	narrate *narrate.Log
 	lines   eventLog
 	change  func(*Config)            // of all processes; may be nil
+	gradual bool                     // new members take their shares in steps
 	moved   func(p *process, m Move) // called with each move; may be nil
 
+	restored  restoredUIDs
+	replaced  []*apitest.Server             // by restores
 	weather   func(r *http.Request) weather // of processes that start
 	finish    []context.CancelFunc          // of reconciles
 	mu        sync.Mutex
@@ -56,6 +60,7 @@ type process struct {
 	cancelled bool             // stopped by its cancel
 	values    map[Shard]string // a value of each shard
 	paused    atomic.Bool      // as by SIGSTOP
+	broken    atomic.Bool      // its cache lists nothing
 	ahead     atomic.Int64     // by how much its clock of the day is wrong
 	done      sync.WaitGroup   // what the test runs beside it
 	alive     context.Context  // until Run has returned
@@ -99,7 +104,8 @@ func (w *world) process(name string, change ...func(*Config)) *process {
 func (w *world) newProcess(name string, change ...func(*Config)) *process {
 	w.t.Helper()
 	p := &process{w: w, name: name, ended: make(chan struct{}), values: map[Shard]string{}}
-	p.link = newLink(w.server)
+	p.link = newLink(nil)
+	p.link.w = w
 	p.link.log = func(line string) { w.lines.add(w.start, name, line) }
 	p.link.setWeather(w.weather)
 	config := Config{
@@ -115,6 +121,7 @@ func (w *world) newProcess(name string, change ...func(*Config)) *process {
 	var err error
 	p.Shards, err = New(config)
 	require.NoError(w.t, err)
+	p.gradual = w.gradual
 	return p
 }
 
@@ -271,6 +278,7 @@ func (w *world) lease(s Shard) *coordinationv1.Lease {
 		Namespace: "default", Name: fmt.Sprintf("group-%d", s),
 	}}
 	require.NoError(w.t, w.server.Get(lease))
+	lease.UID = types.UID(w.restored.translated([]byte(lease.UID), false))
 	return lease
 }
 
@@ -311,5 +319,7 @@ func (w *world) end() {
 		set(&p.link.mu, &p.link.paused, false)
 		<-p.ended
 	}
-	w.server.Close()
+	for _, server := range append(w.replaced, w.server) {
+		server.Close()
+	}
 }

@@ -123,7 +123,7 @@ func TestStory_ReplicasShareTheConfigMaps(t *testing.T) {
 
 		second := w.startSharded("second")
 		defer second.stop()
-		time.Sleep(10 * time.Second)
+		time.Sleep(20 * time.Second) // it takes its share in steps
 		require.True(t, second.shards.Ready())
 		require.Less(t, first.cached(t), count)
 		require.Equal(t, count, first.cached(t)+second.cached(t))

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import "context"
+
+// Refused is the key of a call of reconcile that was refused. It is comparable: two are equal if
+// they are of one key and one controller.
+type Refused interface {
+	// Requeue queues the key again. This is no change of the key: its failures count on. It does
+	// not block, and is safe for concurrent use.
+	Requeue()
+}
+
+// Refuse makes the call of reconcile with this context one that does not count. It is for a
+// function around reconcile that does not pass a key on yet: what the call returns is ignored, and
+// the failures of the key and its entry in the rate limiter stay as they are. Reconcile is called
+// again at the next change of the key, or after Requeue of what Refuse returns.
+//
+// It returns nil if ctx is not the context of a call of a Controller. It must be called before the
+// call returns.
+func Refuse(ctx context.Context) Refused {
+	call, ok := ctx.Value(refuserKey{}).(refuser)
+	if !ok {
+		return nil
+	}
+	return call.refuse()
+}
+
+type refuserKey struct{}
+
+type refuser interface{ refuse() Refused }
+
+func (c *reconcileContext[K]) refuse() Refused {
+	c.refused = true
+	return refused[K]{c.controller, c.key}
+}
+
+type refused[K comparable] struct {
+	controller *Controller[K]
+	key        K
+}
+
+// Requeue implements Refused.
+func (r refused[K]) Requeue() { r.controller.queue.Add(r.key) }

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// limit is how many shards a member takes at most, as the LimitAnnotation of its Lease says.
+type limit struct {
+	most  int
+	stuck bool // it cannot use more: it does not fill its caches, or takes no shard
+}
+
+var unlimited = limit{most: math.MaxInt}
+
+// String is the value of a LimitAnnotation.
+func (l limit) String() string {
+	text := strconv.Itoa(l.most)
+	if l.stuck {
+		text += " stuck"
+	}
+	return text
+}
+
+// parseLimit returns unlimited for any other text, such as "".
+func parseLimit(text string) limit {
+	number, stuck := strings.CutSuffix(text, " stuck")
+	most, err := strconv.Atoi(number)
+	if err != nil || most < 0 {
+		return unlimited
+	}
+	return limit{most, stuck}
+}
+
+// pace decides how many shards this member takes: a right to act that is not used goes back, and a
+// process that dies soon after each start takes little with it.
+//
+//	waiting ──▶ growing ──▶ full
+//	               │ ▲       │
+//	               ▼ │       │
+//	              stuck ◀────┘
+//
+//	waiting  it takes nothing: members with the same Config.Identity have died young
+//	growing  it takes an eighth of its share, and twice as much in every second RetryPeriod, while
+//	         all of its shards are active
+//	full     it takes its share
+//	stuck    a shard has not become active in time: it keeps those that are, and waits
+//
+// If all members are limited to fewer shards than there are, the limits do not hold, those of
+// members that are stuck last: see quotas. So a member that is alone takes every shard at once.
+type pace struct {
+	phase pacePhase
+	began time.Time // of the term
+	next  time.Time // when a growing member may take more, or one that is stuck tries again
+	most  int       // that a growing member takes
+	had   int       // active shards when it became stuck
+	tries int       // how often it has been stuck since a shard became active
+}
+
+type pacePhase string
+
+// The phases.
+const (
+	paceWaiting pacePhase = "waiting"
+	paceGrowing pacePhase = "growing"
+	paceFull    pacePhase = "full"
+	paceStuck   pacePhase = "stuck"
+)
+
+// firstPhase is the phase in which a term begins.
+func (s *Shards) firstPhase() pacePhase {
+	if s.gradual {
+		return paceWaiting
+	}
+	return paceFull
+}
+
+// In LeaseDurations:
+const (
+	// syncWithin is the time in which a shard must become active, or in which a list must at least
+	// bring an object; but it must be active in syncAtMost.
+	syncWithin = 4
+	syncAtMost = 16
+	// youngFor is how long a member must have lived not to count as one that has died young.
+	youngFor = 20
+	// A member waits for 2, 4, 8 or 16 after one, two, three or more that have died young.
+	mostWaiting = 4 // doublings
+)
+
+const (
+	mostTries  = 3
+	firstShare = 8 // a member begins with an eighth of its share
+)
+
+// syncUntil is when the member is stuck if a shard is syncing since then, and no list brings more.
+func (t *tenure) syncUntil(since time.Time) time.Time {
+	until, most := since, since.Add(syncAtMost*t.config.LeaseDuration)
+	if last := t.caches.progress(); last.After(since) {
+		until = last
+	}
+	if until = until.Add(syncWithin * t.config.LeaseDuration); until.After(most) {
+		until = most
+	}
+	return until
+}
+
+// load is what this member has.
+type load struct {
+	owned, active int
+	syncing       time.Time // when the oldest shard that is not active began to sync; or zero
+}
+
+func (t *tenure) load() (l load) {
+	for _, slot := range t.slots {
+		slot.mu.Lock()
+		state, since := slot.state, slot.since
+		slot.mu.Unlock()
+		if state.owned() {
+			l.owned++
+		}
+		switch {
+		case state == Active:
+			l.active++
+		case state == Syncing && (l.syncing.IsZero() || since.Before(l.syncing)):
+			l.syncing = since
+		}
+	}
+	return l
+}
+
+// adjust decides on the limit of this member, which its next renewal announces. It is called after
+// each change, and makes the manager call it when time alone changes something.
+func (t *tenure) adjust(now time.Time) {
+	p, l := &t.pace, t.load()
+	share := len(t.slots) / max(len(t.plan.members), 1)
+	if !l.syncing.IsZero() && p.phase != paceStuck {
+		if due := t.syncUntil(l.syncing); now.Before(due) {
+			t.at(due)
+		} else {
+			p.phase, p.had = paceStuck, l.active
+			p.next = now.Add(stuckFor * t.config.LeaseDuration << min(p.tries, mostTries))
+			p.tries++
+			t.lagging.Store(&l.syncing)
+			t.noteError(t.led, fmt.Errorf("fill the caches of new shards: not done after %v; "+
+				"others take all shards but %d, if they can", now.Sub(l.syncing), l.active))
+		}
+	}
+	started, idle := p.phase == paceGrowing || p.phase == paceWaiting, l.active == l.owned
+	switch {
+	case started && idle && l.active >= max(share, 1):
+		p.phase, p.tries = paceFull, 0
+	case p.phase == paceWaiting:
+		if until := p.began.Add(t.penalty(now)); now.Before(until) {
+			t.at(until)
+		} else {
+			p.grow(now, firstStep(share), t.config.RetryPeriod)
+		}
+	case p.phase == paceStuck && l.active > p.had, // the caches work
+		p.phase == paceStuck && l.syncing.IsZero() && !now.Before(p.next):
+		if l.active > p.had {
+			p.tries = 0
+		}
+		t.lagging.Store(nil)
+		p.grow(now, l.active+firstStep(share), t.config.RetryPeriod)
+		t.wakeUp() // it may have its share already
+	case p.phase != paceFull && now.Before(p.next):
+	case p.phase == paceGrowing && idle && p.most >= share: // others have the rest
+		p.phase, p.tries = paceFull, 0
+	case p.phase == paceGrowing && idle:
+		p.grow(now, 2*p.most, t.config.RetryPeriod)
+	}
+	if p.phase != paceFull && now.Before(p.next) {
+		t.at(p.next)
+	}
+	t.member.take(p.limit(l))
+}
+
+// grow begins a step.
+func (p *pace) grow(now time.Time, most int, retryPeriod time.Duration) {
+	p.phase, p.most, p.next = paceGrowing, most, now.Add(2*retryPeriod)
+}
+
+// firstStep is how many shards a member of that share begins with.
+func firstStep(share int) int { return max((share+firstShare-1)/firstShare, 1) }
+
+// limit is what the phase allows. A member that has more does not give it up for that.
+func (p *pace) limit(l load) limit {
+	switch p.phase {
+	case paceWaiting:
+		return limit{most: l.owned}
+	case paceGrowing:
+		return limit{most: max(p.most, l.owned)}
+	case paceStuck:
+		return limit{most: l.active, stuck: true}
+	}
+	return unlimited
+}
+
+// penalty is how long this member takes nothing, because others with its Config.Identity have died
+// young, and their Leases are still there: its process crashes again and again, or is cut off.
+func (t *tenure) penalty(now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	deaths := 0
+	for _, p := range t.peers {
+		if baseOf(p.identity) == t.config.Identity && p.identity != t.me &&
+			p.diedYoung(now, youngFor*t.config.LeaseDuration) {
+			deaths++
+		}
+	}
+	if deaths == 0 {
+		return 0
+	}
+	return t.config.LeaseDuration << min(deaths, mostWaiting)
+}
+
+// baseOf is the Config.Identity in the identity of a term.
+func baseOf(identity string) string { return identity[:max(len(identity)-1-identityLen, 0)] }

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/apitest"
+)
+
+// restoredUIDs are the UIDs of Leases that were restored. The test server gives them new ones, and
+// processes see the old ones.
+type restoredUIDs struct {
+	mu    sync.Mutex
+	pairs []string // the new one of each, and the old one
+}
+
+func (r *restoredUIDs) translated(data []byte, sent bool) []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.pairs) == 0 {
+		return data
+	}
+	pairs := r.pairs
+	if sent {
+		pairs = slices.Clone(pairs)
+		slices.Reverse(pairs)
+	}
+	return []byte(strings.NewReplacer(pairs...).Replace(string(data)))
+}
+
+// backup returns the Leases as they are now.
+func (w *world) backup() (saved []*coordinationv1.Lease) {
+	all, err := w.server.List("leases", "default")
+	require.NoError(w.t, err)
+	for _, u := range all {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: u.GetName(),
+		}}
+		require.NoError(w.t, w.server.Get(lease))
+		saved = append(saved, lease)
+	}
+	return saved
+}
+
+// restore replaces the server by one with the Leases of a backup. Its versions are lower than those
+// that were seen.
+func (w *world) restore(saved []*coordinationv1.Lease) {
+	w.event("server", "it is restored from a copy")
+	next := apitest.NewServer(apitest.Options{CompactInterval: -1})
+	var pairs []string
+	for _, lease := range saved {
+		again := lease.DeepCopy()
+		again.ResourceVersion, again.UID = "", ""
+		require.NoError(w.t, next.Create(again))
+		old := w.restored.translated([]byte(lease.UID), false)
+		pairs = append(pairs, string(again.UID), string(old))
+	}
+	w.mu.Lock()
+	w.replaced = append(w.replaced, w.server)
+	w.server = next
+	w.mu.Unlock()
+	w.restored.mu.Lock()
+	w.restored.pairs = pairs
+	w.restored.mu.Unlock()
+	for _, p := range w.processes {
+		p.link.endWatches()
+	}
+	w.settle()
+}
+
+// The server is restored from a copy of a minute ago. The Leases are old, and versions are
+// low. No two members act for a shard, and soon all shards have owners again, also those of a
+// member that dies then.
+func TestStory_TheServerIsRestored(t *testing.T) {
+	story(t, 16, func(w *world) {
+		a := w.process("a")
+		b := w.process("b")
+		w.after(5 * time.Second)
+		saved := w.backup()
+		c := w.process("c")
+		w.after(time.Minute)
+		w.loads(6, 5, 5)
+		w.restore(saved)
+		w.after(DefaultLeaseDuration + 4*DefaultRetryPeriod)
+		w.after(2 * DefaultLeaseDuration)
+		for _, p := range w.processes {
+			assert.GreaterOrEqual(t, len(p.owns()), 5)
+		}
+		assert.Equal(t, 2, a.Status().Terms)
+		b.crash()
+		w.after(DefaultLeaseDuration + 2*DefaultRetryPeriod)
+		assert.Len(t, slices.Concat(a.owns(), c.owns()), 16)
+	})
+}
+
+// A member dies, and the server is restored from a copy in which the member's Lease is older than
+// others have seen it. They take its shards all the same.
+func TestStory_ADeadMemberInACopy(t *testing.T) {
+	story(t, 16, func(w *world) {
+		a := w.process("a")
+		b := w.process("b")
+		w.after(5 * time.Second)
+		saved := w.backup()
+		w.after(time.Minute)
+		b.crash()
+		w.restore(saved)
+		w.after(3*DefaultLeaseDuration + 4*DefaultRetryPeriod)
+		assert.Len(t, a.owns(), 16)
+	})
+}
+
+// A version that a member has seen before the server was restored says nothing about those that
+// came afterwards.
+func TestPeer_SeenBeforeARestore(t *testing.T) {
+	p := &peer{lease: &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		ResourceVersion: "100", Annotations: map[string]string{SeenAnnotation: "99"},
+	}}}
+	assert.Equal(t, "99", p.seen())
+	p.lease.Annotations[SeenAnnotation] = "101"
+	assert.Empty(t, p.seen())
+}
+
+// The informer may lag behind a read, or not show a Lease at all: that alone is nothing new.
+func TestPeer_TheInformerLags(t *testing.T) {
+	now := time.Now()
+	version := func(v string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: v},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: new("b_1")}}
+	}
+	p := &peer{duration: time.Minute, least: time.Minute}
+	assert.True(t, p.list(version("3"), now))
+	p.confirm(version("5"), now, now)
+	for range 3 {
+		now = now.Add(time.Minute)
+		assert.False(t, p.list(version("3"), now))
+	}
+	p.confirm(version("5"), now, now)
+	assert.True(t, p.over)
+
+	p = &peer{duration: time.Minute, least: time.Minute}
+	p.confirm(version("5"), now, now)
+	assert.False(t, p.list(nil, now))
+	assert.NotNil(t, p.lease)
+}
