@@ -21,8 +21,12 @@ var programs = []struct{ name, pkg, module string }{
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes"},
 }
 
+// versionVariable selects the servers: those of servers/go.mod, or for "older" the ones of
+// servers/older/go.mod, which are one minor version older.
+const versionVariable = "E2E_SERVERS"
+
 // Build returns the folder that holds the programs etcd and kube-apiserver, in the versions of
-// servers/go.mod.
+// servers/go.mod, or of servers/older/go.mod if the environment variable E2E_SERVERS is "older".
 //
 // The folder is in the user's cache folder, and missing programs are compiled first, which takes
 // minutes if Go's build cache is cold too. progress gets a line before each compilation. Concurrent
@@ -34,6 +38,13 @@ func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
 		return "", err
 	}
 	servers = filepath.Join(servers, "servers")
+	switch version := os.Getenv(versionVariable); version {
+	case "":
+	case "older":
+		servers = filepath.Join(servers, version)
+	default:
+		return "", fmt.Errorf("%s is %q, but only %q is known", versionVariable, version, "older")
+	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("find the cache folder: %w", err)

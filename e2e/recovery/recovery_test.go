@@ -27,6 +27,7 @@ var few = setup{
 	implementations: []string{ours, clientGo},
 	namespaces:      1,
 	informers:       36,
+	perClient:       1,
 	objects:         30,
 	beatEvery:       200 * time.Millisecond,
 	tolerance:       5 * time.Second, // a busy machine delivers a backlog with pauses

@@ -5,6 +5,7 @@ package recovery
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,11 +29,12 @@ type setup struct {
 	implementations []string
 	namespaces      int           // each with a writer
 	informers       int           // of each implementation in each namespace
+	perClient       int           // informers that share a client; those of alone never do
+	sick            []collection  // followed by other informers of each client, not of alone
 	objects         int           // names that the writer of a namespace uses
 	beatEvery       time.Duration // the time between two changes by a writer
 	hurry           bool          // the next fault follows after 5 to 20 s, not after a minute
 	tolerance       time.Duration // how long a law of the monitor may be broken
-	sharedClient    bool          // the informers of one implementation have one client
 	apiServerArgs   []string
 }
 
@@ -81,28 +83,34 @@ func (w *world) newNamespace() string {
 	return ns.Name
 }
 
-// startInformers starts the informers of an implementation, each with a link of its own or all with
-// the same client, and waits until they are synced.
+// startInformers starts the informers of an implementation, with a client and a link for each
+// program, and waits until they are synced.
 func (w *world) startInformers(implementation string) {
-	w.requests[implementation] = &requests{}
-	newConfig := func() *rest.Config {
-		l := newLink()
-		w.links = append(w.links, l)
-		return w.requests[implementation].count(l.config(w.account.config()))
+	config := w.account.config()
+	w.requests[implementation] = &requests{resource: w.kind.resource.Resource, host: config.Host}
+	perClient, sick := w.perClient, w.sick
+	if implementation == alone {
+		perClient, sick = 1, nil
 	}
-	process := newProcess(w.t, implementation, w.kind, newConfig())
+	var p *process
 	var started []*subject
 	for _, writer := range w.writers {
 		for range w.informers {
-			if !w.sharedClient && len(started) > 0 {
-				process = newProcess(w.t, implementation, w.kind, newConfig())
+			if len(started)%perClient == 0 {
+				l := newLink()
+				w.links = append(w.links, l)
+				p = newProcess(w.t, implementation,
+					w.requests[implementation].count(l.config(config)))
+				for i, from := range sick {
+					p.startSick(w.t, i, from)
+				}
 			}
-			started = append(started, process.start(w.t, len(started)+1, writer))
+			started = append(started, p.start(w.t, len(started)+1, writer))
 		}
 	}
-	for _, s := range started {
-		require.Eventually(w.t, s.synced, patience, sampleEvery)
-	}
+	require.Eventually(w.t, func() bool {
+		return !slices.ContainsFunc(started, func(s *subject) bool { return !s.synced() })
+	}, patience, sampleEvery)
 	w.subjects = append(w.subjects, started...)
 }
 
@@ -118,6 +126,7 @@ func (s setup) pause() time.Duration {
 // long the informers took to recover from each, and what they requested.
 func (w *world) endure(faults []fault) []row {
 	var rows []row
+	last := time.Now()
 	for i, f := range faults {
 		if i > 0 {
 			w.wait(w.pause())
@@ -130,14 +139,18 @@ func (w *world) endure(faults []fault) []row {
 		took, complete := w.monitor.recoveries(ctx)
 		cancel()
 		require.True(w.t, complete, "an informer has not recovered from %q: %v", f.name, took)
-		r := row{fault: f.name, implementations: w.implementations, results: map[string]result{}}
+		r := row{f.name, w.namespaces * w.informers, map[string]result{}}
 		for implementation, requests := range w.requests {
-			r.results[implementation] = result{
-				took:   took[implementation],
-				during: requests.between(begun, answered),
-				after:  requests.between(answered, time.Now()),
+			result := result{took: took[implementation]}
+			result.during, _ = requests.between(begun, answered)
+			result.after, _ = requests.between(answered, time.Now())
+			_, result.sick = requests.between(last, time.Now())
+			if f.fleet {
+				result.peak = requests.peak(begun.Add(fleetWarm), answered)
 			}
+			r.results[implementation] = result
 		}
+		last = time.Now()
 		rows = append(rows, r)
 		w.t.Log(r)
 		for _, writer := range w.writers {

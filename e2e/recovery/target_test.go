@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// What each row of TestChaos must meet.
+//
+//	T1  half of ours are current within targetMedian, and all within targetMost, also alone
+//	T2  ours send as few requests during a fault as client-go's
+//	T3  ours send as few requests as client-go's while they are sick
+//	T4  a fleet of ours spreads its requests as client-go's does
+//
+// As few means 5/4 as many, and two requests of each informer: it may have tried once more before
+// the fault ended.
+const (
+	targetMedian = 3 * time.Second
+	targetMost   = 10 * time.Second
+)
+
+// misses returns the targets that a row does not meet.
+func (r row) misses() (missed []string) {
+	miss := func(format string, args ...any) {
+		missed = append(missed, r.fault+": "+fmt.Sprintf(format, args...))
+	}
+	for _, implementation := range []string{alone, ours} {
+		result, ok := r.results[implementation]
+		if !ok {
+			continue
+		}
+		if m := median(result.took); m > targetMedian {
+			miss("T1: %s, median %.1f s", implementation, m.Seconds())
+		}
+		if most := slices.Max(result.took); most > targetMost {
+			miss("T1: %s, maximum %.1f s", implementation, most.Seconds())
+		}
+	}
+	our, their := r.results[ours], r.results[clientGo]
+	asFew := func(our, their int) bool { return our <= their*5/4+2*r.size }
+	if !asFew(our.during, their.during) {
+		miss("T2: %d requests, client-go %d", our.during, their.during)
+	}
+	if !asFew(our.sick, their.sick) {
+		miss("T3: %d requests of sick informers, client-go %d", our.sick, their.sick)
+	}
+	if our.peak > their.peak*5/4 {
+		miss("T4: a peak of %.1f times the mean, client-go %.1f", our.peak, their.peak)
+	}
+	return missed
+}
+
+// Each target that a row misses is found.
+func TestTargets(t *testing.T) {
+	seconds := func(each ...float64) (took []time.Duration) {
+		for _, s := range each {
+			took = append(took, time.Duration(s*float64(time.Second)))
+		}
+		return took
+	}
+	good := result{took: seconds(1, 2.9, 10), during: 131, after: 5, sick: 131, peak: 25}
+	their := result{took: seconds(1, 30, 60), during: 100, after: 5, sick: 100, peak: 20}
+	rowOf := func(change func(our, lone *result)) row {
+		our, lone := good, good
+		change(&our, &lone)
+		return row{"x", 3, map[string]result{clientGo: their, ours: our, alone: lone}}
+	}
+	for _, test := range []struct {
+		change func(our, lone *result)
+		want   []string
+	}{
+		{func(_, _ *result) {}, nil},
+		{func(our, _ *result) { our.took = seconds(1, 3.1, 4) },
+			[]string{"x: T1: ours, median 3.1 s"}},
+		{func(our, _ *result) { our.took = seconds(1, 2, 10.1) },
+			[]string{"x: T1: ours, maximum 10.1 s"}},
+		{func(_, lone *result) { lone.took = seconds(1, 4, 12) },
+			[]string{"x: T1: " + alone + ", median 4.0 s", "x: T1: " + alone + ", maximum 12.0 s"}},
+		{func(our, _ *result) { our.during = 132 },
+			[]string{"x: T2: 132 requests, client-go 100"}},
+		{func(our, _ *result) { our.sick = 132 },
+			[]string{"x: T3: 132 requests of sick informers, client-go 100"}},
+		{func(our, _ *result) { our.peak = 25.1 },
+			[]string{"x: T4: a peak of 25.1 times the mean, client-go 20.0"}},
+	} {
+		assert.Equal(t, test.want, rowOf(test.change).misses())
+	}
+}
+
+// The peak is that of any hundred milliseconds, wherever they begin.
+func TestPeak(t *testing.T) {
+	at := func(milliseconds ...int) (times []time.Time) {
+		for _, ms := range milliseconds {
+			times = append(times, time.Unix(0, 0).Add(time.Duration(ms)*time.Millisecond))
+		}
+		return times
+	}
+	assert.Zero(t, peak(nil, time.Second))
+	assert.InDelta(t, 10, peak(at(999), time.Second), 1e-9)
+	assert.InDelta(t, 1, peak(at(950, 850, 750, 650, 550, 450, 350, 250, 150, 50), time.Second),
+		1e-9)
+	assert.InDelta(t, 5, peak(at(0, 100, 190, 199, 300, 400), time.Second), 1e-9)
+}
