@@ -105,8 +105,12 @@ growth: ## the first sync of 10,000, 100,000 and 1,000,000 objects, for docs/pic
 browser: ## the tests of the laboratory's page in Chromium, which must be installed
 	$(GO) -C cmd/informerstack/lab/browser test -count=1 -parallel 6 -timeout 40m .
 
-e2e: ## the tests on a real kube-apiserver and etcd, which are built first
+# What make e2e repeats on the older servers.
+OLDER       := ^(TestConformance|TestInformer|TestWire|TestShards|TestStory)
+
+e2e: ## the tests on a real kube-apiserver and etcd, of two versions, which are built first
 	$(GO) -C e2e test -count=1 -timeout 60m $$($(GO) -C e2e list ./... | grep -v /swapped)
+	E2E_SERVERS=older $(GO) -C e2e test -count=1 -timeout 30m -run '$(OLDER)' .
 
 shards: ## replicas that share 50,000 objects, killed, stopped, cut off, added and removed: fifteen minutes
 	@mkdir -p bin

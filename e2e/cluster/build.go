@@ -23,10 +23,13 @@ var programs = []struct{ name, pkg, module string }{
 
 // versionVariable selects the servers: those of servers/go.mod, or for "older" the ones of
 // servers/older/go.mod, which are one minor version older.
-const versionVariable = "E2E_SERVERS"
+const versionVariable, older = "E2E_SERVERS", "older"
+
+// Older reports whether the environment variable E2E_SERVERS selects the older servers.
+func Older() bool { return os.Getenv(versionVariable) == older }
 
 // Build returns the folder that holds the programs etcd and kube-apiserver, in the versions of
-// servers/go.mod, or of servers/older/go.mod if the environment variable E2E_SERVERS is "older".
+// servers/go.mod, or of servers/older/go.mod if Older.
 //
 // The folder is in the user's cache folder, and missing programs are compiled first, which takes
 // minutes if Go's build cache is cold too. progress gets a line before each compilation. Concurrent
@@ -38,12 +41,11 @@ func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
 		return "", err
 	}
 	servers = filepath.Join(servers, "servers")
-	switch version := os.Getenv(versionVariable); version {
-	case "":
-	case "older":
-		servers = filepath.Join(servers, version)
-	default:
-		return "", fmt.Errorf("%s is %q, but only %q is known", versionVariable, version, "older")
+	if selected := os.Getenv(versionVariable); selected != "" {
+		if !Older() {
+			return "", fmt.Errorf("%s is %q, but only %q is known", versionVariable, selected, older)
+		}
+		servers = filepath.Join(servers, older)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
