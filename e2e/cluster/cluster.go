@@ -199,11 +199,12 @@ func waitReady(ctx context.Context, p *Process, ready func(context.Context) erro
 	defer cancel()
 	for {
 		err := ready(ctx)
-		if err == nil {
-			return nil
-		}
+		// Another program may answer at the address, if it was faster to listen there.
 		if err := p.exited(); err != nil {
 			return err
+		}
+		if err == nil {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
