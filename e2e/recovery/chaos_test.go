@@ -82,22 +82,23 @@ var chaosSequences = []struct {
 	}},
 	{"sick", always(sickPeers), []fault{
 		{name: "sick peers: API server killed for 3 s", strike: killFor(3 * time.Second)},
-		{name: "sick peers: connections reset for 3 s", strike: resetFor(3 * time.Second)},
 		{name: "sick peers: API server killed for 3 s, again", strike: killFor(3 * time.Second)},
+		{name: "sick peers: API server killed for 20 s", strike: killFor(20 * time.Second)},
 		{name: "sick peers: connections reset for 20 s", strike: resetFor(20 * time.Second)},
 	}},
 	{"several", severalServers, []fault{
 		{name: "several servers: API server killed for 3 s", strike: killFor(3 * time.Second)},
-		{name: "several servers: connections reset for 3 s", strike: resetFor(3 * time.Second)},
+		{name: "several servers: API server killed for 3 s, again",
+			strike: killFor(3 * time.Second)},
 		{name: "several servers: API server killed for 20 s", strike: killFor(20 * time.Second)},
 	}},
 	{"fleet", always(fleet), []fault{
-		{name: "fleet: API server killed for 60 s", strike: killFor(time.Minute), fleet: true},
+		{name: "fleet: API server killed for 60 s", strike: killFor(time.Minute), fleet: time.Minute},
 	}},
 	{"slow", always(slowLinks), []fault{
-		{name: "slow link: 32 KB/s for 90 s", strike: slowFor(slowRate, 90*time.Second)},
-		{name: "slow link: 32 KB/s for 60 s, API server killed for 3 s",
-			strike: slowKillFor(3*time.Second, time.Minute)},
+		{name: "slow link: 32 KB/s for 60 s", strike: slowFor(slowRate, time.Minute)},
+		{name: "slow link: 32 KB/s for 50 s, API server killed for 3 s",
+			strike: slowKillFor(3*time.Second, 45*time.Second)},
 	}},
 }
 

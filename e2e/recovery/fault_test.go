@@ -22,8 +22,8 @@ type fault struct {
 	// blind: a client is not shown how old the events are that it receives, because they were long
 	// on their way, or because the server itself has not heard from etcd. Health is not checked.
 	blind bool
-	// fleet: the peak of the requests is measured, some time after the fault has begun.
-	fleet bool
+	// fleet: the peak of the requests is measured, from fleetWarm to this time after the beginning.
+	fleet time.Duration
 }
 
 // sequences run at the same time, each with a server and informers of its own. Server faults, which
@@ -129,9 +129,5 @@ func loseFor(d time.Duration) func(*world) time.Time {
 		return time.Now()
 	}
 }
-
-// fleetWarm is the time after which the requests of many programs that met a fault in the same
-// instant should not meet any more.
-const fleetWarm = 10 * time.Second
 
 func isNil(err error) bool { return err == nil }

@@ -48,6 +48,10 @@ func severalServers(t *testing.T) setup {
 	return s
 }
 
+// fleetWarm is the time after which the requests of many programs that met a fault in the same
+// instant should not meet any more.
+const fleetWarm = 10 * time.Second
+
 // fleet are fifty programs with five informers each.
 var fleet = setup{
 	kind:            configMap,
@@ -66,7 +70,7 @@ var slowLinks = setup{
 	kind:            configMap,
 	implementations: []string{clientGo, ours, foreign},
 	namespaces:      1,
-	informers:       3,
+	informers:       2,
 	perClient:       1,
 	objects:         1500,
 	beatEvery:       5 * time.Millisecond,

@@ -13,7 +13,8 @@ import (
 // row is how the informers recovered from one fault.
 type row struct {
 	fault   string
-	size    int               // informers of each implementation
+	size    int               // informers of each implementation that are not sick
+	sick    int               // and those that are
 	results map[string]result // by implementation
 }
 

@@ -18,8 +18,8 @@ import (
 //	T3  ours send as few requests as client-go's while they are sick
 //	T4  a fleet of ours spreads its requests as client-go's does
 //
-// As few means 5/4 as many, and two requests of each informer: it may have tried once more before
-// the fault ended.
+// As few means 5/4 as many, and two requests of each informer that is not sick: it may have tried
+// once more before the fault ended. Sick ones may use the end of an outage for one more.
 const (
 	targetMedian = 3 * time.Second
 	targetMost   = 10 * time.Second
@@ -43,11 +43,10 @@ func (r row) misses() (missed []string) {
 		}
 	}
 	our, their := r.results[ours], r.results[clientGo]
-	asFew := func(our, their int) bool { return our <= their*5/4+2*r.size }
-	if !asFew(our.during, their.during) {
+	if our.during > their.during*5/4+2*r.size {
 		miss("T2: %d requests, client-go %d", our.during, their.during)
 	}
-	if !asFew(our.sick, their.sick) {
+	if our.sick > their.sick*5/4+r.sick {
 		miss("T3: %d requests of sick informers, client-go %d", our.sick, their.sick)
 	}
 	if our.peak > their.peak*5/4 {
@@ -64,12 +63,12 @@ func TestTargets(t *testing.T) {
 		}
 		return took
 	}
-	good := result{took: seconds(1, 2.9, 10), during: 131, after: 5, sick: 131, peak: 25}
+	good := result{took: seconds(1, 2.9, 10), during: 131, after: 5, sick: 127, peak: 25}
 	their := result{took: seconds(1, 30, 60), during: 100, after: 5, sick: 100, peak: 20}
 	rowOf := func(change func(our, lone *result)) row {
 		our, lone := good, good
 		change(&our, &lone)
-		return row{"x", 3, map[string]result{clientGo: their, ours: our, alone: lone}}
+		return row{"x", 3, 2, map[string]result{clientGo: their, ours: our, alone: lone}}
 	}
 	for _, test := range []struct {
 		change func(our, lone *result)
@@ -84,8 +83,8 @@ func TestTargets(t *testing.T) {
 			[]string{"x: T1: " + alone + ", median 4.0 s", "x: T1: " + alone + ", maximum 12.0 s"}},
 		{func(our, _ *result) { our.during = 132 },
 			[]string{"x: T2: 132 requests, client-go 100"}},
-		{func(our, _ *result) { our.sick = 132 },
-			[]string{"x: T3: 132 requests of sick informers, client-go 100"}},
+		{func(our, _ *result) { our.sick = 128 },
+			[]string{"x: T3: 128 requests of sick informers, client-go 100"}},
 		{func(our, _ *result) { our.peak = 25.1 },
 			[]string{"x: T4: a peak of 25.1 times the mean, client-go 20.0"}},
 	} {

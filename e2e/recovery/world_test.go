@@ -139,14 +139,15 @@ func (w *world) endure(faults []fault) []row {
 		took, complete := w.monitor.recoveries(ctx)
 		cancel()
 		require.True(w.t, complete, "an informer has not recovered from %q: %v", f.name, took)
-		r := row{f.name, w.namespaces * w.informers, map[string]result{}}
+		informers := w.namespaces * w.informers
+		r := row{f.name, informers, informers / w.perClient * len(w.sick), map[string]result{}}
 		for implementation, requests := range w.requests {
 			result := result{took: took[implementation]}
 			result.during, _ = requests.between(begun, answered)
 			result.after, _ = requests.between(answered, time.Now())
 			_, result.sick = requests.between(last, time.Now())
-			if f.fleet {
-				result.peak = requests.peak(begun.Add(fleetWarm), answered)
+			if f.fleet > 0 {
+				result.peak = requests.peak(begun.Add(fleetWarm), begun.Add(f.fleet))
 			}
 			r.results[implementation] = result
 		}
