@@ -105,7 +105,7 @@ growth: ## the first sync of 10,000, 100,000 and 1,000,000 objects, for docs/pic
 browser: ## the tests of the laboratory's page in Chromium, which must be installed
 	$(GO) -C cmd/informerstack/lab/browser test -count=1 -parallel 6 -timeout 40m .
 
-# What make e2e repeats on the older servers.
+# The tests that make e2e repeats on the older servers.
 OLDER       := ^(TestConformance|TestInformer|TestWire|TestShards|TestStory)
 
 e2e: ## the tests on a real kube-apiserver and etcd, of two versions, which are built first

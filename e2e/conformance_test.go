@@ -15,8 +15,8 @@ import (
 	"example.com/informerstack/internal/tools/conformance"
 )
 
-// The transcripts contain the answers of this server; -update records them again. Answers of the
-// older server follow under "---- older" if they differ. Writes of other clients do not change them.
+// The transcripts contain the answers of this server, and under "---- older" those of the older one
+// if they differ; -update records them again. Writes of other clients do not change them.
 func TestConformance(t *testing.T) {
 	writeOn(t, shared)
 	conformance.Run(t, conformance.Target{

@@ -32,8 +32,8 @@ func Older() bool { return os.Getenv(versionVariable) == older }
 // servers/go.mod, or of servers/older/go.mod if Older.
 //
 // The folder is in the user's cache folder, and missing programs are compiled first, which takes
-// minutes if Go's build cache is cold too. progress gets a line before each compilation. Of several
-// processes that need a program, one compiles it, and the others wait (on Linux).
+// minutes if Go's build cache is cold too. progress gets a line before each compilation. If several
+// processes need a program, one compiles it, and the others wait (on Linux).
 func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
 	servers, err := goOutput(ctx, ".", "list", "-m", "-f", "{{.Dir}}",
 		"example.com/informerstack/e2e")

@@ -93,7 +93,8 @@ var chaosSequences = []struct {
 		{name: "several servers: API server killed for 20 s", strike: killFor(20 * time.Second)},
 	}},
 	{"fleet", always(fleet), []fault{
-		{name: "fleet: API server killed for 60 s", strike: killFor(time.Minute), fleet: time.Minute},
+		{name: "fleet: API server killed for 60 s", fleet: time.Minute,
+			strike: killFor(time.Minute)},
 	}},
 	{"slow", always(slowLinks), []fault{
 		{name: "slow link: 32 KB/s for 60 s", strike: slowFor(slowRate, time.Minute)},
@@ -102,7 +103,9 @@ var chaosSequences = []struct {
 	}},
 }
 
-func always(s setup) func(*testing.T) setup { return func(*testing.T) setup { return s } }
+func always(s setup) func(*testing.T) setup {
+	return func(*testing.T) setup { return s }
+}
 
 // Twenty informers of each implementation meet every fault. No informer loses anything, Health is
 // right at every moment, and ours are current soon after the server answers again, also beside

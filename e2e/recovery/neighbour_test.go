@@ -34,7 +34,7 @@ var sickPeers = setup{
 	tolerance: 5 * time.Second,
 }
 
-// severalServers are programs with one http.Client for three servers, of which two are gone for
+// severalServers are programs with one http.Client for three servers. Two of these are gone for
 // good. Five informers follow each server.
 func severalServers(t *testing.T) setup {
 	s := sickPeers
@@ -64,7 +64,7 @@ var fleet = setup{
 	tolerance:       5 * time.Second,
 }
 
-// slowLinks are programs with one informer of many objects, one of which changes every five
+// slowLinks are programs with one informer of many objects. One object changes every five
 // milliseconds.
 var slowLinks = setup{
 	kind:            configMap,

@@ -22,7 +22,7 @@ type row struct {
 type result struct {
 	took          []time.Duration // of each informer
 	during, after int             // requests during the fault, and then until the recovery
-	sick          int             // requests of sick informers, since the recovery from the fault before
+	sick          int             // requests of sick informers since the recovery before
 	peak          float64         // of the requests of a fleet in the fault, times their mean
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What each row of TestChaos must meet.
+// Each row of TestChaos must meet these targets.
 //
 //	T1  half of ours are current within targetMedian, and all within targetMost, also alone
 //	T2  ours send as few requests during a fault as client-go's
