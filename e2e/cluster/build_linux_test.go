@@ -3,7 +3,6 @@
 package cluster
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -27,11 +26,18 @@ func TestLock(t *testing.T) {
 	assert.NoError(t, try())
 }
 
-// A program that has ended is not ready, even if another one answers at its address.
-func TestWaitReady_NotAnotherProgram(t *testing.T) {
-	p, err := startProcess(t.TempDir(), "false", "false")
+// An etcd that finds its port taken by another one fails to start, and the other is not used in its
+// place.
+func TestStartEtcd_NotAnotherOne(t *testing.T) {
+	programs, err := Build(t.Context(), os.Stderr)
 	require.NoError(t, err)
-	<-p.done
-	assert.ErrorContains(t, waitReady(t.Context(), p, func(context.Context) error { return nil }),
-		"false ended")
+	address, err := FreeAddress()
+	require.NoError(t, err)
+	newCluster := func() *Cluster {
+		c := &Cluster{programs: programs, dir: t.TempDir(), etcdURL: "http://" + address}
+		t.Cleanup(c.KillEtcd)
+		return c
+	}
+	require.NoError(t, newCluster().StartEtcd(t.Context()))
+	assert.ErrorContains(t, newCluster().StartEtcd(t.Context()), "etcd ended")
 }

@@ -199,12 +199,11 @@ func waitReady(ctx context.Context, p *Process, ready func(context.Context) erro
 	defer cancel()
 	for {
 		err := ready(ctx)
-		// Another program may answer at the address, if it was faster to listen there.
-		if err := p.exited(); err != nil {
-			return err
-		}
 		if err == nil {
 			return nil
+		}
+		if err := p.exited(); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
