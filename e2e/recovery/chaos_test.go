@@ -30,14 +30,15 @@ func (s setup) watchesOfEtcd() setup {
 }
 
 // hurried is a process with five informers of each implementation. All follow the same objects. One
-// of the objects changes every five milliseconds, without a pause.
+// of the objects changes every twenty milliseconds, without a pause. (With more changes, the time
+// that the processors need for what was missed counts, of all 15 informers together.)
 var hurried = setup{
 	kind:            configMap,
 	implementations: many.implementations,
 	namespaces:      1,
 	informers:       5,
 	objects:         150,
-	beatEvery:       5 * time.Millisecond,
+	beatEvery:       20 * time.Millisecond,
 	hurry:           true,
 	perClient:       5,
 	tolerance:       many.tolerance,
