@@ -64,7 +64,7 @@ var fleet = setup{
 	tolerance:       5 * time.Second,
 }
 
-// slowLinks are programs with one informer of many objects. One object changes every five
+// slowLinks are programs with one informer of many objects. One object changes every ten
 // milliseconds.
 var slowLinks = setup{
 	kind:            configMap,
@@ -73,7 +73,7 @@ var slowLinks = setup{
 	informers:       2,
 	perClient:       1,
 	objects:         1500,
-	beatEvery:       5 * time.Millisecond,
+	beatEvery:       10 * time.Millisecond,
 	tolerance:       time.Second,
 }
 

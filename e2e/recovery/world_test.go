@@ -4,6 +4,7 @@ package recovery
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -184,21 +185,41 @@ func (w *world) nothingIsLost(fault string, writer *writer) {
 	}
 }
 
-// answers asks the server with the informers' account until it answers as expected, and returns the
-// time of that request.
+// answers asks the server with the informers' account until it answers a LIST and a WATCH as
+// expected, and returns the time of these requests. A server that starts answers some requests
+// seconds before others.
 func (w *world) answers(expected func(error) bool) time.Time {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		at := time.Now()
-		err := w.probe.Get().Namespace(w.writers[0].namespace).Resource(w.kind.resource.Resource).
-			Param("resourceVersion", "0"). // as the informers: from the cache
-			Timeout(time.Second).MaxRetries(0).Do(w.t.Context()).Error()
+		err := w.ask().Timeout(time.Second).Do(w.t.Context()).Error()
+		if err == nil {
+			err = w.watchBegins()
+		}
 		if expected(err) {
 			return at
 		}
 		require.False(w.t, at.After(deadline), "the server still answers: %v", err)
 		w.wait(sampleEvery)
 	}
+}
+
+// ask returns a request as those of the informers: from the cache.
+func (w *world) ask() *rest.Request {
+	return w.probe.Get().Namespace(w.writers[0].namespace).Resource(w.kind.resource.Resource).
+		Param("resourceVersion", "0").MaxRetries(0)
+}
+
+// watchBegins opens a watch and waits for its first event: the objects that exist come first.
+func (w *world) watchBegins() error {
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
+	defer cancel()
+	events, err := w.ask().Param("watch", "true").Stream(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = events.Read(make([]byte, 1))
+	return errors.Join(err, events.Close())
 }
 
 func (w *world) eachLink(do func(*link)) {
