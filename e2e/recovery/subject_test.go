@@ -164,13 +164,17 @@ func (s *subject) beat() (n int, exists bool, err error) {
 	if err != nil || !exists {
 		return 0, false, err
 	}
-	number, _, err := unstructured.NestedString(obj.(*unstructured.Unstructured).Object,
-		"data", "beat")
+	n, err = beatOf(obj.(*unstructured.Unstructured))
+	return n, err == nil, err
+}
+
+// beatOf returns the number in a heartbeat.
+func beatOf(obj *unstructured.Unstructured) (int, error) {
+	number, _, err := unstructured.NestedString(obj.Object, "data", "beat")
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
-	n, err = strconv.Atoi(number)
-	return n, true, err
+	return strconv.Atoi(number)
 }
 
 // collection returns what the store holds, without the heartbeat.

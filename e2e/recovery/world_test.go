@@ -5,6 +5,7 @@ package recovery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -187,12 +189,12 @@ func (w *world) nothingIsLost(fault string, writer *writer) {
 
 // answers asks the server with the informers' account until it answers a LIST and a WATCH as
 // expected, and returns the time of these requests. A server that starts answers some requests
-// seconds before others.
+// seconds before others, and its own cache may be old.
 func (w *world) answers(expected func(error) bool) time.Time {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		at := time.Now()
-		err := w.ask().Timeout(time.Second).Do(w.t.Context()).Error()
+		err := w.listIsCurrent()
 		if err == nil {
 			err = w.watchBegins()
 		}
@@ -208,6 +210,29 @@ func (w *world) answers(expected func(error) bool) time.Time {
 func (w *world) ask() *rest.Request {
 	return w.probe.Get().Namespace(w.writers[0].namespace).Resource(w.kind.resource.Resource).
 		Param("resourceVersion", "0").MaxRetries(0)
+}
+
+// listIsCurrent lists, and fails if the server knows only an old heartbeat.
+func (w *world) listIsCurrent() error {
+	text, err := w.ask().Timeout(time.Second).DoRaw(w.t.Context())
+	if err != nil {
+		return err
+	}
+	var list unstructured.UnstructuredList
+	if err := list.UnmarshalJSON(text); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if list.Items[i].GetName() != heartbeat {
+			continue
+		}
+		n, err := beatOf(&list.Items[i])
+		if lag := w.writers[0].timeline.lag(n, time.Now()); err == nil && lag >= recoveredLag {
+			err = fmt.Errorf("the server's state is %v old", lag)
+		}
+		return err
+	}
+	return errors.New("the server has no heartbeat")
 }
 
 // watchBegins opens a watch and waits for its first event: the objects that exist come first.
