@@ -14,7 +14,7 @@ import (
 type row struct {
 	fault   string
 	size    int               // informers of each implementation that are not sick
-	sick    int               // and those that are
+	refused int               // those that get 403 or 404 for good
 	results map[string]result // by implementation
 }
 

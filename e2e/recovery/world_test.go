@@ -143,7 +143,13 @@ func (w *world) endure(faults []fault) []row {
 		cancel()
 		require.True(w.t, complete, "an informer has not recovered from %q: %v", f.name, took)
 		informers := w.namespaces * w.informers
-		r := row{f.name, informers, informers / w.perClient * len(w.sick), map[string]result{}}
+		refused := 0
+		for _, from := range w.sick {
+			if from.host == "" {
+				refused += informers / w.perClient
+			}
+		}
+		r := row{f.name, informers, refused, map[string]result{}}
 		for implementation, requests := range w.requests {
 			result := result{took: took[implementation]}
 			result.during, _ = requests.between(begun, answered)
