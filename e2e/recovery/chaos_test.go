@@ -98,8 +98,8 @@ var chaosSequences = []struct {
 			strike: killFor(time.Minute)},
 	}},
 	{"slow", always(slowLinks), []fault{
-		{name: "slow link: 32 KB/s for 60 s", strike: slowFor(slowRate, time.Minute)},
-		{name: "slow link: 32 KB/s for 50 s, API server killed for 3 s",
+		{name: "slow link: 32 KB/s for 60 s", asks: true, strike: slowFor(slowRate, time.Minute)},
+		{name: "slow link: 32 KB/s for 50 s, API server killed for 3 s", asks: true,
 			strike: slowKillFor(3*time.Second, 45*time.Second)},
 	}},
 }

@@ -22,6 +22,9 @@ type fault struct {
 	// blind: a client is not shown how old the events are that it receives, because they were long
 	// on their way, or because the server itself has not heard from etcd. Health is not checked.
 	blind bool
+	// asks: the watches are open, but the stores are old, so Health asks the server for its newest
+	// version.
+	asks bool
 	// fleet: the peak of the requests is measured, from fleetWarm to this time after the beginning.
 	fleet time.Duration
 }

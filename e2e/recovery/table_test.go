@@ -12,10 +12,13 @@ import (
 
 // row is how the informers recovered from one fault.
 type row struct {
-	fault   string
-	size    int               // informers of each implementation that are not sick
-	refused int               // those that get 403 or 404 for good
-	results map[string]result // by implementation
+	fault    string
+	lasted   time.Duration
+	asks     bool
+	size     int               // informers of each implementation that are not sick
+	programs int               // clients of these
+	refused  int               // informers that get 403 or 404 for good
+	results  map[string]result // by implementation
 }
 
 // result is how the informers of one implementation recovered from one fault.

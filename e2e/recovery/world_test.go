@@ -142,14 +142,7 @@ func (w *world) endure(faults []fault) []row {
 		took, complete := w.monitor.recoveries(ctx)
 		cancel()
 		require.True(w.t, complete, "an informer has not recovered from %q: %v", f.name, took)
-		informers := w.namespaces * w.informers
-		refused := 0
-		for _, from := range w.sick {
-			if from.host == "" {
-				refused += informers / w.perClient
-			}
-		}
-		r := row{f.name, informers, refused, map[string]result{}}
+		r := w.newRow(f, answered.Sub(begun))
 		for implementation, requests := range w.requests {
 			result := result{took: took[implementation]}
 			result.during, _ = requests.between(begun, answered)
@@ -168,6 +161,19 @@ func (w *world) endure(faults []fault) []row {
 		}
 	}
 	return rows
+}
+
+// newRow returns a row without results.
+func (w *world) newRow(f fault, lasted time.Duration) row {
+	r := row{fault: f.name, lasted: lasted, asks: f.asks, size: w.namespaces * w.informers,
+		results: map[string]result{}}
+	r.programs = r.size / w.perClient
+	for _, from := range w.sick {
+		if from.host == "" {
+			r.refused += r.programs
+		}
+	}
+	return r
 }
 
 // nothingIsLost compares the collection that etcd holds with the stores of its informers, and with
