@@ -119,9 +119,9 @@ shards: ## replicas that share 50,000 objects, killed, stopped, cut off, added a
 		|| { grep -vE '^ *(===|--- PASS) ' bin/shards.txt; exit 1; }; \
 		grep -E '^ *\||double reconciles' bin/shards.txt; done
 
-chaos: ## every fault on real servers, many informers beside client-go's: twenty minutes
+chaos: ## every fault on real servers, informers beside client-go's and sick ones: twenty minutes
 	@mkdir -p bin
-	@$(GO) -C e2e test -count=1 -timeout 40m -parallel 3 -v -run TestChaos ./recovery -chaos >bin/chaos.txt \
+	@$(GO) -C e2e test -count=1 -timeout 45m -parallel 4 -v -run TestChaos ./recovery -chaos >bin/chaos.txt \
 		|| { grep -vE '^ *(===|--- PASS) ' bin/chaos.txt; exit 1; }
 	@grep -E '^ *\|' bin/chaos.txt
 

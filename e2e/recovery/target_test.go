@@ -15,7 +15,7 @@ import (
 //
 //	T1  half of ours are current within targetMedian, and all within targetMost, also alone; or,
 //	    on a busy machine, a second after the first of client-go's, and all seven seconds later
-//	T2  ours send as few requests during a fault as client-go's, and those of a scout and of Health
+//	T2  ours send as few requests during a fault as client-go's, but for a scout's and Health's
 //	T3  those of ours that the server refuses send as few requests as client-go's
 //	T4  a fleet of ours spreads its requests as client-go's does
 //
