@@ -105,8 +105,12 @@ growth: ## the first sync of 10,000, 100,000 and 1,000,000 objects, for docs/pic
 browser: ## the tests of the laboratory's page in Chromium, which must be installed
 	$(GO) -C cmd/informerstack/lab/browser test -count=1 -parallel 6 -timeout 40m .
 
-e2e: ## the tests on a real kube-apiserver and etcd, which are built first
+# The tests that make e2e repeats on the older servers.
+OLDER       := ^(TestConformance|TestInformer|TestWire|TestShards|TestStory)
+
+e2e: ## the tests on a real kube-apiserver and etcd, of two versions, which are built first
 	$(GO) -C e2e test -count=1 -timeout 60m $$($(GO) -C e2e list ./... | grep -v /swapped)
+	E2E_SERVERS=older $(GO) -C e2e test -count=1 -timeout 30m -run '$(OLDER)' .
 
 shards: ## replicas that share 50,000 objects, killed, stopped, cut off, added and removed: fifteen minutes
 	@mkdir -p bin
@@ -115,9 +119,9 @@ shards: ## replicas that share 50,000 objects, killed, stopped, cut off, added a
 		|| { grep -vE '^ *(===|--- PASS) ' bin/shards.txt; exit 1; }; \
 		grep -E '^ *\||double reconciles' bin/shards.txt; done
 
-chaos: ## every fault on real servers, many informers beside client-go's: twenty minutes
+chaos: ## every fault on real servers, informers beside client-go's and sick ones: twenty minutes
 	@mkdir -p bin
-	@$(GO) -C e2e test -count=1 -timeout 40m -parallel 3 -v -run TestChaos ./recovery -chaos >bin/chaos.txt \
+	@$(GO) -C e2e test -count=1 -timeout 45m -parallel 4 -v -run TestChaos ./recovery -chaos >bin/chaos.txt \
 		|| { grep -vE '^ *(===|--- PASS) ' bin/chaos.txt; exit 1; }
 	@grep -E '^ *\|' bin/chaos.txt
 
@@ -131,8 +135,9 @@ newer: ## the tests of compat with a pre-release of client-go v0.38: prints what
 	@GOTOOLCHAIN=go1.27.0+auto GOFLAGS='$(GOFLAGS) -modfile=$(CURDIR)/internal/tools/parity/testdata/go-0.38.mod' $(GO) test ./compat/... \
 		|| echo 'warning: compat differs from the pre-release of client-go v0.38, see above'
 
+# On the older servers, which have the version of the swapped kube-controller-manager.
 swap-proof: ## build other programs on this stack, and require that their tests pass as on client-go
-	$(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
+	E2E_SERVERS=older $(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
 
 check: lint test browser older newer ## all checks of CI, including client-go's own tests on this stack
 	@$(MAKE) -j2 -O e2e long # e2e mostly waits

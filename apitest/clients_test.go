@@ -162,7 +162,7 @@ func TestDiscoveryAndMapper(t *testing.T) {
 		assert.Equal(t, "configmaps", gvr.Resource)
 		version, err := client.ServerVersion()
 		require.NoError(t, err)
-		assert.Equal(t, "36", version.Minor)
+		assert.Equal(t, "37", version.Minor)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 var serverVersion = apiversion.Info{
-	Major: "1", Minor: "36", GitVersion: "v1.36.3+apitest", GitTreeState: "clean",
+	Major: "1", Minor: "37", GitVersion: "v1.37.2+apitest", GitTreeState: "clean",
 	GoVersion: "go1.26", Compiler: "gc", Platform: "linux/amd64",
 }
 

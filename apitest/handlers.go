@@ -244,6 +244,9 @@ func (c *call) patch() error {
 	if err := options(c, &o, validate); err != nil {
 		return err
 	}
+	if !json.Valid(data) {
+		return apierrors.NewBadRequest("invalid JSON patch")
+	}
 	apply := func(old *version) (*object, error) {
 		if old == nil {
 			return nil, c.notFound()

@@ -168,7 +168,7 @@ func (c *call) snapshot(p page, sel *selector,
 	}
 	coll := l.collectionLocked(c.resource)
 	var items []*version
-	if p.limit == 0 && sel.counts() && sel.shards == nil {
+	if p.limit == 0 && sel.counts() {
 		items = make([]*version, 0, len(coll.entries))
 	}
 	var count int64

@@ -17,7 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-const maxPatchOperations = 10000
+const (
+	maxPatchOperations = 10_000
+	maxCopied          = 3 << 20 // bytes that all "copy" operations of one JSON patch copy
+)
+
+// Each copy may double the object: thirty of them would take all memory of the process. The limit
+// is the real server's, and as there it is one for all users of the library in the process.
+func init() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
 
 // applyPatch returns the object with the patch applied.
 func (c *call) applyPatch(before, patch []byte, fieldValidation string) (*object, error) {

@@ -60,9 +60,10 @@ func (r *Resource) convertField(label, value string) (string, string, error) {
 	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
-// counts reports whether the remaining items of a page are counted, as in the real server: all of
-// them, whatever their shards.
-func (s *selector) counts() bool { return s.labels.Empty() && s.fields.Empty() }
+// counts reports whether the remaining items of a page are counted, as in the real server.
+func (s *selector) counts() bool {
+	return s.labels.Empty() && s.fields.Empty() && s.shards == nil
+}
 
 // matches ignores the namespace: lists read only the keys in it.
 func (s *selector) matches(v *version) bool {

@@ -159,13 +159,16 @@ func (r *Resource) validateName(name string, prefix bool) []string {
 }
 
 // validateMeta checks an object's metadata, and compares it with the old object's if that is not
-// nil. The real server does the latter twice, for all kinds and for each, and reports errors twice.
+// nil. The real server does the latter twice, for all kinds and for each, and reports an error
+// twice if the kind is a custom one.
 func (r *Resource) validateMeta(obj, old *object) error {
 	at := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)
 	if old != nil {
 		errs = append(errs, validation.ValidateObjectMetaUpdate(&obj.meta, &old.meta, at)...)
-		errs = append(errs, errs...)
+		if !r.builtin {
+			errs = append(errs, errs...)
+		}
 	}
 	if len(errs) == 0 {
 		return nil

@@ -15,12 +15,12 @@ import (
 	"example.com/informerstack/internal/tools/conformance"
 )
 
-// The transcripts contain the answers of this server; -update records them again. Writes of other
-// clients do not change them.
+// The transcripts contain the answers of this server, and under "---- older" those of the older one
+// if they differ; -update records them again. Writes of other clients do not change them.
 func TestConformance(t *testing.T) {
 	writeOn(t, shared)
 	conformance.Run(t, conformance.Target{
-		Variant: conformance.Recorded,
+		Variant: variant(),
 		Config:  shared.Config(cluster.AdminToken),
 		Expire:  forget,
 		Folder:  "../testdata/conformance",
@@ -32,10 +32,17 @@ func TestConformance_Sharded(t *testing.T) {
 	c := newShardedCluster(t)
 	writeOn(t, c)
 	conformance.RunSharded(t, conformance.Target{
-		Variant: conformance.Recorded,
+		Variant: variant(),
 		Config:  c.Config(cluster.AdminToken),
 		Folder:  "../testdata/conformance",
 	})
+}
+
+func variant() string {
+	if cluster.Older() {
+		return "older"
+	}
+	return conformance.Recorded
 }
 
 // writeOn advances the server's resourceVersion a hundred times a second, until the test has ended.

@@ -16,6 +16,7 @@ import (
 // StartEtcd starts etcd again after a stop, with what it had stored, and returns when it is ready.
 func (c *Cluster) StartEtcd(ctx context.Context) (err error) {
 	c.etcd, err = startProcess(c.dir, "etcd", c.programs+"/etcd", append([]string{
+		"--name=" + c.etcdName(),
 		"--data-dir=" + c.path("etcd"),
 		"--listen-client-urls=" + c.etcdURL,
 		"--advertise-client-urls=" + c.etcdURL,
@@ -27,9 +28,29 @@ func (c *Cluster) StartEtcd(ctx context.Context) (err error) {
 		return err
 	}
 	return waitReady(ctx, c.etcd, func(ctx context.Context) error {
+		if err := c.ownEtcd(ctx); err != nil {
+			return err
+		}
 		_, err := call(ctx, http.DefaultClient, http.MethodGet, c.etcdURL+"/readyz", nil)
 		return err
 	})
+}
+
+// etcdName is a name that no other cluster's etcd has.
+func (c *Cluster) etcdName() string { return strings.ReplaceAll(c.dir, "/", "-") }
+
+// ownEtcd fails if another cluster's etcd answers at the address: it was faster to listen there.
+// (A connection to another cluster's API server fails, because its certificate is not trusted.)
+func (c *Cluster) ownEtcd(ctx context.Context) error {
+	reply, err := call(ctx, http.DefaultClient, http.MethodPost,
+		c.etcdURL+"/v3/cluster/member/list", []byte("{}"))
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(reply, []byte(strconv.Quote(c.etcdName()))) {
+		return fmt.Errorf("another etcd answers at %s: %s", c.etcdURL, reply)
+	}
+	return nil
 }
 
 // KillEtcd ends etcd as a crash would.

@@ -43,7 +43,7 @@ func newAccount(w *world) *account {
 		Rules: []rbacv1.PolicyRule{{
 			Verbs:     []string{"list", "watch"},
 			APIGroups: []string{w.kind.resource.Group},
-			Resources: []string{w.kind.resource.Resource},
+			Resources: []string{w.kind.resource.Resource, missing.Resource},
 		}},
 	}, metav1.CreateOptions{})
 	require.NoError(w.t, err)

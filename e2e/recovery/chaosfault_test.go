@@ -40,10 +40,10 @@ func compactAfter(d time.Duration) func(*world) time.Time {
 	}
 }
 
-// slowFor lets fewer bytes pass than the changes need.
-func slowFor(d time.Duration) func(*world) time.Time {
+// slowFor lets that many bytes pass in a second, fewer than the changes need.
+func slowFor(rate int, d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
-		w.eachLink(func(l *link) { l.slow(2000) })
+		w.eachLink(func(l *link) { l.slow(rate) })
 		w.wait(d)
 		w.eachLink(func(l *link) { l.slow(0) })
 		return time.Now()

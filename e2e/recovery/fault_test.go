@@ -22,6 +22,11 @@ type fault struct {
 	// blind: a client is not shown how old the events are that it receives, because they were long
 	// on their way, or because the server itself has not heard from etcd. Health is not checked.
 	blind bool
+	// asks: the watches are open, but the stores are old, so Health asks the server for its newest
+	// version.
+	asks bool
+	// fleet: the peak of the requests is measured, from fleetWarm to this time after the beginning.
+	fleet time.Duration
 }
 
 // sequences run at the same time, each with a server and informers of its own. Server faults, which

@@ -51,15 +51,20 @@ func (k kind) object(name, field, value string) *unstructured.Unstructured {
 
 // client returns a client of the kind's API group, with unstructured objects.
 func (k kind) client(t *testing.T, config *rest.Config) rest.Interface {
-	config = dynamic.ConfigFor(config)
-	config.GroupVersion = new(k.resource.GroupVersion())
-	config.APIPath = "/apis"
-	if k.resource.Group == "" {
-		config.APIPath = "/api"
-	}
-	client, err := rest.RESTClientFor(config)
+	client, err := rest.RESTClientFor(groupConfig(config, k.resource.GroupVersion()))
 	require.NoError(t, err)
 	return client
+}
+
+// groupConfig returns the configuration for an API group.
+func groupConfig(config *rest.Config, group schema.GroupVersion) *rest.Config {
+	config = dynamic.ConfigFor(config)
+	config.GroupVersion = &group
+	config.APIPath = "/apis"
+	if group.Group == "" {
+		config.APIPath = "/api"
+	}
+	return config
 }
 
 var definitions = schema.GroupVersionResource{

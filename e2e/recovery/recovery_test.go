@@ -7,6 +7,7 @@
 //	writer -> API server -> link -> informer -> history, monitor
 //
 // Read recovery_test.go and chaos_test.go, fault_test.go and chaosfault_test.go (the faults),
+// neighbour_test.go (worlds with sick, many and slow ones), target_test.go (what ours must meet),
 // world_test.go (one sequence of them), writer_test.go (the server's known state), monitor_test.go
 // (what must hold at each moment), history_test.go (what must hold for handlers), link_test.go (the
 // network).
@@ -27,6 +28,7 @@ var few = setup{
 	implementations: []string{ours, clientGo},
 	namespaces:      1,
 	informers:       36,
+	perClient:       1,
 	objects:         30,
 	beatEvery:       200 * time.Millisecond,
 	tolerance:       5 * time.Second, // a busy machine delivers a backlog with pauses

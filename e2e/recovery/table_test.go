@@ -12,29 +12,49 @@ import (
 
 // row is how the informers recovered from one fault.
 type row struct {
-	fault           string
-	implementations []string
-	results         map[string]result // by implementation
+	fault    string
+	lasted   time.Duration
+	asks     bool
+	size     int               // informers of each implementation that are not sick
+	programs int               // clients of these
+	refused  int               // informers that get 403 or 404 for good
+	results  map[string]result // by implementation
 }
 
 // result is how the informers of one implementation recovered from one fault.
 type result struct {
 	took          []time.Duration // of each informer
 	during, after int             // requests during the fault, and then until the recovery
+	sick          int             // requests of sick informers since the recovery before
+	peak          float64         // of the requests of a fleet in the fault, times their mean
 }
+
+// columns are the implementations of the table.
+var columns = []string{clientGo, alone, ours}
 
 // String is a row of a Markdown table.
 func (r row) String() string {
 	cells := []string{r.fault}
-	for _, implementation := range r.implementations {
-		cells = append(cells, r.results[implementation].String())
+	for _, implementation := range columns {
+		cell := ""
+		if result, ok := r.results[implementation]; ok {
+			cell = result.String()
+		}
+		cells = append(cells, cell)
 	}
 	return line(cells)
 }
 
 func (r result) String() string {
-	return fmt.Sprintf("%.1f (%.1f) · %d + %d", median(r.took).Seconds(),
+	text := fmt.Sprintf("%.1f (%.1f) · %d + %d", median(r.took).Seconds(),
 		slices.Max(r.took).Seconds(), r.during, r.after)
+	if r.sick > 0 {
+		text += fmt.Sprintf(" · sick %d", r.sick)
+	}
+	if r.peak > 0 {
+		text += fmt.Sprintf(" · peak %.0f", r.peak)
+	}
+	return text
 }
 
 func median(durations []time.Duration) time.Duration {
@@ -57,11 +77,8 @@ func (t *table) add(rows []row) {
 
 // String is the table in Markdown.
 func (t *table) String() string {
-	if len(t.rows) == 0 {
-		return "no rows"
-	}
 	head := append([]string{"seconds until current: median (maximum) · requests during + after"},
-		t.rows[0].implementations...)
+		columns...)
 	lines := []string{"", line(head), "|" + strings.Repeat("---|", len(head))}
 	for _, r := range t.rows {
 		lines = append(lines, r.String())

@@ -4,7 +4,10 @@ package recovery
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -28,11 +32,12 @@ type setup struct {
 	implementations []string
 	namespaces      int           // each with a writer
 	informers       int           // of each implementation in each namespace
+	perClient       int           // informers that share a client; those of alone never do
+	sick            []collection  // followed by other informers of each client, not of alone
 	objects         int           // names that the writer of a namespace uses
 	beatEvery       time.Duration // the time between two changes by a writer
 	hurry           bool          // the next fault follows after 5 to 20 s, not after a minute
 	tolerance       time.Duration // how long a law of the monitor may be broken
-	sharedClient    bool          // the informers of one implementation have one client
 	apiServerArgs   []string
 }
 
@@ -81,28 +86,34 @@ func (w *world) newNamespace() string {
 	return ns.Name
 }
 
-// startInformers starts the informers of an implementation, each with a link of its own or all with
-// the same client, and waits until they are synced.
+// startInformers starts the informers of an implementation, with a client and a link for each
+// program, and waits until they are synced.
 func (w *world) startInformers(implementation string) {
-	w.requests[implementation] = &requests{}
-	newConfig := func() *rest.Config {
-		l := newLink()
-		w.links = append(w.links, l)
-		return w.requests[implementation].count(l.config(w.account.config()))
+	config := w.account.config()
+	w.requests[implementation] = &requests{resource: w.kind.resource.Resource, host: config.Host}
+	perClient, sick := w.perClient, w.sick
+	if implementation == alone {
+		perClient, sick = 1, nil
 	}
-	process := newProcess(w.t, implementation, w.kind, newConfig())
+	var p *process
 	var started []*subject
 	for _, writer := range w.writers {
 		for range w.informers {
-			if !w.sharedClient && len(started) > 0 {
-				process = newProcess(w.t, implementation, w.kind, newConfig())
+			if len(started)%perClient == 0 {
+				l := newLink()
+				w.links = append(w.links, l)
+				p = newProcess(w.t, implementation,
+					w.requests[implementation].count(l.config(config)))
+				for i, from := range sick {
+					p.startSick(w.t, i, from)
+				}
 			}
-			started = append(started, process.start(w.t, len(started)+1, writer))
+			started = append(started, p.start(w.t, len(started)+1, writer))
 		}
 	}
-	for _, s := range started {
-		require.Eventually(w.t, s.synced, patience, sampleEvery)
-	}
+	require.Eventually(w.t, func() bool {
+		return !slices.ContainsFunc(started, func(s *subject) bool { return !s.synced() })
+	}, patience, sampleEvery)
 	w.subjects = append(w.subjects, started...)
 }
 
@@ -118,6 +129,7 @@ func (s setup) pause() time.Duration {
 // long the informers took to recover from each, and what they requested.
 func (w *world) endure(faults []fault) []row {
 	var rows []row
+	last := time.Now()
 	for i, f := range faults {
 		if i > 0 {
 			w.wait(w.pause())
@@ -130,14 +142,18 @@ func (w *world) endure(faults []fault) []row {
 		took, complete := w.monitor.recoveries(ctx)
 		cancel()
 		require.True(w.t, complete, "an informer has not recovered from %q: %v", f.name, took)
-		r := row{fault: f.name, implementations: w.implementations, results: map[string]result{}}
+		r := w.newRow(f, answered.Sub(begun))
 		for implementation, requests := range w.requests {
-			r.results[implementation] = result{
-				took:   took[implementation],
-				during: requests.between(begun, answered),
-				after:  requests.between(answered, time.Now()),
+			result := result{took: took[implementation]}
+			result.during, _ = requests.between(begun, answered)
+			result.after, _ = requests.between(answered, time.Now())
+			_, result.sick = requests.between(last, time.Now())
+			if f.fleet > 0 {
+				result.peak = requests.peak(begun.Add(fleetWarm), begun.Add(f.fleet))
 			}
+			r.results[implementation] = result
 		}
+		last = time.Now()
 		rows = append(rows, r)
 		w.t.Log(r)
 		for _, writer := range w.writers {
@@ -145,6 +161,19 @@ func (w *world) endure(faults []fault) []row {
 		}
 	}
 	return rows
+}
+
+// newRow returns a row without results.
+func (w *world) newRow(f fault, lasted time.Duration) row {
+	r := row{fault: f.name, lasted: lasted, asks: f.asks, size: w.namespaces * w.informers,
+		results: map[string]result{}}
+	r.programs = r.size / w.perClient
+	for _, from := range w.sick {
+		if from.host == "" {
+			r.refused += r.programs
+		}
+	}
+	return r
 }
 
 // nothingIsLost compares the collection that etcd holds with the stores of its informers, and with
@@ -170,21 +199,64 @@ func (w *world) nothingIsLost(fault string, writer *writer) {
 	}
 }
 
-// answers asks the server with the informers' account until it answers as expected, and returns the
-// time of that request.
+// answers asks the server with the informers' account until it answers a LIST and a WATCH as
+// expected, and returns the time of these requests. A server that starts answers some requests
+// seconds before others, and its own cache may be old.
 func (w *world) answers(expected func(error) bool) time.Time {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		at := time.Now()
-		err := w.probe.Get().Namespace(w.writers[0].namespace).Resource(w.kind.resource.Resource).
-			Param("resourceVersion", "0"). // as the informers: from the cache
-			Timeout(time.Second).MaxRetries(0).Do(w.t.Context()).Error()
+		err := w.listIsCurrent()
+		if err == nil {
+			err = w.watchBegins()
+		}
 		if expected(err) {
 			return at
 		}
 		require.False(w.t, at.After(deadline), "the server still answers: %v", err)
 		w.wait(sampleEvery)
 	}
+}
+
+// ask returns a request as those of the informers: from the cache.
+func (w *world) ask() *rest.Request {
+	return w.probe.Get().Namespace(w.writers[0].namespace).Resource(w.kind.resource.Resource).
+		Param("resourceVersion", "0").MaxRetries(0)
+}
+
+// listIsCurrent lists, and fails if the server knows only an old heartbeat.
+func (w *world) listIsCurrent() error {
+	text, err := w.ask().Timeout(time.Second).DoRaw(w.t.Context())
+	if err != nil {
+		return err
+	}
+	var list unstructured.UnstructuredList
+	if err := list.UnmarshalJSON(text); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if list.Items[i].GetName() != heartbeat {
+			continue
+		}
+		n, err := beatOf(&list.Items[i])
+		if lag := w.writers[0].timeline.lag(n, time.Now()); err == nil && lag >= recoveredLag {
+			err = fmt.Errorf("the server's state is %v old", lag)
+		}
+		return err
+	}
+	return errors.New("the server has no heartbeat")
+}
+
+// watchBegins opens a watch and waits for its first event: the objects that exist come first.
+func (w *world) watchBegins() error {
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
+	defer cancel()
+	events, err := w.ask().Param("watch", "true").Stream(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = events.Read(make([]byte, 1))
+	return errors.Join(err, events.Close())
 }
 
 func (w *world) eachLink(do func(*link)) {

@@ -48,7 +48,7 @@ func TestTranscripts_HoldNoDeviation(t *testing.T) {
 	for _, file := range append(files, sharded...) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		assert.NotContains(t, string(text), "\n---- ", file)
+		assert.NotContains(t, string(text), "\n---- apitest", file)
 	}
 }
 
