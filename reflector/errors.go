@@ -139,7 +139,8 @@ func isOutage(err error) bool {
 	case isDecodingError(err):
 		return isConnectionLost(err)
 	case errors.As(err, &status):
-		return status.Status().Code >= 500 || apierrors.IsTooManyRequests(err)
+		return status.Status().Code >= 500 || apierrors.IsTooManyRequests(err) ||
+			apierrors.IsUnauthorized(err) // the credentials are those of all members
 	}
 	for _, sentinel := range []error{ErrWatchSilent, ErrListSilent, errUnreachable, io.EOF,
 		io.ErrUnexpectedEOF} {

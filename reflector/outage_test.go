@@ -224,7 +224,7 @@ func TestOutage_EndsWithAnAnswer(t *testing.T) {
 		wakes  bool
 	}{
 		"200":      {nil, true},
-		"401":      {apierrors.NewUnauthorized("unknown token"), true},
+		"401":      {apierrors.NewUnauthorized("unknown token"), false},
 		"403":      {apierrors.NewForbidden(resource, "", nil), true},
 		"404":      {apierrors.NewNotFound(resource, ""), true},
 		"410":      {apierrors.NewResourceExpired("expired"), true},

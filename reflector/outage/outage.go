@@ -9,8 +9,8 @@
 // informer.New uses the Group of its client and server, see [Of]; reflector.Options.Outage selects
 // another.
 //
-// Connection errors, 5xx and 429 are failures of the server. Any other error is an answer, and the
-// member's own trouble. A Group ends waits in two ways:
+// Connection errors, 5xx, 429 and 401 are failures of the server. Any other error is an answer, and
+// the member's own trouble. A Group ends waits in two ways:
 //
 //   - The scout. One of the members that wait for the server tries 3.5 to 5 s after its own last
 //     request, and after the last scout. One that was well before goes first, and one that has
@@ -22,7 +22,7 @@
 // or 5 s after its own last request, even if the Group has one member. A Group adds to the
 // requests of its members at most one in 3.5 s, however many they are, and one for each after an
 // outage. A member that was well and is refused may be a scout, too, because a server that starts
-// refuses its clients for a while. A member that has failed ten times although the server has
+// refuses its clients for a while. A member that has failed sixteen times although the server has
 // answered has trouble of its own: it is not a scout.
 //
 // Read outage.go; client.go finds the Group of a client. Then go test ./reflector/outage.
@@ -43,7 +43,7 @@ const (
 
 	// maxDoubts is how many failures after an answer of the server show that it is well, and the
 	// member is not.
-	maxDoubts = 10
+	maxDoubts = 16
 
 	maxRetryAfter = time.Minute // the longest wait that a server is granted
 )

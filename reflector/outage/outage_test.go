@@ -249,7 +249,7 @@ func TestMember_RefusedForGood(t *testing.T) {
 }
 
 // A member that was well and is refused, or that fails although others are answered, is the scout
-// ten times. Then its trouble is its own.
+// sixteen times. Then its trouble is its own.
 func TestMember_Doubts(t *testing.T) {
 	for name, fail := range map[string]func(m, other *Member){
 		"refused": func(m, _ *Member) { m.Refused() },
