@@ -128,7 +128,7 @@ func TestWrites_StaleCopies(t *testing.T) {
 		w.Conflicted(copyAt("2", "b", "12"))
 		time.Sleep(conflictWait - 1)
 		assert.True(t, w.Stale(copyAt("1", "a", "11")))
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		assert.False(t, w.Stale(copyAt("1", "a", "11")))
 		w.Conflicted(copyAt("3", "c", "13"))
 		assert.Len(t, w.refused, 1)
