@@ -21,12 +21,14 @@ import (
 // necessary; and if watches end without an event, see emptyWatches.
 //
 //	Q1  one question is under way, at most, and named is an answer that the Store has not reached
-//	Q2  two questions are 6 to 8 s apart; a minute after a failure, and while an answer is not
-//	    reached; an hour if the server ignores the limit and sends everything
+//	Q2  two questions are 6 to 8 s apart; a minute after a failure, unless a watch is opened since,
+//	    and while an answer is not reached; an hour if the server ignores the limit and sends
+//	    everything
 type question struct {
 	answer  <-chan async.Outcome[namedVersion] // nil if no request is under way
 	named   namedVersion
 	next    time.Time // no question before
+	failed  bool      // the last one, since a watch was opened
 	useless bool      // resourceVersions cannot be compared
 }
 
@@ -113,12 +115,19 @@ func (r *Reflector) hear(now time.Time) (reached bool) {
 	return false
 }
 
+// opened notes that the server has granted a watch at now: it may answer questions again.
+func (q *question) opened(now time.Time) {
+	if q.failed {
+		q.failed, q.next = false, now.Add(rand.N(questionPeriod/4))
+	}
+}
+
 // answered takes an answer. Until the watch has reached one, the lower of two counts: the watch may
 // never reach the other, for example that of a server that was restored later.
 func (q *question) answered(o async.Outcome[namedVersion], now time.Time) {
 	q.answer = nil
 	named, err := o.Unpack()
-	if err != nil {
+	if q.failed = err != nil; q.failed {
 		q.next = now.Add(questionRetry)
 		return
 	}

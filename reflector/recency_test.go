@@ -417,6 +417,30 @@ func TestCurrentAsOf_QuestionsWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// A question that fails while the server is going down is not the last one for a minute.
+func TestCurrentAsOf_QuestionThatAnOutageEnds(t *testing.T) {
+	feeding(t, slowly(4*time.Millisecond), func(t *testing.T, f *feed) {
+		f.mu.Lock()
+		f.err = apiErrors["refused"]
+		f.mu.Unlock()
+		asked := func() bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.questions > 0
+		}
+		for !asked() {
+			f.changing(time.Second, func() { f.check() })
+		}
+		f.changing(time.Second, func() { f.check() }) // it takes the answer
+		f.outage(3*time.Second, func(d time.Duration) { f.changing(d, func() {}) })
+		f.mu.Lock()
+		f.err = nil
+		f.mu.Unlock()
+		f.changing(10*time.Second, func() { f.check() })
+		f.changing(20*time.Second, func() { require.Less(t, f.check(), 15*time.Second) })
+	})
+}
+
 // The store is as current as the question that names a version which the watch has reached. If the
 // server never reaches the version that it named, the next list forgets it.
 func TestCurrentAsOf_NamedVersion(t *testing.T) {

@@ -115,6 +115,7 @@ func (r *Reflector) startWatch(
 	}
 	count(r.opts.Metrics.Watches)
 	r.recency.flowing = time.Time{}
+	r.recency.question.opened(r.opts.Clock.Now())
 	return &liveWatch{
 		Interface: w, cancel: cancel, started: started, deadline: started.Add(timeout),
 	}, nil
