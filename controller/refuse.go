@@ -5,20 +5,21 @@ package controller
 import "context"
 
 // Refused is the key of a call of reconcile that was refused. It is comparable: two are equal if
-// they are of one key and one controller.
+// they have the same key and controller.
 type Refused interface {
-	// Requeue queues the key again. This is no change of the key: its failures count on. It does
-	// not block, and is safe for concurrent use.
+	// Requeue queues the key again. This is no change of the key: its failures are kept. It does
+	// not block, and is safe for concurrent use. It is a no-op once the queue was shut down.
 	Requeue()
 }
 
 // Refuse makes the call of reconcile with this context one that does not count. It is for a
-// function around reconcile that does not pass a key on yet: what the call returns is ignored, and
+// function around reconcile that cannot work on a key yet: what the call returns is ignored, and
 // the failures of the key and its entry in the rate limiter stay as they are. Reconcile is called
-// again at the next change of the key, or after Requeue of what Refuse returns.
+// again after the next change of the key, or after Refused.Requeue. Reports and metrics have the
+// call as OutcomeRequeueAfter.
 //
-// It returns nil if ctx is not the context of a call of a Controller. It must be called before the
-// call returns.
+// It returns nil if ctx is not the context of a call of a Controller. It does not block. Call it in
+// the goroutine of reconcile, before that returns.
 func Refuse(ctx context.Context) Refused {
 	call, ok := ctx.Value(refuserKey{}).(refuser)
 	if !ok {

@@ -34,7 +34,7 @@ import (
 // next write of a copy:
 //
 //	if writes.Stale(pod) {
-//		return controller.Result{RequeueAfter: time.Second}, nil // or the event of the pod
+//		return controller.Result{RequeueAfter: time.Second}, nil // an event may come earlier
 //	}
 //	...
 //	if apierrors.IsConflict(err) {
@@ -43,7 +43,8 @@ import (
 //	}
 //
 //	W1  if Seen(k, v) was true since the last Wrote(k, ...), newest[k] is newer than v
-//	W2  refused has the newest refused version of an object, for at least conflictWait
+//	W2  refused has the newest refused version of an object for conflictWait, or until Stale was
+//	    called with a newer one
 //
 // The zero value is ready. All methods are safe for concurrent use.
 type Writes[K comparable] struct {
@@ -62,7 +63,7 @@ type identity struct {
 
 type refusal struct {
 	resourceVersion string
-	at              time.Time
+	at              time.Time // of the call of Conflicted
 }
 
 // conflictWait bounds the wait for a copy that is newer than a refused one. A server may refuse a
@@ -108,8 +109,8 @@ func (w *Writes[K]) Forget(key K) {
 	delete(w.newest, key)
 }
 
-// Conflicted notes that the server refused a write of the copy obj: apierrors.IsConflict is true
-// for its error.
+// Conflicted notes that the server refused a write of the copy obj with an error for which
+// apierrors.IsConflict is true.
 func (w *Writes[K]) Conflicted(obj metav1.Object) {
 	now, id, version := time.Now(), identityOf(obj), obj.GetResourceVersion()
 	w.mu.Lock()

@@ -57,8 +57,8 @@ type Informer[T Object] struct {
 //
 // The informer lists and watches with a wire.ListWatch, which requests protobuf if T has it, and
 // never holds a whole list of objects in memory beside the store. After an outage of the server, it
-// is current within seconds, and the informers of one client and server share the knowledge that it
-// answers again (see package outage), unless Reflector.Outage is set to another Group.
+// is usually current within seconds, because the informers of one client and server share an
+// outage.Group, unless Reflector.Outage is set to another one.
 func New[T interface {
 	Object
 	runtime.Object

@@ -30,9 +30,9 @@ type Options struct {
 	// Go type with another name, ListKind for a custom resource that names its list in its own way.
 	Kind     schema.GroupVersionKind
 	ListKind string
-	// ReadAhead bounds what New's watches read ahead of a slow Transform, store or queue. nil is
-	// one Budget of 16 MiB for all informers of the same client and server. Informers may share
-	// another one; one for each keeps them apart. It does not bound a LIST, see wire.Limits.
+	// ReadAhead bounds the bytes that New's watches read ahead of a slow Transform, store or queue.
+	// nil is one Budget of 16 MiB for all informers of the same client and server. Informers may
+	// share another one, or have one each. It does not bound a LIST, see wire.Limits.
 	ReadAhead *wire.Budget
 
 	// ResyncPeriod is the default resync period of handlers, and the initial time between two

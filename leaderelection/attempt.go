@@ -75,9 +75,9 @@ func (e *LeaderElector) attempt(ctx context.Context) error {
 	return e.replace(ctx, *record)
 }
 
-// recognize renews the term if record, which was read and names this candidate, is of a write that
-// has lost its answer. It ends the term if another process of this name has written the record, or
-// has made the lease.
+// recognize acts on a record that was read in a term and names this candidate. If the last write
+// has made it, although the answer was lost, it renews the term. If another process of this name
+// has written it, or has created the lease anew, recognize returns an ErrLost.
 func (e *LeaderElector) recognize(record *resourcelock.LeaderElectionRecord) error {
 	token := e.token(record.LeaderTransitions)
 	switch {
@@ -89,7 +89,7 @@ func (e *LeaderElector) recognize(record *resourcelock.LeaderElectionRecord) err
 	return nil
 }
 
-// answers reports whether the last write has made record, although its answer has not arrived.
+// answers reports whether record is that of the last write, if no answer to that has arrived.
 func (e *LeaderElector) answers(record *resourcelock.LeaderElectionRecord) bool {
 	return !e.unanswered.wall.IsZero() && record.RenewTime.Time.Equal(e.unanswered.wall)
 }

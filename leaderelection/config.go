@@ -46,8 +46,7 @@ import (
 // time of up to JitterFactor times RetryPeriod.
 const JitterFactor = 1.2
 
-// clockMargin is the part of LeaseDuration by which a leader stops before others may take the
-// lease, at least.
+// A leader stops at least one clockMargin-th of LeaseDuration before others may take the lease.
 const clockMargin = 20
 
 // LeaderElectionConfig configures an elector. Usual values of the three durations are 15 s, 10 s
@@ -61,8 +60,8 @@ type LeaderElectionConfig struct {
 	LeaseDuration time.Duration
 	// RenewDeadline is how long a leader tries to renew the lease, from when the renewal is due,
 	// before it stops leading. It must be less than LeaseDuration. A renewal counts from when it
-	// was sent, and never for longer than 19/20 of LeaseDuration: the lease is lost if each answer
-	// takes half of that.
+	// was sent, and for 19/20 of LeaseDuration at most: the lease is lost if each answer takes half
+	// of that or longer.
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two attempts, of candidates (see JitterFactor) and of the
 	// leader.
@@ -172,8 +171,8 @@ func (c *LeaderElectionConfig) leaseSeconds() int {
 	return int((c.LeaseDuration + time.Second - 1) / time.Second)
 }
 
-// hold is how long a leader leads after it sent a renewal that was answered after took: until the
-// next one has been due for RenewDeadline, but never longer than right.
+// hold is how long a leader leads after it sent a renewal to which the answer took that long: until
+// the next one has been due for RenewDeadline, but never longer than right.
 func (c *LeaderElectionConfig) hold(took time.Duration) time.Duration {
 	return min(max(took, c.RetryPeriod)+c.RenewDeadline, c.right())
 }

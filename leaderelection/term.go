@@ -37,8 +37,8 @@ type term struct {
 	cancel  context.CancelCauseFunc
 
 	mu      sync.Mutex
-	renewed clockReading // when the newest renewal was sent
-	hold    time.Duration
+	renewed clockReading  // when the newest renewal was sent
+	hold    time.Duration // from then on: T1
 	token   FencingToken
 	err     error // why the term is over
 	timer   *time.Timer

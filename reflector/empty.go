@@ -17,47 +17,48 @@ import (
 //
 // From the third one on, the reflector asks the server for its newest version. If the store has
 // reached that, nothing is missing. If not, a watch that begins after the question must bring what
-// is missing, or a bookmark. If it ends without either, everything is listed, although that may
-// show that nothing had changed: other collections move the newest version, too.
+// is missing, or a bookmark. If it ends without either, the reflector lists everything, although
+// the list may show that nothing has changed: other collections move the newest version, too.
 //
-//	E1  if the server answers questions, a list follows the fifth empty watch in a row, or the
-//	    first one later that ends at least wait after the last such list
+//	E1  if the server answers questions and is ahead, a list follows the fifth empty watch in a
+//	    row at the latest, or the first later one that ends at least wait after the last such list
 //	E2  wait is a minute at first. It doubles with each such list, up to an hour, and is a minute
 //	    again when such a list or a watch has brought something new
 type emptyWatches struct {
 	count int
-	wait  time.Duration // from the last such list to the next one; zero before the first
-	last  time.Time
+	wait  time.Duration // from the last list of E1 to the next; zero before the first
+	last  time.Time     // of the last such list
 }
 
 const (
 	maxEmpty                   = 3
 	firstListWait, maxListWait = time.Minute, time.Hour
-	// shortWatch is how long a watch lasts that no idle collection explains: the next one waits.
+	// shortWatch is how long a watch of an idle collection lasts at least. After a shorter one the
+	// next one waits.
 	shortWatch = 5 * time.Second
 )
 
 var (
-	// errEmptyWatch is the end of one more watch that has lasted for a short time and brought
-	// nothing.
+	// errEmptyWatch is the end of the third or a later empty watch in a row, after less than
+	// shortWatch.
 	errEmptyWatch = errors.New("watches end soon and bring nothing, not even a bookmark")
 	// errBehind is the end of a watch that should have brought something.
 	errBehind = errors.New("server is at a newer resourceVersion, and watches bring nothing")
 )
 
-// isEmptyEnd reports the end of a watch that says nothing about the health of the server.
+// isEmptyEnd reports whether err is one of these two, which say nothing about the server's health.
 func isEmptyEnd(err error) bool {
 	return errors.Is(err, errEmptyWatch) || errors.Is(err, errBehind)
 }
 
 // watchWasEmpty notes that a watch which began and ended at these times has brought nothing. It
-// returns why it is not simply opened again, or nil.
+// returns why the next watch is not opened at once, or nil. It does not block.
 func (r *Reflector) watchWasEmpty(ctx context.Context, began, ended time.Time) error {
 	e, q := &r.empty, &r.recency.question
 	if e.count++; e.count < maxEmpty {
 		return nil
 	}
-	if r.hear(ended) {
+	if r.takeAnswer(ended) {
 		e.count = 0
 		return nil
 	}
@@ -77,7 +78,8 @@ func (r *Reflector) watchWasEmpty(ctx context.Context, began, ended time.Time) e
 	return nil
 }
 
-// listed notes that items, a list, replace what was current at resourceVersion.
+// listed notes that a list with these items replaces the Store's content, which was current at
+// resourceVersion.
 func (e *emptyWatches) listed(items []any, resourceVersion string) {
 	e.count = 0
 	if e.wait == 0 {

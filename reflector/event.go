@@ -50,7 +50,7 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 		return err
 	}
 	r.recency.waiting = r.opts.Clock.Now()
-	timer := r.opts.Clock.NewTimer(min(next, r.look(r.recency.waiting, events)))
+	timer := r.opts.Clock.NewTimer(min(next, r.lookForPause(r.recency.waiting, events)))
 	defer timer.Stop()
 	for {
 		e, open, err := receive(ctx, r, events, timer.C())
@@ -60,8 +60,8 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 			if next, err = h.check(ctx, r, now); err != nil {
 				return err
 			}
-			timer.Reset(min(next, r.look(now, events)))
-			r.wonder(ctx, now)
+			timer.Reset(min(next, r.lookForPause(now, events)))
+			r.askIfOld(ctx, now)
 		case err != nil || !open:
 			return err
 		default:

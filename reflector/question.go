@@ -17,18 +17,19 @@ import (
 // question asks the server for its newest resourceVersion, by a LIST of one object. When the watch
 // has reached the answer, the store is complete up to the time of the question.
 //
-// It is asked if events do not pause, and Status was read within the last minute and is older than
-// necessary; and if watches end without an event, see emptyWatches.
+// It is asked if events do not pause, CurrentAsOf is questionAge old, and Status was called within
+// the last minute; and if watches end without an event, see emptyWatches.
 //
-//	Q1  one question is under way, at most, and named is an answer that the Store has not reached
-//	Q2  two questions are 6 to 8 s apart; a minute after a failure, unless a watch is opened since,
-//	    and while an answer is not reached; an hour if the server ignores the limit and sends
-//	    everything
+//	Q1  at most one question is under way; named is the answer that the Store has not reached, if
+//	    there is one
+//	Q2  the next question follows after 6 to 8 s; after a minute if the last one has failed and no
+//	    watch was opened since, or if the Store has not reached its answer; after an hour if the
+//	    server has ignored the limit
 type question struct {
 	answer  <-chan async.Outcome[namedVersion] // nil if no request is under way
 	named   namedVersion
-	next    time.Time // no question before
-	failed  bool      // the last one, since a watch was opened
+	next    time.Time // when the next question may be asked
+	failed  bool      // the last question has failed, and no watch was opened since
 	useless bool      // resourceVersions cannot be compared
 }
 
@@ -46,13 +47,14 @@ const (
 	questionRetry   = time.Minute
 	costlyPeriod    = time.Hour
 	questionTimeout = 30 * time.Second
-	questionReader  = time.Minute
+	questionReader  = time.Minute // how long a call of Status counts
 )
 
-// wonder is called from time to time while events do not pause.
-func (r *Reflector) wonder(ctx context.Context, now time.Time) {
+// askIfOld takes an answer that has arrived, and asks a question if CurrentAsOf is old and of
+// interest. It is called from time to time while events do not pause.
+func (r *Reflector) askIfOld(ctx context.Context, now time.Time) {
 	c := &r.recency
-	r.hear(now)
+	r.takeAnswer(now)
 	if !r.round.fetched || c.flowing.IsZero() ||
 		now.Sub(c.flowing) < questionFlow || now.Sub(c.asOf) < questionAge {
 		return
@@ -65,7 +67,7 @@ func (r *Reflector) wonder(ctx context.Context, now time.Time) {
 	}
 }
 
-// ask sends a question if one is due.
+// ask asks a question if one is due. It does not block.
 func (r *Reflector) ask(ctx context.Context, now time.Time) {
 	q := &r.recency.question
 	waiting := q.named.resourceVersion != "" && now.Sub(q.named.asOf) < questionRetry
@@ -90,9 +92,9 @@ func (r *Reflector) newestVersion(ctx context.Context) (namedVersion, error) {
 	return namedVersion{m.ResourceVersion, asOf, count > 1}, err
 }
 
-// hear takes the answer, if it is there, and compares it with the version of the Store. It reports
-// whether the Store has reached it now.
-func (r *Reflector) hear(now time.Time) (reached bool) {
+// takeAnswer takes the answer, if it has arrived, and compares it with the version of the Store. It
+// reports whether the Store has reached it. It does not block.
+func (r *Reflector) takeAnswer(now time.Time) (reached bool) {
 	q := &r.recency.question
 	select {
 	case o := <-q.answer:
@@ -122,8 +124,8 @@ func (q *question) opened(now time.Time) {
 	}
 }
 
-// answered takes an answer. Until the watch has reached one, the lower of two counts: the watch may
-// never reach the other, for example that of a server that was restored later.
+// answered notes an answer. If the watch has not reached the one before, the lower of the two
+// remains: the watch may never reach the other, for example if the server was restored meanwhile.
 func (q *question) answered(o async.Outcome[namedVersion], now time.Time) {
 	q.answer = nil
 	named, err := o.Unpack()
@@ -136,7 +138,7 @@ func (q *question) answered(o async.Outcome[namedVersion], now time.Time) {
 	}
 	order, err := resourceversion.CompareResourceVersion(
 		named.resourceVersion, q.named.resourceVersion)
-	if err != nil || order < 0 { // there is no other, or it is higher
+	if err != nil || order < 0 { // the one before is missing, or higher
 		q.named = named
 	}
 }

@@ -31,36 +31,38 @@ type recency struct {
 	asOf     time.Time // Status.CurrentAsOf may be zero instead
 	flowing  time.Time // when the first event after the last pause was taken; zero in a pause
 	waiting  time.Time // since when nothing could be taken
-	largest  int       // event of all watches, if they know
+	largest  int       // bytes of the largest event of all watches that know their sizes
 	question question
 }
 
 // Quieter is implemented by watches that know whether something waits in them.
 type Quieter interface {
-	// Quiet returns when the last byte arrived, if everything that arrived was sent and the watch
-	// waits for the beginning of an event. Otherwise it returns false. It returns the zero time if
-	// it does not know. largest is the size of the largest event so far.
+	// Quiet returns true if everything that has arrived was sent to ResultChan, and the watch waits
+	// for the beginning of an event; arrived is then when the last byte arrived, or the zero time
+	// if the watch does not know. largest is the size of the largest event so far, in bytes. Quiet
+	// must not block. It is called by the goroutine that receives the events.
 	Quiet() (arrived time.Time, largest int, ok bool)
 }
 
 const (
 	// readPause is the shortest pause. A network that repeats a lost packet needs less.
 	readPause = 250 * time.Millisecond
-	// slowestLink is in bytes per second: in a pause, a slower one could be transmitting an event.
+	// slowestLink is in bytes per second. On a slower link, an event that is still arriving looks
+	// like a pause.
 	slowestLink = 16 << 10
 	// unseenBytes may be on their way while no byte arrives: a TLS record and a frame of HTTP/2
 	// have at most that many, and arrive as a whole.
 	unseenBytes = 16 << 10
-	// foreignPause is the pause of a watch that is no Quieter. A connection that needs longer for
-	// an event, or a decoder, looks like one on which nothing waits.
+	// foreignPause is the pause of a watch that is no Quieter. A connection or a decoder that needs
+	// longer for an event looks idle.
 	foreignPause = 2 * time.Second
-	// maxLate is how late a look may be that finds a pause.
+	// maxLate is how late a look may be and still find a pause.
 	maxLate = 100 * time.Millisecond
 	// longestLook is the longest time between two looks while events do not pause.
 	longestLook = time.Second
 )
 
-// shortestPause returns how long nothing must arrive if no event has more bytes than largest.
+// shortestPause returns how long a pause is at least if no event has more bytes than largest.
 func shortestPause(largest int) time.Duration {
 	return readPause + time.Duration(min(largest, unseenBytes))*time.Second/slowestLink
 }
@@ -79,8 +81,8 @@ func (r *Reflector) took(e watch.Event, now time.Time) (endsPause bool) {
 	return endsPause
 }
 
-// quiet returns since when nothing has arrived at the open watch and waits in it, and how long that
-// must last to be a pause.
+// quiet returns since when nothing has arrived at the open watch, and nothing has waited in it, and
+// how long that must last to be a pause.
 func (r *Reflector) quiet(now time.Time) (since time.Time, pause time.Duration) {
 	c := &r.recency
 	w, ok := r.round.open.Interface.(Quieter)
@@ -100,19 +102,19 @@ func (r *Reflector) quiet(now time.Time) (since time.Time, pause time.Duration) 
 	return c.waiting, shortestPause(c.largest)
 }
 
-// look is called some time after an event was taken, when no other one can be taken. It returns
-// when to look again, or forever in a pause. If it is late, the process may have been stopped, and
-// what arrived meanwhile is not yet decoded.
+// lookForPause is called some time after an event was taken, when no other one can be taken. It
+// returns in what time to look again, or forever once it has found a pause. If it is called late,
+// the process may have been stopped, and what arrived meanwhile is not yet decoded.
 //
 // The resourceVersion does not move, so the Store, which may be slow, is not called.
-func (r *Reflector) look(now time.Time, events <-chan watch.Event) time.Duration {
+func (r *Reflector) lookForPause(now time.Time, events <-chan watch.Event) time.Duration {
 	c := &r.recency
 	if c.flowing.IsZero() {
 		return forever
 	}
 	since, pause := r.quiet(now)
 	switch late := now.Sub(since) - pause; {
-	case len(events) > 0: // which has no buffer if the watch is no Quieter
+	case len(events) > 0: // decoded meanwhile; only a Quieter has a buffer here
 		return readPause
 	case late < 0:
 		c.waiting = since

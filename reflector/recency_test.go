@@ -370,9 +370,9 @@ func TestCurrentAsOf_LateLookIsNoPause(t *testing.T) {
 	c := &r.recency
 	c.asOf, c.waiting = took.Add(-time.Minute), took
 	r.took(watch.Event{Type: watch.Modified}, took)
-	require.Equal(t, foreignPause, r.look(took.Add(40*time.Second), nil))
+	require.Equal(t, foreignPause, r.lookForPause(took.Add(40*time.Second), nil))
 	require.Equal(t, took.Add(-time.Minute), c.asOf)
-	require.Equal(t, forever, r.look(took.Add(40*time.Second+foreignPause), nil))
+	require.Equal(t, forever, r.lookForPause(took.Add(40*time.Second+foreignPause), nil))
 	require.Equal(t, took, c.asOf)
 }
 
@@ -450,10 +450,10 @@ func TestCurrentAsOf_NamedVersion(t *testing.T) {
 	require.NoError(t, r.replace(listed{resourceVersion: "5", asOf: begun}))
 	q.named = namedVersion{resourceVersion: "7", asOf: begun.Add(time.Second)}
 	r.advance("6", event{})
-	r.hear(begun)
+	r.takeAnswer(begun)
 	require.Equal(t, begun, r.Status().CurrentAsOf)
 	r.advance("7", event{})
-	r.hear(begun)
+	r.takeAnswer(begun)
 	require.Equal(t, begun.Add(time.Second), r.Status().CurrentAsOf)
 	require.Empty(t, q.named)
 

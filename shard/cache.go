@@ -37,7 +37,7 @@ type caches struct {
 	mu    sync.Mutex
 	all   map[cache]struct{}
 	made  map[cache]struct{} // of informers that do not run yet
-	used  map[string]bool    // the kinds of objects with their By, as ByAnnotation has them
+	used  map[string]bool    // "kind=by" of the objects that are shared, see ByAnnotation
 	owned shardSet           // that were assigned last
 }
 
@@ -48,7 +48,7 @@ func newCaches(count int) caches {
 	}
 }
 
-// expect says that a cache will be registered.
+// expect notes that a cache was made, which will be registered when its informer starts.
 func (c *caches) expect(cache cache) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +62,7 @@ func (c *caches) uses(kind string, by By) {
 	c.used[kind+"="+by.name] = true
 }
 
-// bys is the ByAnnotation of this process.
+// bys returns the value of the ByAnnotation of this process.
 func (c *caches) bys() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,9 +20,9 @@ import (
 //	syncing, or about to move           the key waits until the shard is active, or has moved
 //	owned by another replica, or free   the key is dropped: its owner reconciles it
 //
-// A key that waits is not called, and its failures count on, see controller.Refuse. A controller
-// of another module tries it again after a pause instead: a quarter of the time that the shard has
-// waited, between 50 ms and 2 s.
+// next is not called for a key that waits, and the key's failures are kept: see controller.Refuse.
+// With a controller of another module, the key is tried again after a pause instead: a quarter of
+// the time that the shard has been in its state, between 50 ms and 2 s.
 //
 // value returns the value by which the key's object is assigned to a shard, see ValueOfNamespace
 // and ValueIn, or false if it is not known. A key without a value is reconciled only by a process

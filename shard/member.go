@@ -39,9 +39,9 @@ type membership struct {
 	created bool // a creation was sent
 	begun   bool // the term has begun
 	leaving bool
-	back    bool   // M3
+	back    bool   // the server was restored: M3
 	seen    string // the newest version that this member has obeyed: M2
-	limit   limit  // of the shards that it takes
+	limit   limit  // that the next renewal announces
 }
 
 // elector returns the elector of a membership. It never waits for another candidate.
@@ -65,7 +65,7 @@ func (m *membership) elector() (*leaderelection.LeaderElector, error) {
 	})
 }
 
-// Get reads the member's Lease.
+// Get reads the member's Lease. Like Create and Update, it returns an ErrLost after a restore: M3.
 func (m *membership) Get(
 	ctx context.Context, name string, opts metav1.GetOptions,
 ) (*coordinationv1.Lease, error) {
@@ -76,8 +76,8 @@ func (m *membership) Get(
 	return lease, m.follow("", lease)
 }
 
-// follow returns an ErrLost if a Lease that was just written, or is this member's, has an older
-// version than this process knew before the request: M3.
+// follow keeps M3: it returns an ErrLost if lease, which was read or written just now, has an older
+// version than this process knew before the request.
 func (m *membership) follow(known string, lease *coordinationv1.Lease) error {
 	s := m.shards
 	s.mu.Lock()
@@ -233,8 +233,8 @@ type peer struct {
 	stuck    stuckness
 }
 
-// list notes the Lease as the informer shows it. It is nothing new if the informer has shown it
-// before, though a read may have found a newer version meanwhile.
+// list notes the Lease as the informer shows it. A version that the informer has shown before is no
+// change, even if a read has found a newer one meanwhile.
 func (p *peer) list(lease *coordinationv1.Lease, now time.Time) (changed bool) {
 	if sameVersion(lease, p.listed) && (lease != nil || p.lease != nil) {
 		return false
@@ -243,7 +243,7 @@ func (p *peer) list(lease *coordinationv1.Lease, now time.Time) (changed bool) {
 	return p.observe(lease, now)
 }
 
-// sameVersion compares two versions of a Lease, without an order.
+// sameVersion reports whether both are the same version of a Lease, or both are missing.
 func sameVersion(a, b *coordinationv1.Lease) bool {
 	if a == nil || b == nil {
 		return a == b

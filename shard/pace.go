@@ -37,8 +37,8 @@ func parseLimit(text string) limit {
 	return limit{most, stuck}
 }
 
-// pace decides how many shards this member takes: a right to act that is not used goes back, and a
-// process that dies soon after each start takes little with it.
+// pace decides how many shards this member takes. A member that cannot fill its caches gives its
+// new shards back, and a process that dies soon after each start takes few shards with it.
 //
 //	waiting ──▶ growing ──▶ full
 //	               │ ▲       │
@@ -46,13 +46,13 @@ func parseLimit(text string) limit {
 //	              stuck ◀────┘
 //
 //	waiting  it takes nothing: members with the same Config.Identity have died young
-//	growing  it takes an eighth of its share, and twice as much in every second RetryPeriod, while
+//	growing  it takes an eighth of its share, and doubles that in every second RetryPeriod while
 //	         all of its shards are active
 //	full     it takes its share
-//	stuck    a shard has not become active in time: it keeps those that are, and waits
+//	stuck    a shard has not become active in time: it keeps the active ones, and waits
 //
-// If all members are limited to fewer shards than there are, the limits do not hold, those of
-// members that are stuck last: see quotas. So a member that is alone takes every shard at once.
+// If the limits of all members are too low for all shards, some are ignored, those of stuck members
+// last: see binding. So a member that is alone takes every shard at once.
 type pace struct {
 	phase pacePhase
 	began time.Time // of the term
@@ -82,22 +82,24 @@ func (s *Shards) firstPhase() pacePhase {
 
 // In LeaseDurations:
 const (
-	// syncWithin is the time in which a shard must become active, or in which a list must at least
-	// bring an object; but it must be active in syncAtMost.
+	// A shard must become active within syncWithin after it was acquired, or after the last object
+	// of a list, but in any case within syncAtMost.
 	syncWithin = 4
 	syncAtMost = 16
-	// youngFor is how long a member must have lived not to count as one that has died young.
+	// A member that has lived for less than youngFor, and is over, has died young.
 	youngFor = 20
-	// A member waits for 2, 4, 8 or 16 after one, two, three or more that have died young.
-	mostWaiting = 4 // doublings
+	// mostWaiting bounds the doublings of the wait: 2, 4, 8 or 16 after one, two, three or more
+	// members that have died young.
+	mostWaiting = 4
 )
 
 const (
-	mostTries  = 3
+	mostTries  = 3 // doublings of stuckFor
 	firstShare = 8 // a member begins with an eighth of its share
 )
 
-// syncUntil is when the member is stuck if a shard is syncing since then, and no list brings more.
+// syncUntil returns when the member is stuck, if a shard has been syncing since then and no list
+// brings another object.
 func (t *tenure) syncUntil(since time.Time) time.Time {
 	until, most := since, since.Add(syncAtMost*t.config.LeaseDuration)
 	if last := t.caches.progress(); last.After(since) {
@@ -150,9 +152,9 @@ func (t *tenure) adjust(now time.Time) {
 				"others take all shards but %d, if they can", now.Sub(l.syncing), l.active))
 		}
 	}
-	started, idle := p.phase == paceGrowing || p.phase == paceWaiting, l.active == l.owned
+	starts, settled := p.phase == paceGrowing || p.phase == paceWaiting, l.active == l.owned
 	switch {
-	case started && idle && l.active >= max(share, 1):
+	case starts && settled && l.active >= max(share, 1):
 		p.phase, p.tries = paceFull, 0
 	case p.phase == paceWaiting:
 		if until := p.began.Add(t.penalty(now)); now.Before(until) {
@@ -169,9 +171,9 @@ func (t *tenure) adjust(now time.Time) {
 		p.grow(now, l.active+firstStep(share), t.config.RetryPeriod)
 		t.wakeUp() // it may have its share already
 	case p.phase != paceFull && now.Before(p.next):
-	case p.phase == paceGrowing && idle && p.most >= share: // others have the rest
+	case p.phase == paceGrowing && settled && p.most >= share: // others have the rest
 		p.phase, p.tries = paceFull, 0
-	case p.phase == paceGrowing && idle:
+	case p.phase == paceGrowing && settled:
 		p.grow(now, 2*p.most, t.config.RetryPeriod)
 	}
 	if p.phase != paceFull && now.Before(p.next) {
@@ -185,7 +187,7 @@ func (p *pace) grow(now time.Time, most int, retryPeriod time.Duration) {
 	p.phase, p.most, p.next = paceGrowing, most, now.Add(2*retryPeriod)
 }
 
-// firstStep is how many shards a member of that share begins with.
+// firstStep is the number of shards with which a member begins: an eighth of its share, at least 1.
 func firstStep(share int) int { return max((share+firstShare-1)/firstShare, 1) }
 
 // limit is what the phase allows. A member that has more does not give it up for that.

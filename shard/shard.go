@@ -61,7 +61,7 @@ var ErrRunning = errors.New("shards are running already")
 //	    owner that does not make a shard active by syncUntil gives it to one that can, if any
 //	I3  a key that changed while its shard moved is reconciled afterwards, by the new owner
 //	I4  a replica reconciles only keys of shards that it owns, with the newest token of the shard
-//	I5  see A1 to A3: loads are even, and only shards that must move do
+//	I5  see A1 to A4: loads are even, and only shards that must move do
 //
 // Run is for one goroutine at a time. The other methods are safe for concurrent use.
 type Shards struct {
@@ -76,7 +76,7 @@ type Shards struct {
 	passes  atomic.Uint64                   // of the manager
 	plans   atomic.Uint64                   // how often it has computed an assignment
 	unknown atomic.Uint64                   // keys that were dropped: their shard was not known
-	gradual bool                            // a new member takes its share in steps; always true
+	gradual bool                            // new members take their shares in steps; tests may not
 	lagging atomic.Pointer[time.Time]       // since when the caches have not done what they should
 	ready   atomic.Pointer[context.Context] // of the term in which it was ready
 

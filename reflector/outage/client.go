@@ -25,8 +25,8 @@ type clientKey struct {
 }
 
 // Of returns the Group of the reflectors that use client's http.Client on the same server, such as
-// those of all API groups of one clientset. A client of another type than rest's gets a Group of
-// its own.
+// those of all API groups of one clientset. A client of another type than *rest.RESTClient gets a
+// new Group with each call. Of does not block, and is safe for concurrent use.
 func Of(client rest.Interface) *Group {
 	c, ok := client.(*rest.RESTClient)
 	if !ok {

@@ -9,21 +9,27 @@
 // informer.New uses the Group of its client and server, see [Of]; reflector.Options.Outage selects
 // another.
 //
-// Connection errors, 5xx, 429 and 401 are failures of the server. Any other error is an answer, and
-// the member's own trouble. A Group ends waits in two ways:
+// Connection errors, 5xx, 429 and 401 are failures of the server. Any other error, such as 403, 404
+// or 410, is an answer, and the member's own trouble. A Group ends waits in two ways:
 //
-//   - The scout. One of the members that wait for the server tries 3.5 to 5 s after its own last
-//     request, and after the last scout. One that was well before goes first, and one that has
-//     failed fewer times since: a member that always fails is the last in turn.
-//   - The news. The first answer to a member after a failure ends the waits of the others within a
-//     second. That happens to a member once before it could be a scout, until its watch is well.
+//   - The scout is one of the members that wait for the server. It tries 3.5 to 5 s after its own
+//     last request and after the last scout. A member that was well before goes first, then one
+//     that has failed fewer times since: a member that always fails is the last in turn.
+//   - The news is the first answer to a member after a failure. It ends the waits of the others
+//     within a second, or, if it has done so since their watches were last well, 3.5 to 5 s after
+//     their own last requests.
 //
-// So after an outage a scout is answered within 5 s, and each other member within a second of that
-// or 5 s after its own last request, even if the Group has one member. A Group adds to the
-// requests of its members at most one in 3.5 s, however many they are, and one for each after an
-// outage. A member that was well and is refused may be a scout, too, because a server that starts
-// refuses its clients for a while. A member that has failed sixteen times although the server has
-// answered has trouble of its own: it is not a scout.
+// So when the server answers again, a scout asks it within 5 s, and each other member that was well
+// within a second of that answer or 5 s after its own last request, whichever is later. This also
+// holds for a Group with one member. It does not hold for a member with a request that hangs, or if
+// the server has asked for a longer wait.
+//
+// While the server is away, a Group sends at most one request in 3.5 s more than its members would
+// on their own, however many they are. After an outage it sends one more for each.
+//
+// A member that was well and is refused may be a scout, because a server that starts refuses its
+// clients for a while. A member that has failed sixteen times although the server has answered has
+// trouble of its own: it is no scout any more.
 //
 // Read outage.go; client.go finds the Group of a client. Then go test ./reflector/outage.
 // Goroutines: none. Locking: Group has a mutex, which also guards its members.
@@ -48,7 +54,7 @@ const (
 	maxRetryAfter = time.Minute // the longest wait that a server is granted
 )
 
-// Member is a reflector in a Group. Its methods are called by one goroutine.
+// Member is a reflector in a Group. Its methods do not block, and are called by one goroutine.
 //
 //	M1  a member without failures since its last answer waits on its own
 //	M2  from one call of Recovered to the next, news end at most one wait before its ready time
@@ -62,8 +68,8 @@ type Member struct {
 	failures  int       // since then, with refusals
 	seen      int       // Group.answers at the first of them
 	doubts    int       // the failures that followed an answer to any member
-	woken     bool      // by news, since Recovered
-	notBefore time.Time // the server asked not to be asked again before
+	woken     bool      // news has ended a wait since Recovered
+	notBefore time.Time // until then the server asked the member to wait
 }
 
 // state is how the last request of a member ended.
@@ -130,7 +136,8 @@ func (m *Member) failLocked(how state, notBefore time.Time) {
 	m.state, m.notBefore = how, notBefore
 }
 
-// Recovered notes that a watch has shown that the server is well.
+// Recovered notes that a watch has shown that the server is well: it has lived for a while, or its
+// end is followed by the next request at once.
 func (m *Member) Recovered() {
 	if m.Group == nil {
 		return
@@ -168,7 +175,8 @@ func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
 	return w.timer.C, func() { g.leave(w) }
 }
 
-// Group is a number of reflectors that use one server. The zero value is an empty group.
+// Group is a number of reflectors that use one server. The zero value is an empty group. It is safe
+// for concurrent use, and must not be copied.
 //
 //	O1  waiting contains each wait until its leave is called; then its timer is stopped
 //	O2  a wait's timer fires at its due time; the scout's fires earlier, if it is ready earlier
@@ -188,7 +196,7 @@ type wait struct {
 	ready    time.Time // when the scout may try, and news may end the wait again
 	due      time.Time
 	timer    *time.Timer
-	fires    time.Time
+	fires    time.Time // when timer fires: O2
 }
 
 // newsLocked ends the waits soon, because the server has answered.

@@ -15,7 +15,7 @@ import (
 //	body -> run, a goroutine -> chunks -> Read
 //
 //	R1  Read waits only if no bytes wait
-//	R2  run pauses only while all its chunks are full, at least ownChunks, and share has no more
+//	R2  run pauses only while it has ownChunks or more, all are full, and share grants no other
 //	R3  the error or the panic of body follows all its bytes
 type ahead struct {
 	share   *share        // nil is no limit

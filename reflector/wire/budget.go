@@ -13,18 +13,19 @@ import (
 )
 
 // Budget bounds the bytes that watches have read ahead of their receivers. The watches of one
-// client and server share one, see Options.ReadAhead. All methods may be called at the same time.
+// client and server share one, see Options.ReadAhead. A Budget may be used by any number of watches
+// at the same time.
 //
 //	B1  a watch may always hold ownChunks, whatever the others hold
 //	B2  beyond these, it gets another chunk while it holds less than what is free
-//	B3  free and what the watches hold beyond ownChunks are the size together
+//	B3  free plus what the watches hold beyond ownChunks is the size
 //
 // So a watch with a receiver that hangs holds at most half of what the others had left, and stops
 // no other one.
 type Budget struct {
 	mu      sync.Mutex
-	free    int64
-	waiting []*share // in the order in which they came; by B2, each has to wait
+	free    int64    // bytes
+	waiting []*share // for a chunk, oldest first; B2 allows none of them one now
 }
 
 const (
@@ -33,7 +34,7 @@ const (
 	defaultReadAhead = 16 << 20 // bytes
 )
 
-// NewBudget returns a Budget of size bytes. With 0 or less, each watch has its own 64 KiB alone.
+// NewBudget returns a Budget of size bytes. With 0 or less, each watch has only its own 64 KiB.
 func NewBudget(size int64) *Budget { return &Budget{free: max(size, 0)} }
 
 // share is what one watch holds of a Budget. The watch's mutex is held when a method is called.
@@ -104,7 +105,7 @@ func (s *share) giveBack(count int) (granted []*share) {
 	return granted
 }
 
-// budgetKey is a client and a server.
+// budgetKey is a client and a host. Servers under different paths of a host share a Budget.
 type budgetKey struct {
 	client weak.Pointer[http.Client]
 	host   string

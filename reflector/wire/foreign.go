@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// A type with a decoder of its own may keep the bytes that it gets, or write into them. Those of a
-// frame are used again for the next one, and a second decoder may need them, so such code gets a
-// copy each time. The types of Kubernetes and of Go's library copy by themselves.
+// A type with a decoder of its own may keep the bytes that it gets, or write into them. But a
+// frame's buffer is used again for the next frame, and a second decoder may need its bytes. So such
+// a type gets a copy. The types of Kubernetes and of Go's library copy what they keep.
 
 // copying are the types with UnmarshalJSON or UnmarshalText that copy what they keep.
 var copying = map[reflect.Type]bool{
@@ -50,18 +50,22 @@ func mayKeepJSON(t reflect.Type) bool {
 // in it.
 func mayKeepProtobuf(t reflect.Type) bool {
 	return anyType(t, map[reflect.Type]bool{}, func(t reflect.Type) (found, deeper bool) {
-		_, decodes := reflect.Zero(reflect.PointerTo(t)).Interface().(protobufObject)
-		return decodes && !strings.HasPrefix(t.PkgPath(), "k8s.io/"), true
+		return decodesProtobuf(t), true
 	})
 }
 
 // isForeign reports whether t itself has a decoder of unknown behaviour.
 func isForeign(t reflect.Type) bool {
-	_, decodes := reflect.Zero(reflect.PointerTo(t)).Interface().(protobufObject)
-	return !copying[t] && hasUnmarshaler(t) || decodes && !strings.HasPrefix(t.PkgPath(), "k8s.io/")
+	return !copying[t] && hasUnmarshaler(t) || decodesProtobuf(t)
 }
 
-// own returns raw, or a copy of it for foreign code.
+// decodesProtobuf reports whether t has a decoder for protobuf that is not one of Kubernetes.
+func decodesProtobuf(t reflect.Type) bool {
+	_, decodes := reflect.Zero(reflect.PointerTo(t)).Interface().(protobufObject)
+	return decodes && !strings.HasPrefix(t.PkgPath(), "k8s.io/")
+}
+
+// own returns raw, or a copy of it for a foreign type.
 func own(raw []byte, foreign bool) []byte {
 	if foreign {
 		return bytes.Clone(raw)
@@ -69,7 +73,8 @@ func own(raw []byte, foreign bool) []byte {
 	return raw
 }
 
-// anyType reports whether is finds a type among t and the types in it.
+// anyType reports whether is returns found for t or one of the types in it. It does not look into
+// types for which is does not return deeper.
 func anyType(
 	t reflect.Type, seen map[reflect.Type]bool, is func(reflect.Type) (found, deeper bool),
 ) bool {

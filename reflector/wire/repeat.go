@@ -24,8 +24,8 @@ const (
 	longestSleep = time.Minute
 )
 
-// boundSleeps limits the sleeps before the repetitions of request. The backoff that client-go has
-// if its environment variables are set is left alone.
+// boundSleeps limits the sleeps before the repetitions of request to longestSleep, unless
+// environment variables of client-go select its own backoff.
 func boundSleeps(request *rest.Request) *rest.Request {
 	if os.Getenv("KUBE_CLIENT_BACKOFF_BASE") != "" {
 		return request

@@ -47,9 +47,10 @@ type Options struct {
 	ListKind string
 	// Modify may change the options of each request, mostly to set selectors.
 	Modify func(options *metav1.ListOptions)
-	// ReadAhead bounds the bytes of watches that were read and not yet cut into events. There the
-	// reading pauses, and in time the server ends such a watch. The default is a Budget of 16 MiB,
-	// one for all watches of a client and its server. A LIST is read ahead whole.
+	// ReadAhead bounds the bytes of watches that were read and not yet cut into events. Without
+	// room in it, the reading pauses, and after some time the server ends such a watch. The default
+	// is one Budget of 16 MiB for all watches of a client and its server; those of clients that are
+	// not known, such as ReadWatch's, share another one. A LIST is read ahead whole.
 	ReadAhead *Budget
 	// Limits bound the memory that an answer takes.
 	Limits Limits

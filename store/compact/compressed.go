@@ -33,12 +33,13 @@ var (
 // other need little: the first ones are the dictionary of the others.
 //
 // An object is decoded when it is stored, and when it is read, unless it is among the last 128 of
-// at most 64 KiB, encoded, that were received or read. All readers get what was decoded: an empty
+// at most 64 KiB, encoded, that were received or read. All readers get the decoded object: an empty
 // list may be nil, and a time in protobuf has no fraction of a second.
 //
-// An object that is decoded to another one is kept as it is, not compressed: in JSON, one that has
-// set a field with the tag json:"-", for example, or holds a float64 without a fraction in a field
-// of any type. So are all objects of a type that embeds a type with methods for its encoding.
+// An object that is not equal to what its encoding decodes to is kept as it is, not compressed. In
+// JSON, that is one with a value in a field with the tag json:"-", for example, or with a float64
+// without a fraction in a field of type any. The same holds for all objects of a type that embeds a
+// type with methods for its encoding.
 func Compressed() Form { return compressed{} }
 
 type compressed struct{}
@@ -86,8 +87,8 @@ type compressedKeeper struct {
 	codecs map[reflect.Type]*codec
 }
 
-// keep never fails. The server may send one object that a codec cannot encode and decode, among
-// thousands of its type: no other object, and no reader, may suffer from it.
+// keep never fails. One object among thousands of its type may be one that a codec cannot encode
+// and decode. No other object, and no reader, may suffer from it.
 func (c *compressedKeeper) keep(obj any, meta Meta) (kept, error) {
 	codec := c.codecOf(reflect.TypeOf(obj))
 	data, decoded, encodedLen, ok := codec.pack(obj)
@@ -136,7 +137,7 @@ func (c *compressedKeeper) codecOf(typ reflect.Type) *codec {
 // codec encodes and compresses the objects of one type.
 type codec struct {
 	typ        reflect.Type
-	fit        bool // it can be decoded as a whole
+	fit        bool // for encoding and decoding objects as a whole
 	protobuf   bool
 	compressor compressor
 }
@@ -172,8 +173,8 @@ func encodesItself(t reflect.Type) bool {
 // a type's UnmarshalJSON may keep what it gets.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// pack returns obj encoded and compressed, and what readers get. ok is false if that is another
-// object. The methods of a type may panic on a value that they do not know.
+// pack encodes and compresses obj. decoded is the object that readers get. ok is false if that is
+// not equal to obj, or if a method of its type fails or panics.
 func (c *codec) pack(obj any) (data []byte, decoded any, encodedLen int, ok bool) {
 	if !c.fit {
 		return nil, nil, 0, false
