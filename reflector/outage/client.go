@@ -26,7 +26,7 @@ type clientKey struct {
 
 // Of returns the Group of the reflectors that use client's http.Client on the same server, such as
 // those of all API groups of one clientset. A client of another type than *rest.RESTClient gets a
-// new Group with each call. Of does not block, and is safe for concurrent use.
+// new Group with each call. It does not block, and is safe for concurrent use.
 func Of(client rest.Interface) *Group {
 	c, ok := client.(*rest.RESTClient)
 	if !ok {
