@@ -163,7 +163,7 @@ func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseC
 			Spec:       spec,
 		}, metav1.CreateOptions{})
 	}
-	// The object may be of an older binary, which had the same name.
+	// The object may have been written by an older binary with the same name.
 	candidate := found.Items[mine].DeepCopy()
 	spec.PingTime = candidate.Spec.PingTime
 	candidate.Spec = spec

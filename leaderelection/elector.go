@@ -61,7 +61,7 @@ type LeaderElector struct {
 	known    bool                  // the lock knows the version of observed, and no other
 	inDoubt  bool                  // a candidate's write failed, but the server may have done it
 	ended    bool                  // leave has been called in this term
-	// when the last write was sent; zero if it was answered, or has the time of the one before
+	// when the last write was sent; zero if it was answered, or wrote the RenewTime that it found
 	unanswered clockReading
 	due        time.Time // when the next renewal is
 

@@ -128,9 +128,9 @@ func isBusy(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
-// isOutage reports that err may be a failure of the server: it could not be reached, the connection
-// was lost, or it answered that it cannot serve requests now. Another server's answer, a resource
-// that is forbidden or missing, and content that cannot be decoded are the reflector's own trouble.
+// isOutage reports whether err may be a failure of the server: it could not be reached, the
+// connection was lost, or it answered that it cannot serve requests now. A resource that is
+// forbidden or missing, and content that cannot be decoded, are the reflector's own trouble.
 func isOutage(err error) bool {
 	var status apierrors.APIStatus
 	switch {

@@ -159,7 +159,7 @@ func backAfter(reflectors []*Reflector) (took []time.Duration) {
 }
 
 // With a Group, twenty reflectors are back soon after the server, however long it was away, and it
-// got no more requests meanwhile than it gets from reflectors that do not know of each other.
+// got hardly more requests meanwhile than from reflectors that do not know of each other.
 func TestOutage_PeersAreBackSoon(t *testing.T) {
 	var outages []time.Duration
 	for i := range 15 {
@@ -216,7 +216,7 @@ func failingPeer(t *testing.T, group *outage.Group) (wakes func() bool) {
 }
 
 // The first answer after a failure wakes the others soon, even a refusal: only connection errors,
-// 5xx and 429 mean that the server is not well.
+// 5xx, 429 and 401 mean that the server is not well.
 func TestOutage_EndsWithAnAnswer(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
 	for name, test := range map[string]struct {

@@ -31,7 +31,8 @@ type Status struct {
 	// which the first event after the last pause was taken. A watch of package wire pauses if no
 	// byte arrives for a quarter of a second, and in addition for as long as a link of 16 KiB per
 	// second needs for the largest event so far, up to one second. Any other watch pauses if it
-	// brings nothing for two seconds.
+	// brings nothing for two seconds. With a network, or a decoder of such a watch, that pauses
+	// for as long between two events, CurrentAsOf may be too late.
 	//
 	// If it is five seconds old while events do not pause, the reflector asks the server for the
 	// newest resourceVersion, with a LIST of one object, and waits for the watch to reach that. It

@@ -28,8 +28,8 @@ import (
 //
 // S1 holds as long as no stored object is changed in place. An object that was changed can stay
 // under a value that it no longer has, until it is removed; a removed entry is never returned. The
-// next write of the object puts it under its new values, unless it is the only one in an index and
-// the changed object has it already.
+// next write puts it under its new values in each index in which it has several. In an index in
+// which it has one, the write does so only if the changed object did not have that value already.
 //
 // Source: tools/cache/thread_safe_store.go threadSafeMap
 type threadSafeMap struct {

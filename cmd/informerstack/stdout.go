@@ -34,7 +34,8 @@ func (s *standardOutput) err() error {
 	return nil
 }
 
-// fileOf returns the file that a stream is.
+// fileOf returns stream, or the writer in a standardOutput, as a file. It returns false if that is
+// no file.
 func fileOf(stream any) (file *os.File, ok bool) {
 	if output, checked := stream.(*standardOutput); checked {
 		stream = output.Writer

@@ -37,7 +37,7 @@ Pieces:
                   this stack decodes the LISTs and WATCHes of informers, unless
                   INFORMERSTACK_DECODER=client-go is in the program's environment;
                   with INFORMERSTACK_OUTAGE=group there, and one API server, informers
-                  are current within seconds after an outage
+                  are usually current within seconds after an outage
   workqueue       util/workqueue
   leaderelection  tools/leaderelection with resourcelock`
 

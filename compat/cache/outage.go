@@ -8,9 +8,9 @@ import (
 	"example.com/informerstack/reflector/outage"
 )
 
-// outageVariable is the environment variable that puts all informers and reflectors of the program
-// into one outage.Group, with the value group. Otherwise they wait as client-go's. It is read when
-// a reflector starts. It is for programs that use one API server, because a ListerWatcher does not
+// outageVariable is an environment variable. With the value group, all informers and reflectors of
+// the program are in one outage.Group; otherwise they wait as client-go's. It is read when a
+// reflector starts. It is for programs that use one API server, because a ListerWatcher does not
 // say which server it asks.
 const outageVariable = "INFORMERSTACK_OUTAGE"
 

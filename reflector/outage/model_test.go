@@ -191,7 +191,7 @@ func (s *sums) add(p *player) {
 }
 
 // Whatever its peers do, a member of a Group is current as soon as it would be in a Group of its
-// own, and sends no more requests; a sick one sends hardly more than without a Group.
+// own, and sends hardly more requests. A refused one sends hardly more than without a Group.
 func TestGroup_Model(t *testing.T) {
 	const seeds = 300
 	all := map[string]map[string]*sums{} // by way and kind

@@ -125,7 +125,7 @@ func (d decoder) json(raw []byte) (runtime.Object, error) {
 	} else {
 		d.v2.accepted()
 	}
-	if !d.foreignObject { // which may give several objects one map
+	if !d.foreignObject { // such code may give several objects one map
 		d.metadata.share(obj)
 	}
 	return obj, nil
@@ -149,7 +149,7 @@ func (d decoder) protobuf(raw []byte) (runtime.Object, error) {
 	if err := obj.(protobufObject).Unmarshal(own(raw, d.foreignProtobuf)); err != nil {
 		return nil, fmt.Errorf("decode %T: %w", obj, err)
 	}
-	if !d.foreignObject { // which may give several objects one map
+	if !d.foreignObject { // such code may give several objects one map
 		d.metadata.share(obj)
 	}
 	return obj, nil
