@@ -159,8 +159,7 @@ func (r *Resource) validateName(name string, prefix bool) []string {
 }
 
 // validateMeta checks an object's metadata, and compares it with the old object's if that is not
-// nil. The real server does the latter twice, for all kinds and for each, and reports an error
-// twice if the kind is a custom one.
+// nil. As from the real server, an error of a custom kind's update is reported twice.
 func (r *Resource) validateMeta(obj, old *object) error {
 	at := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)

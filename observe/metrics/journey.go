@@ -176,7 +176,7 @@ func (j *Journey[K]) begin(key K, at time.Time) {
 	}
 }
 
-// hasRoom reports whether key may be added to m, the oldest entry of which is of a time.
+// hasRoom reports whether key may be added to m. oldest is the time of m's oldest entry.
 func hasRoom[K comparable, V any](m *simplelru.LRU[K, V], key K, oldest time.Time) bool {
 	return m.Len() < maxFollowed || m.Contains(key) || time.Since(oldest) >= staleAfter
 }

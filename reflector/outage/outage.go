@@ -56,7 +56,7 @@ const (
 
 // Member is a reflector in a Group. Its methods do not block, and are called by one goroutine.
 //
-//	M1  a member without failures since its last answer waits on its own
+//	M1  a member in the state well waits on its own
 //	M2  from one call of Recovered to the next, news end at most one wait before its ready time
 type Member struct {
 	Group *Group // nil: it waits on its own
@@ -78,7 +78,7 @@ type state int
 const (
 	well    state = iota // answered
 	refused              // answered with an error of the member's own
-	failed               // not answered, or only to say that the server cannot
+	failed               // not answered, or answered with an error of the server
 )
 
 // Failed notes that the server failed a request. It may have asked the member to wait for
