@@ -67,8 +67,8 @@ var (
 //	G1  a call of reconcile begins only while the state is Active and the member's term is valid
 //	G2  right is set while the state is owned, and its context ends with it at the latest
 //	G3  the shard is not released while running > 0
-//	G4  no key is parked while the state is Active or Elsewhere, but for those that a call has
-//	    refused after the end of its right, until the manager has noticed that
+//	G4  no key is parked while the state is Elsewhere, or is Active and right is valid. (A right
+//	    may end before the manager changes the state.)
 type slot struct {
 	mu      sync.Mutex
 	state   State
@@ -124,9 +124,9 @@ func (s *slot) look() (State, int, *right) {
 	return s.state, s.running, s.right
 }
 
-// park makes a key wait until the shard is active, or another replica's: then it is reconciled or
-// dropped. If it is already, the key does not wait. A key with a limited rate, or one that was
-// given up, is not disturbed: a change of the state is no change of the key.
+// park makes a key wait until the shard is active, or another replica's. Then the key is queued, to
+// be reconciled or dropped. If the shard is so already, the key is queued at once. Keys in a
+// backoff and dead letters are not queued: a change of the state is no change of a key.
 func (s *slot) park(key controller.Refused) {
 	s.mu.Lock()
 	waits := s.state != Elsewhere && (s.state != Active || !s.right.valid())

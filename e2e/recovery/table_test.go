@@ -26,7 +26,7 @@ type result struct {
 	took          []time.Duration // of each informer
 	during, after int             // requests during the fault, and then until the recovery
 	sick          int             // requests of sick informers since the recovery before
-	peak          float64         // of the requests of a fleet in the fault, times their mean
+	peak          float64         // most requests of a fleet in 100 ms, divided by the mean
 }
 
 // columns are the implementations of the table.

@@ -147,9 +147,10 @@ func (m *Member) Recovered() {
 	m.wasWell, m.failures, m.doubts, m.woken = true, 0, 0, false
 }
 
-// Wait begins a wait of about d after a failure. The caller must call leave when the wait ends, in
-// time or not. The channel delivers the time when the member should try again. It is nil if the
-// member waits on its own.
+// Wait begins a wait of d, or shorter if the Group ends it, or longer if the server has asked for
+// that. wake delivers a value when the member should try again. The caller must call leave when the
+// wait ends, even if it ends for another reason. If the member waits on its own, wake is nil, and
+// the caller waits for d itself.
 func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
 	g := m.Group
 	if g == nil {
@@ -223,7 +224,7 @@ func (g *Group) leave(w *wait) {
 	delete(g.waiting, w)
 	now := time.Now()
 	if scout := g.scoutLocked(); w.isOutage && (scout == nil || !scout.precedes(w, now)) {
-		g.next = now.Add(pace())
+		g.next = now.Add(pace()) // it was the scout
 	}
 	g.scheduleLocked()
 }
