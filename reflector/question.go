@@ -22,14 +22,16 @@ import (
 //
 //	Q1  at most one question is under way; named is the answer that the Store has not reached, if
 //	    there is one
-//	Q2  the next question follows after 6 to 8 s; after a minute if the last one has failed and no
-//	    watch was opened since, or if the Store has not reached its answer; after an hour if the
-//	    server has ignored the limit
+//	Q2  the next question follows after 6 to 8 s; after a minute if the last one has failed and was
+//	    asked since the last watch was opened, or if the Store has not reached its answer; after an
+//	    hour if the server has ignored the limit
 type question struct {
 	answer  <-chan async.Outcome[namedVersion] // nil if no request is under way
 	named   namedVersion
 	next    time.Time // when the next question may be asked
-	failed  bool      // the last question has failed, and no watch was opened since
+	asked   time.Time // when the last question was
+	failed  bool      // the last question has failed
+	watched time.Time // when the last watch was opened
 	useless bool      // resourceVersions cannot be compared
 }
 
@@ -70,11 +72,12 @@ func (r *Reflector) askIfOld(ctx context.Context, now time.Time) {
 // ask asks a question if one is due. It does not block.
 func (r *Reflector) ask(ctx context.Context, now time.Time) {
 	q := &r.recency.question
-	waiting := q.named.resourceVersion != "" && now.Sub(q.named.asOf) < questionRetry
-	if q.useless || q.answer != nil || waiting || now.Before(q.next) {
+	waiting := q.failed && !q.asked.Before(q.watched) || q.named.resourceVersion != ""
+	if q.useless || q.answer != nil || now.Before(q.next) ||
+		waiting && now.Sub(q.asked) < questionRetry {
 		return
 	}
-	q.next = now.Add(questionPeriod - rand.N(questionPeriod/4))
+	q.asked, q.next = now, now.Add(questionPeriod-rand.N(questionPeriod/4))
 	q.answer = async.Call(func() (namedVersion, error) {
 		ctx, cancel := context.WithTimeout(ctx, questionTimeout)
 		defer cancel()
@@ -117,20 +120,12 @@ func (r *Reflector) takeAnswer(now time.Time) (reached bool) {
 	return false
 }
 
-// opened notes that the server has granted a watch at now: it may answer questions again.
-func (q *question) opened(now time.Time) {
-	if q.failed {
-		q.failed, q.next = false, now.Add(rand.N(questionPeriod/4))
-	}
-}
-
 // answered notes an answer. If the watch has not reached the one before, the lower of the two
 // remains: the watch may never reach the other, for example if the server was restored meanwhile.
 func (q *question) answered(o async.Outcome[namedVersion], now time.Time) {
 	q.answer = nil
 	named, err := o.Unpack()
 	if q.failed = err != nil; q.failed {
-		q.next = now.Add(questionRetry)
 		return
 	}
 	if named.isCostly {

@@ -115,7 +115,7 @@ func (r *Reflector) startWatch(
 	}
 	count(r.opts.Metrics.Watches)
 	r.recency.flowing = time.Time{}
-	r.recency.question.opened(r.opts.Clock.Now())
+	r.recency.question.watched = r.opts.Clock.Now()
 	return &liveWatch{
 		Interface: w, cancel: cancel, started: started, deadline: started.Add(timeout),
 	}, nil
