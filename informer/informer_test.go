@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -455,7 +456,8 @@ func TestHandlerPanic_EndsTheProcess(t *testing.T) {
 	assert.Contains(t, string(out), "panic: handler panics at add a")
 }
 
-// A slow handler with many pending changes is logged. With few of them it may take its time.
+// A slow handler with many pending changes is logged, and gets each of them. With few of them it
+// may take its time.
 func TestSlowHandlerIsLogged(t *testing.T) {
 	var config = ktesting.NewConfig(ktesting.BufferLogs(true))
 	logger := ktesting.NewLogger(ktesting.NopTL{}, config)
@@ -469,6 +471,8 @@ func TestSlowHandlerIsLogged(t *testing.T) {
 				w.server.delete("a", false)
 			}
 			w.after(time.Hour)
+			want := slices.Repeat([]string{"add a", "delete a"}, changes/2)
+			require.Equal(t, want, w.handler.take())
 		}
 		burst(slowBacklogLen)
 		assert.Empty(t, log.String())

@@ -205,6 +205,48 @@ func TestSizes_OfHostileObjects(t *testing.T) {
 	assert.Less(t, SizesOf(storeOf(t, objects...)).Sampled, 20)
 }
 
+// Beyond the bounds of one object or of the paths, fewer names are known, and fewer values are
+// visited. What was visited is counted once, and in a path of its own while there is room.
+func TestSizes_CountBeyondBounds(t *testing.T) {
+	const each = 1024
+	text := strings.Repeat("x", each)
+	for _, n := range []int{maxPaths / 2, maxPaths - 1, maxPaths, maxPaths + 1, 3 * maxPaths} {
+		annotated := map[string]string{}
+		for i := range n {
+			annotated[fmt.Sprint("a-", i)] = text
+		}
+		sizes := SizesOf(storeOf(t, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Annotations: annotated}}))
+		own, sum := 0, int64(0)
+		for _, f := range sizes.Fields {
+			sum += f.Bytes
+			if _, exists := annotated[strings.TrimPrefix(f.Path, annotations+".")]; exists {
+				own++
+				assert.InDelta(t, each, f.Bytes, 32, f.Path)
+			}
+		}
+		require.Equal(t, sizes.Bytes, sum)
+		require.InEpsilon(t, each*n, sizes.Bytes, 0.2, "%d annotations", n)
+		rest := sizes.Field(".").Bytes
+		require.InDelta(t, each*(n-own), rest, float64(64*n), "%d annotations", n)
+		if n < maxPaths/2+1 {
+			require.Equal(t, n, own)
+			require.Zero(t, rest)
+		} else {
+			require.InDelta(t, min(n, maxPaths), own, 50) // the other fields have paths, too
+		}
+	}
+	for _, n := range []int{maxObjectValues / 2, 2 * maxObjectValues} {
+		list := make([]any, n)
+		for i := range list {
+			list[i] = &text
+		}
+		counted := min(n, maxObjectValues/2) // a pointer and its target are two values
+		sizes := SizesOf(storeOf(t, &struct{ A []any }{list}))
+		require.InEpsilon(t, 16*n+counted*(16+each), sizes.Field(".A").Bytes, 0.4, "%d values", n)
+	}
+}
+
 func TestGrowth_Sizes(t *testing.T) {
 	measure.Growth(t, 500, func(n int) {
 		pod := &corev1.Pod{}

@@ -37,12 +37,16 @@ import (
 	"example.com/informerstack/internal/helpers/printable"
 )
 
-const (
+// Tests lower these limits.
+var (
 	// maxKeys is the number of objects, counted for each handler, and that of queued keys, that are
 	// remembered.
 	maxKeys = 10_000
 	// maxBytes bounds the memory of the objects, and that of the queued keys.
 	maxBytes = 32 << 20
+)
+
+const (
 	// maxLast bounds what is remembered of each: its last calls, its last reconciles.
 	maxLast = 5
 	// maxCauses bounds the causes of one reconcile, and the keys that one call adds.

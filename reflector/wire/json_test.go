@@ -205,11 +205,17 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// A large object goes to the decoder of Kubernetes, and has the same result.
+// A large object goes to the decoder of Kubernetes, and has the same result. v2 refuses a name that
+// occurs twice, and so reveals the objects that it was asked for.
 func TestJSON_LargeObject(t *testing.T) {
-	raw := []byte(`{"metadata":{"annotations":{"a":"` + strings.Repeat("x", maxFastBytes) +
-		`"},"name":"a","name":"b"}}`)
-	d := newDecoder(newPod, Options{})
-	sameAsKubernetes(t, d, raw)
-	require.Zero(t, d.v2.next.Load(), "v2 was not asked")
+	const before, after = `{"metadata":{"annotations":{"a":"`, `"},"name":"a","name":"b"}}`
+	for n, asked := range map[int]bool{
+		maxFastBytes - 1: true, maxFastBytes: true, maxFastBytes + 1: false, 2 * maxFastBytes: false,
+	} {
+		raw := []byte(before + strings.Repeat("x", n-len(before)-len(after)) + after)
+		require.Len(t, raw, n)
+		d := newDecoder(newPod, Options{})
+		sameAsKubernetes(t, d, raw)
+		require.Equal(t, asked, d.v2.next.Load() > 0, "%d bytes", n)
+	}
 }

@@ -354,3 +354,31 @@ func TestReadWatch_Quiet(t *testing.T) {
 		})
 	}
 }
+
+// Events have the order of the server, however many of them wait for their receiver: in the buffer,
+// and as bytes behind it.
+func TestReadWatch_KeepsTheOrderBeyondTheBuffer(t *testing.T) {
+	for _, contentType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		for _, n := range []int{eventBuffer - 1, eventBuffer, eventBuffer + 1, 3*eventBuffer + 1} {
+			synctest.Test(t, func(t *testing.T) {
+				var events []watch.Event
+				for i := range n {
+					kind := []watch.EventType{watch.Added, watch.Modified, watch.Deleted}[i%3]
+					events = append(events, watch.Event{Type: kind, Object: &v1.Pod{
+						ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod-", i)}}})
+				}
+				w := ReadWatch(io.NopCloser(bytes.NewReader(
+					encodeEvents(t, contentType, events...))), newPod, Options{})
+				for i := range n {
+					synctest.Wait() // the buffer is full, or has all that is left
+					require.Len(t, w.ResultChan(), min(n-i, eventBuffer))
+					got := <-w.ResultChan()
+					require.Equal(t, events[i].Type, got.Type)
+					require.Equal(t, fmt.Sprint("pod-", i), got.Object.(*v1.Pod).Name)
+				}
+				_, open := <-w.ResultChan()
+				require.False(t, open)
+			})
+		}
+	}
+}

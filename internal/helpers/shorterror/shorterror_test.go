@@ -61,6 +61,48 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// An error is copied beyond each bound, and kept below it: of its text, of its status, of the
+// status's causes, and of what it wraps. The copy has the first of them, in their order.
+func TestOf_AroundTheBounds(t *testing.T) {
+	for n := maxTextBytes - 1; n <= maxTextBytes+1; n++ {
+		text := strings.Repeat("x", n)
+		err := Of(fmt.Errorf("%s%w", text[:n-len(io.EOF.Error())], io.EOF))
+		require.Equal(t, n <= maxTextBytes, len(err.Error()) == n && Fits(err), "%d bytes", n)
+		require.True(t, strings.HasPrefix(err.Error(), text[:maxTextBytes/2]))
+		require.ErrorIs(t, err, io.EOF)
+	}
+	for n := range 12 {
+		err := apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("short"))
+		details := err.ErrStatus.Details
+		for i := range n {
+			details.Causes = append(details.Causes, metav1.StatusCause{
+				Type: metav1.CauseType(fmt.Sprint("Type", i)), Message: strings.Repeat("m", 500),
+				Field: fmt.Sprint("spec.", i)})
+		}
+		got := Of(err)
+		if err.ErrStatus.Size() <= maxStatusBytes {
+			require.Same(t, err, got)
+			continue
+		}
+		require.Greater(t, n, 4)
+		var status *apierrors.StatusError
+		require.ErrorAs(t, got, &status)
+		require.Equal(t, details.Causes[:4], status.ErrStatus.Details.Causes)
+		require.Equal(t, "a", status.ErrStatus.Details.Name)
+		require.Equal(t, metav1.StatusReasonConflict, status.ErrStatus.Reason)
+		require.EqualValues(t, 409, status.ErrStatus.Code)
+		require.Equal(t, metav1.StatusFailure, status.ErrStatus.Status)
+	}
+	for n := range 3 * maxCauses {
+		errs := []error{errors.New(long)}
+		for i := range n {
+			errs = append(errs, fmt.Errorf("error %d", i))
+		}
+		got := Of(errors.Join(errs...)).(*shortError).causes
+		require.Equal(t, errs[1:1+min(n, maxCauses)], append([]error{}, got...))
+	}
+}
+
 // The copy of many errors in one has a bounded number of them.
 func TestOf_ManyErrors(t *testing.T) {
 	measure.Growth(t, 10_000, func(n int) {
