@@ -85,6 +85,37 @@ func TestBadInput_NilList(t *testing.T) {
 	})
 }
 
+// An object that the transformer refuses is not queued, and the queue keeps what it had. A
+// DeltaFIFO drops the delete of an object that is neither queued nor known, even if it is refused.
+func TestBadInput_TransformerFails(t *testing.T) {
+	for name, k := range map[string]kind{
+		"deltafifo":       {transform: true},
+		"realfifo":        {transform: true, real: true, known: true},
+		"realfifo atomic": {transform: true, real: true, atomic: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, ours, k)
+			require.NoError(t, w.queue.Add(object("ns/a", "1")))
+			w.failing = map[string]bool{"ns/a": true, "ns/b": true}
+			for _, key := range []string{"ns/a", "ns/b"} {
+				obj := object(key, "7")
+				require.ErrorContains(t, w.queue.Add(obj), "transform failed")
+				require.ErrorContains(t, w.queue.Update(obj), "transform failed")
+				require.ErrorContains(t, w.queue.Replace([]any{obj}, "7"), "transform failed")
+				if k.real || key == "ns/a" {
+					require.ErrorContains(t, w.queue.Delete(obj), "transform failed")
+				} else {
+					require.NoError(t, w.queue.Delete(obj))
+				}
+				w.laws(t)
+			}
+			w.queue.Close()
+			require.Contains(t, w.pop(), "ns/a: added@1t")
+			require.Equal(t, "closed", w.pop())
+		})
+	}
+}
+
 func TestBadInput_KeyOf(t *testing.T) {
 	f := NewDeltaFIFO(Options{})
 	obj := object("ns/a", "1")

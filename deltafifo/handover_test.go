@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2/ktesting"
+
+	"example.com/informerstack/store"
 )
 
 // depths records the calls of Metrics.Depth, latencies those of Metrics.Latency.
@@ -104,6 +106,42 @@ func TestSlowProcessIsLogged(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The log says why a known object cannot be read: its tombstone has no object.
+func TestUnreadableKnownObjectIsLogged(t *testing.T) {
+	for want, objects := range map[string]*knownObjects{
+		`Known object cannot be read err="lookup failed" key="ns/a"`: {failing: true},
+		`Known key has no object key="ns/a"`:                         {hiding: true},
+	} {
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		objects.objs = map[string]any{"ns/a": object("ns/a", "1")}
+		f := NewDeltaFIFO(Options{Logger: &logger, KnownObjects: objects})
+		f.Close()
+		require.NoError(t, f.Replace(nil, "2"))
+		require.Contains(t, logger.GetSink().(ktesting.Underlier).GetBuffer().String(), want)
+		got, err := f.Pop(func(any, bool) error { return nil })
+		require.NoError(t, err)
+		require.Equal(t, Deltas{{Deleted, store.DeletedFinalStateUnknown{Key: "ns/a"}}}, got)
+	}
+}
+
+// A list is transformed in a copy: the caller still has the objects that it has received, even if
+// a later one of them is refused.
+func TestReplaceLeavesTheListAsItIs(t *testing.T) {
+	for _, k := range []kind{
+		{transform: true}, {transform: true, real: true, known: true},
+		{transform: true, real: true, atomic: true},
+	} {
+		w := newWorld(t, ours, k)
+		list, before := objects("ns/a@1", "ns/b@1", "ns/c@1"), objects("ns/a@1", "ns/b@1", "ns/c@1")
+		w.failing["ns/c"] = true
+		require.Error(t, w.queue.Replace(list, "1"))
+		require.Equal(t, before, list)
+		w.failing["ns/c"] = false
+		require.NoError(t, w.queue.Replace(list, "1"))
+		require.Equal(t, before, list)
 	}
 }
 

@@ -148,9 +148,16 @@ func (w *world) pop() string {
 }
 
 // bound closes the queue after a while: a Pop of an item that was lost fails, and does not hang
-// until the timeout of all tests.
-func (w *world) bound() (stop func() bool) {
-	return time.AfterFunc(10*time.Second, w.queue.Close).Stop
+// until the timeout of all tests. If that does not help, the tests end.
+func (w *world) bound() (stop func()) {
+	lost := time.AfterFunc(10*time.Second, w.queue.Close)
+	hangs := time.AfterFunc(20*time.Second, func() {
+		panic(w.t.Name() + ": the queue hangs, although it is closed")
+	})
+	return func() {
+		lost.Stop()
+		hangs.Stop()
+	}
 }
 
 // popBatch is pop for a batch.

@@ -206,7 +206,7 @@ func TestSizes_OfHostileObjects(t *testing.T) {
 }
 
 // Beyond the bounds of one object or of the paths, fewer names are known, and fewer values are
-// visited. What was visited is counted once, and in a path of its own while there is room.
+// visited. Each value that is visited is counted once, in a path of its own while there is room.
 func TestSizes_CountBeyondBounds(t *testing.T) {
 	const each = 1024
 	text := strings.Repeat("x", each)

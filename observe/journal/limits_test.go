@@ -72,7 +72,8 @@ func TestModel_RecentAgainstASlice(t *testing.T) {
 			r.put(key, step, size)
 			var all []naivePair
 			r.all(func(key string, value int) {
-				all = append(all, naivePair{key, value, r.entries[key].Value.(*pair[string, int]).bytes})
+				bytes := r.entries[key].Value.(*pair[string, int]).bytes
+				all = append(all, naivePair{key, value, bytes})
 			})
 			require.Equal(t, naive, all, "seed %d", seed)
 			require.Len(t, r.entries, len(naive))
@@ -98,8 +99,8 @@ func TestQueueFacts_MedianOfTheLastReconciles(t *testing.T) {
 	}
 }
 
-// Of many reconciles, the last ones are remembered, and of many keys that one call adds, the first
-// ones and the last.
+// The last ones of many reconciles are remembered, and the first ones and the last of many keys
+// that one call adds.
 func TestJournal_RemembersTheFirstAndTheLast(t *testing.T) {
 	for n := range 3*maxLast + 2 {
 		var items, want []int

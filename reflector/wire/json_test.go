@@ -210,7 +210,8 @@ func FuzzJSON(f *testing.F) {
 func TestJSON_LargeObject(t *testing.T) {
 	const before, after = `{"metadata":{"annotations":{"a":"`, `"},"name":"a","name":"b"}}`
 	for n, asked := range map[int]bool{
-		maxFastBytes - 1: true, maxFastBytes: true, maxFastBytes + 1: false, 2 * maxFastBytes: false,
+		maxFastBytes - 1: true, maxFastBytes: true,
+		maxFastBytes + 1: false, 2 * maxFastBytes: false,
 	} {
 		raw := []byte(before + strings.Repeat("x", n-len(before)-len(after)) + after)
 		require.Len(t, raw, n)
