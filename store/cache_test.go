@@ -84,6 +84,34 @@ func TestThreadSafeMapTakesAnything(t *testing.T) {
 	require.Empty(t, plain.LastStoreSyncResourceVersion())
 }
 
+// The version of a store is that of the newest object, or, with IgnoreObjectVersions, that of the
+// last list or bookmark.
+func TestOptions_IgnoreObjectVersions(t *testing.T) {
+	for ignore, want := range map[bool][]string{
+		false: {"1", "4", "5", "7", "9", "10"}, true: {"1", "1", "1", "1", "9", "9"},
+	} {
+		s := New(MetaNamespaceKeyFunc, Options{IgnoreObjectVersions: ignore})
+		var got []string
+		for _, change := range []func() error{
+			func() error { return s.Replace([]any{pod("ns/a rv=1")}, "1") },
+			func() error { return s.Add(pod("ns/b rv=4")) },
+			func() error { return s.Update(pod("ns/a rv=5")) },
+			func() error { return s.Delete(pod("ns/b rv=7")) },
+			func() error { s.Bookmark("9"); return nil },
+			func() error {
+				failed := s.(TransactionStore).Transaction(
+					Transaction{Type: TransactionTypeAdd, Object: pod("ns/c rv=10")})
+				require.Nil(t, failed)
+				return nil
+			},
+		} {
+			require.NoError(t, change())
+			got = append(got, s.LastStoreSyncResourceVersion())
+		}
+		require.Equal(t, want, got, "ignore: %t", ignore)
+	}
+}
+
 // Keys and names, and back.
 func TestKeys(t *testing.T) {
 	for _, c := range []struct{ key, namespace, name, err string }{

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
@@ -99,16 +101,22 @@ func TestDelaying_OwnQueueThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := make(chan any, 10)
 		utilruntime.PanicHandlers = []func(context.Context, any){
-			func(_ context.Context, r any) { panics <- r },
+			func(ctx context.Context, r any) {
+				klog.FromContext(ctx).Info("handler called")
+				panics <- r
+			},
 		}
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 		q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{
-			Queue: brokenQueue{workqueue.NewTyped(workqueue.Config[string]{})},
+			Queue: brokenQueue{workqueue.NewTyped(workqueue.Config[string]{})}, Logger: &logger,
 		})
 		q.AddAfter("bad", time.Minute)
 		q.AddAfter("same time", time.Minute)
 		q.AddAfter("later", time.Hour)
 		after(time.Minute)
 		assert.Equal(t, "bad", <-panics)
+		log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+		assert.Contains(t, log, "handler called", "the panic is reported to the owner's logger")
 		assert.Equal(t, 1, q.Len())
 		q.CheckLaws(t)
 		after(time.Hour)

@@ -70,6 +70,20 @@ func TestShutDown_RacesWithEverything(t *testing.T) {
 	}
 }
 
+// An AddAfter that a ShutDown overtakes leaves no item and no timer behind.
+func TestShutDown_OvertakesAddAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q *workqueue.TypedDelayingQueue[string]
+		q = workqueue.NewTypedDelayingQueue(workqueue.Config[string]{
+			Metrics: workqueue.Metrics{Retries: func() { q.ShutDown() }}})
+		q.AddAfter("a", time.Minute) // calls Retries after it has asked for a shutdown
+		q.CheckLaws(t)
+		assert.Empty(t, q.Snapshot().Waiting)
+		after(time.Hour)
+		assert.Zero(t, q.Len())
+	})
+}
+
 // work handles items until the queue is shut down or, with watchContext, ctx ends.
 func work(ctx context.Context, q *workqueue.TypedRateLimitingQueue[string], watchContext bool) {
 	if !watchContext {
