@@ -90,9 +90,7 @@ func (p *progress) checkSynced() {
 // changed notes that obj was just added. Its version is reached with it, but not before the first
 // list, because the order of such changes is not known.
 func (p *progress) changed(obj any) {
-	if !p.begun {
-		p.begin(0)
-	}
+	p.begin(0)
 	if !p.ordered {
 		return
 	}

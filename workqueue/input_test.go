@@ -444,3 +444,19 @@ func TestDelaying_OwnQueue(t *testing.T) {
 		q.CheckLaws(t)
 	})
 }
+
+// A queue without a limiter has delays and a snapshot.
+func TestSnapshot_WithoutALimiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.NewTypedRateLimitingQueue(nil, workqueue.Config[string]{})
+		q.AddAfter("a", time.Minute)
+		s := q.Snapshot()
+		assert.Zero(t, s.Limited)
+		assert.Len(t, s.Waiting, 1)
+		assert.Equal(t, "a", s.Waiting[0].Item)
+		assert.Zero(t, s.Waiting[0].Failures)
+		after(time.Minute)
+		assert.Equal(t, 1, q.Len())
+		q.ShutDown()
+	})
+}
