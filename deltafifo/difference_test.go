@@ -19,6 +19,7 @@ func differ[T any](
 	for impl, want := range map[string]T{ours: inOurs, clientGo: inClientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			w := newWorld(t, impl, k)
+			defer w.bound()()
 			test(t, w, want)
 			w.laws(t)
 		})

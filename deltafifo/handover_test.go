@@ -71,6 +71,11 @@ func TestMetrics_RealFIFO(t *testing.T) {
 		require.Equal(t, []int{3, 2}, queued.take())
 		require.Equal(t, latencies{time.Second, time.Second}, latency)
 	})
+	var queued depths
+	f := NewRealFIFO(Options{KnownObjects: &knownObjects{objs: map[string]any{
+		"ns/c": object("ns/c", "1")}}, Metrics: Metrics{Depth: queued.add}})
+	require.NoError(t, f.Replace(objects("ns/a@1", "ns/b@2"), ""))
+	require.Equal(t, 3, queued[len(queued)-1], "two objects and a tombstone")
 }
 
 // A slow process function is logged at level 2 if more than ten items wait behind it.
