@@ -70,6 +70,33 @@ func TestShutDown_RacesWithEverything(t *testing.T) {
 	}
 }
 
+// A second drain does not end the wait of the first, and each end of a queue releases its metrics.
+func TestShutDown_TwoDrainsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		released, ended := 0, atomic.Int64{}
+		q := workqueue.NewTyped(workqueue.Config[string]{Metrics: workqueue.Metrics{
+			Released: func() { released++ }}})
+		q.Add("a")
+		item, _ := q.Get()
+		for range 2 {
+			go func() {
+				q.ShutDownWithDrain()
+				ended.Add(1)
+			}()
+			synctest.Wait()
+		}
+		assert.Zero(t, ended.Load())
+		q.Done(item)
+		synctest.Wait()
+		assert.EqualValues(t, 2, ended.Load())
+		assert.Equal(t, 1, released)
+		other := workqueue.NewTyped(workqueue.Config[string]{Metrics: workqueue.Metrics{
+			Released: func() { released++ }}})
+		other.ShutDown()
+		assert.Equal(t, 2, released)
+	})
+}
+
 // An AddAfter that a ShutDown overtakes leaves no item and no timer behind.
 func TestShutDown_OvertakesAddAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
