@@ -106,7 +106,9 @@ func (c *LeaseCandidate) Run(ctx context.Context) {
 func (c *LeaseCandidate) renewOnce(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, candidateRenewal)
 	defer cancel()
+	opening := time.AfterFunc(candidateMaxPause, cancel) // a server may name a longer wait
 	stream, err := c.config.Client.Watch(limited, c.onlyMine())
+	opening.Stop()
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", c, err)
 	}

@@ -295,6 +295,23 @@ func TestLeaseCandidate_Failures(t *testing.T) {
 	})
 }
 
+// A wait that the server names has a bound of a minute, whatever the request.
+func TestLeaseCandidate_RetryAfterIsBounded(t *testing.T) {
+	ours := []string{transcript.Ours}
+	for _, verb := range []string{"watch", "list", "update"} {
+		withCandidate(t, ours, func(t *testing.T, s *apitest.Server, _ func()) {
+			s.ForgetRequests()
+			match := apitest.Match{Verb: verb, Resource: "leasecandidates"}
+			s.Faults().Fail(0, match, apierrors.NewTooManyRequests("later", 3600))
+			time.Sleep(25 * time.Minute)
+			assert.GreaterOrEqual(t, len(s.Requests(match)), 15, verb)
+			s.Faults().Clear()
+			time.Sleep(2 * time.Minute)
+			assert.Less(t, ago(candidateOn(t, s).Spec.RenewTime), 2*time.Minute, verb)
+		})
+	}
+}
+
 // endedWatches is a client. Its watches end after a time. It counts the renewals.
 type endedWatches struct {
 	CandidateClient

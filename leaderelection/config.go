@@ -64,7 +64,7 @@ type LeaderElectionConfig struct {
 	// of that or longer.
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two attempts, of candidates (see JitterFactor) and of the
-	// leader.
+	// leader, whose attempts follow up to a tenth sooner, at random.
 	RetryPeriod time.Duration
 
 	Callbacks LeaderCallbacks

@@ -209,7 +209,7 @@ func (e *LeaderElector) begin(ctx context.Context) {
 	e.status.Terms++
 	e.mu.Unlock()
 	e.ended = false
-	e.due = e.won.sent.mono.Add(e.config.RetryPeriod)
+	e.due = e.nextRenewal(e.won.sent.mono)
 	e.config.Lock.RecordEvent("became leader")
 	e.metricOn()
 	klog.FromContext(ctx).Info("Successfully acquired lease",

@@ -17,7 +17,7 @@ type Status struct {
 	Token  FencingToken // of the current term; zero without a term
 	Terms  int          // how often it has led, the current term included
 
-	RetryPeriod time.Duration // of the configuration: the time between two renewals
+	RetryPeriod time.Duration // of the configuration: the longest time between two renewals
 	LastRenewal time.Time     // when the last accepted write was sent; zero before the first
 	Slack       time.Duration // time left at the last renewal until the lease would have been lost
 	LeastSlack  time.Duration // the least slack of this term; 0 before the first renewal

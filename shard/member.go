@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -56,8 +55,7 @@ func (m *membership) elector() (*leaderelection.LeaderElector, error) {
 			LockConfig: resourcelock.ResourceLockConfig{Identity: m.identity},
 		},
 		LeaseDuration: config.LeaseDuration, RenewDeadline: config.RenewDeadline,
-		// Members that start together renew apart soon, because their periods differ.
-		RetryPeriod:     config.RetryPeriod - rand.N(max(config.RetryPeriod/50, 1)),
+		RetryPeriod:     config.RetryPeriod, // less a random part: members renew apart
 		ReleaseOnCancel: true, Name: m.group,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},

@@ -23,6 +23,7 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/compat/adapt"
+	ourcache "example.com/informerstack/compat/cache"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection/resourcelock"
 	"example.com/informerstack/reflector"
@@ -128,19 +129,36 @@ func ExampleNewSharedIndexInformerWithOptions() {
 		defer close(done)
 		i.RunWithContext(ctx)
 	}()
-	made, err := client.CoreV1().
-		Pods("default").
-		Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db"}}, metav1.CreateOptions{})
+	db := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db"}}
+	pods, _ := adapt.CoreInformer(i)
+	made, err := client.CoreV1().Pods("default").Create(ctx, db, metav1.CreateOptions{})
 	if err != nil {
 		panic(err)
 	}
-	core, _ := adapt.CoreInformer(i)
-	err = core.WaitForResourceVersion(ctx, made.ResourceVersion) // what was written can be read
-	_, exists, _ := i.GetStore().GetByKey("default/db")
+	err = pods.WaitForResourceVersion(ctx, made.ResourceVersion)
+	_, exists, _ := pods.GetStore().GetByKey("default/db") // as it was written, or newer
 	fmt.Println(exists, err)
 	cancel()
 	<-done
 	// Output: true <nil>
+}
+
+// Each handler gets tombstones of the type that it knows.
+func ExampleCoreEventHandler() {
+	library, handler := cache.ResourceEventHandlerFuncs{}, ourcache.ResourceEventHandlerFuncs{}
+	ours := ourcache.NewSharedInformer(&cache.ListWatch{}, &corev1.Pod{}, 0)
+	theirs := cache.NewSharedInformer(&cache.ListWatch{}, &corev1.Pod{}, 0)
+
+	// a library's handler, which knows client-go, on an informer of compat/cache
+	_, err := ours.AddEventHandler(adapt.CoreEventHandler(library))
+	fmt.Println(err)
+
+	// your handler, which uses compat/cache, on an informer of client-go
+	_, err = theirs.AddEventHandler(adapt.EventHandler(handler))
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// <nil>
 }
 
 // A lister that was generated for client-go reads a store of ours.

@@ -22,7 +22,7 @@ type block struct {
 var (
 	headingStart = regexp.MustCompile(`^(#{1,6}) `)
 	itemStart    = regexp.MustCompile(`^\s*(?:[-*]|\d+\.) `)
-	quoteComment = regexp.MustCompile(`^<!-- \S+ -->$`)
+	quoteComment = regexp.MustCompile(`^<!-- (?:lines of )?\S+ -->$`)
 )
 
 // blocksOf splits a document into its blocks.

@@ -215,7 +215,8 @@ func TestDocs_QuoteTheSource(t *testing.T) {
 func TestDocs_GoFencesAreQuotes(t *testing.T) {
 	for file, text := range documents(t) {
 		quotes := goFence.FindAllStringSubmatch(text, -1)
-		assert.Equal(t, len(anyGoFence.FindAllString(text, -1)), len(quotes),
+		lines := linesFence.FindAllString(text, -1)
+		assert.Equal(t, len(anyGoFence.FindAllString(text, -1)), len(quotes)+len(lines),
 			"%s: a Go fence has no comment <!-- package.Name --> in the line before", file)
 		for _, quote := range quotes {
 			if strings.HasPrefix(quote[2], "Example") &&
