@@ -182,7 +182,10 @@ type recaller interface {
 // that its stored state has.
 func ValueIn(indexer store.Indexer, by By) func(key string) (string, bool) {
 	own := indexer
-	if packed, ok := indexer.(interface{ Packed() store.Indexer }); ok {
+	if typed, ok := own.(interface{ Unwrap() store.Indexer }); ok {
+		own = typed.Unwrap()
+	}
+	if packed, ok := own.(interface{ Packed() store.Indexer }); ok {
 		own = packed.Packed()
 	}
 	if known, ok := own.(recaller); ok {
