@@ -27,7 +27,8 @@ var byLabel = ByFunc(func(obj metav1.Object) string { return obj.GetLabels()["pa
 
 // Random changes of objects and of the ownership, with and without faults. After each step, every
 // change of the stored shards up to the informer's version is in the store. At the end, store and
-// handlers have exactly the owned objects, each in its last state. Every second store is compressed.
+// handlers have exactly the owned objects, each in its last state. Every second store is
+// compressed.
 func TestModel_RandomOwnership(t *testing.T) {
 	count := int(*seeds) * 2 / 3
 	if testing.Short() {

@@ -29,8 +29,8 @@ import (
 // that owns all shards, and no shard moves meanwhile. In any other process it is dropped, since its
 // object may belong to another replica.
 //
-// What measures or traces reconcile belongs into next: to a function around the result, a key that
-// waits or is dropped is a success.
+// A function that measures or traces reconcile belongs into next: outside of the guard, a key that
+// waits or is dropped seems to be a success.
 //
 // The context of next ends when the right to act for the shard does: see ErrMoved and ErrLost, and
 // FencingTokenFromContext.

@@ -40,13 +40,13 @@ func newShards(config *rest.Config, namespace, identity string, count int) (*sha
 	})
 }
 
-// maxStuck is how long a reconcile may go on after its shard was to move, before the process is
+// maxStuck is how long a reconcile may continue after its shard was to move, before the process is
 // restarted.
 const maxStuck = time.Minute
 
 // newShardedManager returns a manager that works at the same time as those of other replicas. Its
-// cache holds, and its reconciler gets, only the ConfigMaps of the shards that this replica owns. If
-// one part of it ends with an error, such as the controller, all do, and the shards are free.
+// cache holds, and its reconciler gets, only the ConfigMaps of the shards that this replica owns.
+// If one part of it ends with an error, such as the controller, all do, and the shards are free.
 func newShardedManager(
 	config *rest.Config, shards *shard.Shards, options manager.Options,
 ) (manager.Manager, error) {
