@@ -415,11 +415,13 @@ func (s *simulation) calm() {
 	if len(s.living) == 0 {
 		s.enter()
 	}
-	for _, p := range s.living {
-		p.stopProcess(false)
-		p.link.setWeather(nil)
-		p.cutOff(false)
-		p.endWatches()
+	for _, p := range s.processes { // those that are about to leave, too
+		if !p.dead && !p.returned() {
+			p.stopProcess(false)
+			p.link.setWeather(nil)
+			p.cutOff(false)
+			p.endWatches()
+		}
 	}
 	sick := s.random.IntN(2) == 0 && !s.living[0].broken.Load() // one at least is well
 	for _, p := range s.living {
