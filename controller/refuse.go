@@ -18,8 +18,8 @@ type Refused interface {
 // again after the next change of the key, or after Refused.Requeue. Reports and metrics have the
 // call as OutcomeRequeueAfter.
 //
-// It returns nil if ctx is not the context of a call of a Controller. It does not block. Call it in
-// the goroutine of reconcile, before that returns.
+// A call that panics counts all the same. Refuse returns nil if ctx is not the context of a call of
+// a Controller, and after the call has returned. It does not block, and is safe for concurrent use.
 func Refuse(ctx context.Context) Refused {
 	call, ok := ctx.Value(refuserKey{}).(refuser)
 	if !ok {
@@ -32,8 +32,17 @@ type refuserKey struct{}
 
 type refuser interface{ refuse() Refused }
 
+// The values of reconcileContext.refusal.
+const (
+	notRefused int32 = iota
+	isRefused
+	settled // too late to refuse it
+)
+
 func (c *reconcileContext[K]) refuse() Refused {
-	c.refused = true
+	if !c.refusal.CompareAndSwap(notRefused, isRefused) && c.refusal.Load() == settled {
+		return nil
+	}
 	return refused[K]{c.controller, c.key}
 }
 

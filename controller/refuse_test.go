@@ -64,3 +64,68 @@ func TestRefuse(t *testing.T) {
 	})
 	assert.Nil(t, Refuse(t.Context()))
 }
+
+// Refuse has an effect during the call only. A goroutine that outlives the call gets nil: nothing
+// would wait for its Requeue.
+func TestRefuse_AfterTheCall(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			calls := 0
+			late := make(chan struct{})
+			results := make(chan Refused, 1)
+			c := New("c", func(ctx context.Context, key string) (Result, error) {
+				calls++
+				if early {
+					assert.Equal(t, Refuse(ctx), Refuse(ctx), "twice is once")
+				}
+				go func() {
+					<-late
+					results <- Refuse(ctx)
+				}()
+				return Result{}, nil
+			}, Options[string]{})
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				assert.NoError(t, c.Run(ctx))
+			}()
+			defer func() { cancel(); <-ended }()
+			c.Enqueue("key")
+			synctest.Wait()
+			close(late)
+			assert.Nil(t, <-results)
+			time.Sleep(time.Hour)
+			assert.Equal(t, 1, calls)
+		})
+	}
+}
+
+// A call that panics counts, whether or not it was refused. The key is called again both for its
+// failure and for Requeue.
+func TestRefuse_ThenPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var refused Refused
+		calls := 0
+		c := New("c", func(ctx context.Context, key string) (Result, error) {
+			calls++
+			refused = Refuse(ctx)
+			panic("boom")
+		}, Options[string]{MaxAttempts: 3, Panic: RetryOnPanic})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			assert.NoError(t, c.Run(ctx))
+		}()
+		defer func() { cancel(); <-ended }()
+		c.Enqueue("key")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Equal(t, 3, calls)
+		assert.Equal(t, 1, c.DeadLetters().Len())
+		refused.Requeue()
+		time.Sleep(time.Hour)
+		assert.Equal(t, 3, calls, "Requeue is no change: the key remains a dead letter")
+	})
+}

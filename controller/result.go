@@ -15,7 +15,7 @@ import (
 //
 // The first row that matches decides what happens to the key:
 //
-//	a call of Refuse                     nothing: the call does not count
+//	a call of Refuse, and no panic       nothing: the call does not count
 //	an error with a TerminalError in it  it becomes a dead letter; the limiter keeps its count
 //	any other error                      AddRateLimited; RequeueAfter is ignored
 //	RequeueAfter > 0                     Forget and AddAfter: called again after that time

@@ -87,8 +87,8 @@ type reconcileContext[K comparable] struct {
 
 	result   Result // of the call
 	err      error
-	returned bool // reconcile neither panicked nor ended its goroutine
-	refused  bool // see Refuse
+	returned bool         // reconcile neither panicked nor ended its goroutine
+	refusal  atomic.Int32 // see Refuse
 }
 
 type reconcileIDKey struct{}

@@ -94,8 +94,9 @@ func (c *Controller[K]) settle(r *reconcileContext[K]) {
 		r.err = &PanicError{Value: value, Stack: debug.Stack()}
 	}
 	after := r.result.RequeueAfter
+	refused := r.refusal.Swap(settled) == isRefused
 	switch {
-	case r.refused && r.returned:
+	case refused && r.returned:
 		report.Outcome = OutcomeRequeueAfter
 		c.keys.cut(r, report.Outcome)
 	case r.err != nil:

@@ -43,8 +43,8 @@ import (
 //	}
 //
 //	W1  if Seen(k, v) was true since the last Wrote(k, ...), newest[k] is newer than v
-//	W2  refused has the newest refused version of an object for conflictWait, or until Stale was
-//	    called with a newer one
+//	W2  refused has the newest refused version of an object for conflictWait after the last
+//	    refusal, or until Stale was called with a newer one
 //
 // The zero value is ready. All methods are safe for concurrent use.
 type Writes[K comparable] struct {
@@ -119,8 +119,9 @@ func (w *Writes[K]) Conflicted(obj metav1.Object) {
 		maps.DeleteFunc(w.refused, func(_ identity, r refusal) bool { return r.over(now) })
 		w.swept = now
 	}
-	if before, ok := w.refused[id]; ok && older(version, before.resourceVersion) {
-		return
+	if before, ok := w.refused[id]; ok && !before.over(now) &&
+		older(version, before.resourceVersion) {
+		version = before.resourceVersion
 	}
 	if w.refused == nil {
 		w.refused = map[identity]refusal{}

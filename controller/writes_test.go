@@ -134,3 +134,25 @@ func TestWrites_StaleCopies(t *testing.T) {
 		assert.Len(t, w.refused, 1)
 	})
 }
+
+// A refusal is remembered for a minute, even if that of a newer copy of the object is known: it
+// lasts on, unless its minute is over.
+func TestWrites_AnOlderCopyIsRefusedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		copyAt := func(version string) metav1.Object {
+			return &metav1.ObjectMeta{UID: "1", Name: "a", ResourceVersion: version}
+		}
+		for _, between := range []time.Duration{conflictWait / 2, conflictWait} {
+			var w Writes[string]
+			w.Conflicted(copyAt("9"))
+			w.swept = time.Now().Add(time.Hour) // no sweep meanwhile
+			time.Sleep(between)
+			w.Conflicted(copyAt("8")) // from a cache that has gone back
+			time.Sleep(conflictWait - 1)
+			assert.True(t, w.Stale(copyAt("8")), between)
+			assert.Equal(t, between < conflictWait, w.Stale(copyAt("9")), between)
+			time.Sleep(1)
+			assert.False(t, w.Stale(copyAt("8")), between)
+		}
+	})
+}

@@ -55,6 +55,13 @@ func (c *caches) expect(cache cache) {
 	c.made[cache] = struct{}{}
 }
 
+// expectNone forgets the caches that were made and are not registered.
+func (c *caches) expectNone() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.made)
+}
+
 // uses notes by which value the objects of a kind are shared.
 func (c *caches) uses(kind string, by By) {
 	c.mu.Lock()

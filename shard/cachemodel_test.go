@@ -19,6 +19,7 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/store"
+	"example.com/informerstack/store/compact"
 )
 
 // byLabel may change for an object.
@@ -26,7 +27,8 @@ var byLabel = ByFunc(func(obj metav1.Object) string { return obj.GetLabels()["pa
 
 // Random changes of objects and of the ownership, with and without faults. After each step, every
 // change of the stored shards up to the informer's version is in the store. At the end, store and
-// handlers have exactly the owned objects, each in its last state.
+// handlers have exactly the owned objects, each in its last state. Every second store is
+// compressed.
 func TestModel_RandomOwnership(t *testing.T) {
 	count := int(*seeds) * 2 / 3
 	if testing.Short() {
@@ -53,6 +55,9 @@ func TestModel_RandomOwnership(t *testing.T) {
 func model(t *testing.T, o cacheOptions, seed uint64, faults bool) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
+		if seed%2 == 1 {
+			o.options.Form = compact.Compressed()
+		}
 		var slow atomic.Bool
 		if o.inOrder && random.IntN(2) == 0 { // a DeltaFIFO is locked while the store works
 			o.options.WrapIndexer = func(i store.Indexer) store.Indexer {

@@ -29,6 +29,9 @@ import (
 // that owns all shards, and no shard moves meanwhile. In any other process it is dropped, since its
 // object may belong to another replica.
 //
+// A function that measures or traces reconcile belongs into next: outside of the guard, a key that
+// waits or is dropped seems to be a success.
+//
 // The context of next ends when the right to act for the shard does: see ErrMoved and ErrLost, and
 // FencingTokenFromContext.
 func Reconcile[K comparable](
@@ -182,7 +185,10 @@ type recaller interface {
 // that its stored state has.
 func ValueIn(indexer store.Indexer, by By) func(key string) (string, bool) {
 	own := indexer
-	if packed, ok := indexer.(interface{ Packed() store.Indexer }); ok {
+	if typed, ok := own.(interface{ Unwrap() store.Indexer }); ok {
+		own = typed.Unwrap()
+	}
+	if packed, ok := own.(interface{ Packed() store.Indexer }); ok {
 		own = packed.Packed()
 	}
 	if known, ok := own.(recaller); ok {

@@ -231,6 +231,8 @@ func TestValueIn_TransformsAndForms(t *testing.T) {
 						w.wrote(key, "create", obj)
 					}
 					w.after(time.Second)
+					typed := store.NewTypedIndexer[*corev1.ConfigMap](w.informer.GetIndexer())
+					ofTyped := ValueIn(typed, by)
 					valueOf, wants := ValueIn(w.informer.GetIndexer(), by), map[string]string{}
 					for _, key := range w.informer.GetStore().ListKeys() {
 						want, ok := by.Value(w.history[key][0].object)
@@ -243,6 +245,8 @@ func TestValueIn_TransformsAndForms(t *testing.T) {
 							value, ok := valueOf(key)
 							assert.True(t, ok, "%s: %s", when, key)
 							assert.Equal(t, want, value, "%s: %s", when, key)
+							value, _ = ofTyped(key)
+							assert.Equal(t, want, value, "typed, %s: %s", when, key)
 						}
 					}
 					known("stored")

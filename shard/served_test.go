@@ -13,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -203,7 +205,7 @@ func TestStory_AReplicaWithoutPermissionDoesNotJoin(t *testing.T) {
 	})
 }
 
-// An informer that was made and does not run is waited for, but not for ever.
+// An informer that was made and does not run is waited for, but not for ever, and only once.
 func TestStory_AnInformerThatDoesNotRun(t *testing.T) {
 	gradualStory(t, 4, func(w *world) {
 		a := w.newProcess("a")
@@ -215,6 +217,14 @@ func TestStory_AnInformerThatDoesNotRun(t *testing.T) {
 		w.after(syncWithin*DefaultLeaseDuration - time.Second)
 		assert.False(t, a.Status().Joined)
 		w.after(2 * DefaultRetryPeriod)
+		w.loads(4)
+
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: a.leases.memberName(a.Status().Identity),
+		}}
+		require.NoError(t, w.server.Delete(lease)) // a membership that is lost
+		w.after(10 * DefaultRetryPeriod)
+		assert.Equal(t, 2, a.Status().Terms)
 		w.loads(4)
 	})
 }

@@ -340,7 +340,7 @@ func (s *Shards) join(ctx context.Context) error {
 
 // waitForCaches waits until the server has answered a list of each cache: a member that cannot fill
 // its caches would own shards, and not serve them. An informer that was made but does not run may
-// never do so: it is waited for as long as a shard may be syncing.
+// never do so: it is waited for as long as a shard may be syncing, and not again.
 func (s *Shards) waitForCaches(ctx context.Context) {
 	began := time.Now()
 	s.lagging.Store(&began)
@@ -348,6 +348,7 @@ func (s *Shards) waitForCaches(ctx context.Context) {
 	for ctx.Err() == nil {
 		running, made := s.caches.silent()
 		if running == 0 && (made == 0 || time.Since(began) > syncWithin*s.config.LeaseDuration) {
+			s.caches.expectNone()
 			return
 		}
 		s.mu.Lock()

@@ -239,19 +239,15 @@ func (s *simulation) trouble() {
 	case 20, 21, 22:
 		s.edit()
 	case 23:
-		p.caches.mu.Lock()
-		all := slices.Collect(maps.Keys(p.caches.all))
-		p.caches.mu.Unlock()
-		for _, c := range all {
-			c.(*fakeCache).lose()
-		}
+		p.loseCaches()
 	case 24:
 		ahead := time.Duration(s.random.IntN(7200)-3600) * time.Second
 		s.event("candidate", "the clock of %s is set: %v ahead", p.name, ahead)
 		p.ahead.Store(int64(ahead))
 	case 25:
-		s.event("candidate", "the cache of %s lists nothing any more", p.name)
+		s.event("candidate", "the cache of %s is empty, and lists nothing any more", p.name)
 		p.broken.Store(true)
+		p.loseCaches()
 	case 26:
 		for range 1 + s.random.IntN(4) { // a crash loop
 			s.kill(p)
@@ -277,6 +273,16 @@ func (s *simulation) kill(p *process) {
 	s.event("candidate", "%s is killed", p.name)
 	s.living = slices.DeleteFunc(s.living, func(l *process) bool { return l == p })
 	p.crash()
+}
+
+// loseCaches makes the caches of a process list again.
+func (p *process) loseCaches() {
+	p.caches.mu.Lock()
+	all := slices.Collect(maps.Keys(p.caches.all))
+	p.caches.mu.Unlock()
+	for _, c := range all {
+		c.(*fakeCache).lose()
+	}
 }
 
 // intrude starts a replica that shares the objects by another value. It must not join.
@@ -409,11 +415,13 @@ func (s *simulation) calm() {
 	if len(s.living) == 0 {
 		s.enter()
 	}
-	for _, p := range s.living {
-		p.stopProcess(false)
-		p.link.setWeather(nil)
-		p.cutOff(false)
-		p.endWatches()
+	for _, p := range s.processes { // those that are about to leave, too
+		if !p.dead && !p.returned() {
+			p.stopProcess(false)
+			p.link.setWeather(nil)
+			p.cutOff(false)
+			p.endWatches()
+		}
 	}
 	sick := s.random.IntN(2) == 0 && !s.living[0].broken.Load() // one at least is well
 	for _, p := range s.living {

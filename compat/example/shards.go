@@ -40,8 +40,13 @@ func newShards(config *rest.Config, namespace, identity string, count int) (*sha
 	})
 }
 
+// maxStuck is how long a reconcile may continue after its shard was to move, before the process is
+// restarted.
+const maxStuck = time.Minute
+
 // newShardedManager returns a manager that works at the same time as those of other replicas. Its
 // cache holds, and its reconciler gets, only the ConfigMaps of the shards that this replica owns.
+// If one part of it ends with an error, such as the controller, all do, and the shards are free.
 func newShardedManager(
 	config *rest.Config, shards *shard.Shards, options manager.Options,
 ) (manager.Manager, error) {
@@ -74,6 +79,11 @@ func newShardedManager(
 	}
 	if err := m.Add(manager.RunnableFunc(shards.Run)); err != nil {
 		return nil, fmt.Errorf("add shards: %w", err)
+	}
+	// Only a restart helps if the cache cannot be filled, or a reconcile ignores its context.
+	alive := func(*http.Request) error { return shards.Check(maxStuck) }
+	if err := m.AddHealthzCheck("shards", alive); err != nil {
+		return nil, fmt.Errorf("add health check: %w", err)
 	}
 	ready := func(*http.Request) error {
 		if !shards.Ready() {

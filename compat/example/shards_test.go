@@ -143,3 +143,31 @@ func TestStory_ReplicasShareTheConfigMaps(t *testing.T) {
 		require.Zero(t, core.Status().Reflector.Failures)
 	})
 }
+
+// If the controller ends, so does the process, and its shards are free at once.
+func TestStory_ThePartsEndTogether(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		restConfig := &rest.Config{Host: w.URL, Transport: w.Transport()}
+		shards, err := newShards(restConfig, "default", "one", 4)
+		require.NoError(t, err)
+		m, err := newShardedManager(restConfig, shards, manager.Options{
+			Metrics:    metricsserver.Options{BindAddress: "0"},
+			Controller: config.Controller{SkipNameValidation: new(true)},
+		})
+		require.NoError(t, err)
+		failure := errors.New("the controller has ended")
+		require.NoError(t, m.Add(manager.RunnableFunc(func(context.Context) error {
+			time.Sleep(10 * time.Second)
+			assert.True(t, shards.Ready())
+			return failure
+		})))
+		require.ErrorIs(t, m.Start(t.Context()), failure)
+		assert.False(t, shards.Status().Joined)
+		leases, err := w.List("leases", "default")
+		require.NoError(t, err)
+		for _, lease := range leases {
+			spec, _ := lease.Object["spec"].(map[string]any)
+			assert.Empty(t, spec["holderIdentity"], lease.GetName())
+		}
+	})
+}

@@ -21,7 +21,6 @@ package workqueue
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -213,7 +212,6 @@ func shown[T comparable, Q any, P interface {
 	Snapshot() workqueue.Snapshot[T]
 }](name string, queue P) P {
 	found.AddQueue[T](name, queue)
-	runtime.AddCleanup((*Q)(queue), found.ReleaseName, name)
 	return queue
 }
 

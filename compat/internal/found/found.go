@@ -54,7 +54,8 @@ func Journal() *journal.Journal {
 	return nil
 }
 
-// Add reports made. show returns what a page may read of it.
+// Add reports made. show returns what a page may read of it. Once made was collected, a name from
+// TakeName is free.
 func Add[T any](name string, made *T, show func(made *T) any) {
 	r := present.Load()
 	if r == nil {
@@ -67,10 +68,13 @@ func Add[T any](name string, made *T, show func(made *T) any) {
 		}
 		return nil
 	})
-	runtime.AddCleanup(made, func(gone func()) { gone() }, gone)
+	runtime.AddCleanup(made, func(gone func()) {
+		gone()
+		releaseName(name)
+	}, gone)
 }
 
-// taken are the names that TakeName has returned and that were not released.
+// taken are the names that TakeName has returned and that are not free.
 var taken = struct {
 	mu      sync.Mutex
 	makers  map[string]string // by name
@@ -80,8 +84,8 @@ var taken = struct {
 // numbers are those of the names of one maker.
 type numbers struct{ last, living int }
 
-// TakeName returns a name that no living thing has: that of its maker, and from the second one on
-// a number.
+// TakeName returns a name, to be passed to Add, that nothing else has: that of its maker, and from
+// the second one on a number.
 func TakeName(maker string) string {
 	taken.mu.Lock()
 	defer taken.mu.Unlock()
@@ -100,8 +104,8 @@ func TakeName(maker string) string {
 	return name
 }
 
-// ReleaseName makes a name from TakeName free. It is a no-op for other names.
-func ReleaseName(name string) {
+// releaseName makes a name from TakeName free. It is a no-op for other names.
+func releaseName(name string) {
 	taken.mu.Lock()
 	defer taken.mu.Unlock()
 	maker, ok := taken.makers[name]
@@ -128,7 +132,9 @@ func AddQueue[T comparable, Q any, P interface {
 	*Q
 	Snapshot() workqueue.Snapshot[T]
 }](name string, queue P) {
-	Add(name, (*Q)(queue), func(queue *Q) any { return texts[T]{P(queue)} })
+	if present.Load() != nil { // without a Report, not even the function below costs anything
+		Add(name, (*Q)(queue), func(queue *Q) any { return texts[T]{P(queue)} })
+	}
 }
 
 // texts is a queue with items as texts.
