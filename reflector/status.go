@@ -159,8 +159,6 @@ func (r *Reflector) noteOutage(t Transition) {
 		if r.member.Refused() {
 			r.backoff.restart() // a server that starts refuses for a while
 		}
-	case t.From == Watching:
-		r.member.Recovered()
 	case isRequest && (t.Err == nil || isUnavailable(t.Err)) && !r.isUnreachable():
 		r.member.Answered()
 	}
