@@ -6,14 +6,17 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -158,4 +161,21 @@ func TestOutage_FlappingServer(t *testing.T) {
 		}
 		assert.LessOrEqual(t, float64(together), most, name)
 	}
+}
+
+// A Relist during an outage says nothing about the server: it is no news for the other members.
+func TestOutage_RelistIsNoNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &failingServer{}
+		clients(t, s, 1, &outage.Group{}, func(reflectors []*Reflector) {
+			s.fail(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
+			time.Sleep(time.Second / 2)
+			require.Equal(t, BackingOff, reflectors[0].Status().Phase)
+			reflectors[0].Relist(errors.New("lost"))
+			time.Sleep(time.Millisecond)
+			require.Equal(t, 2, reflectors[0].Status().Failures)
+			const text = "for the Group, the server still fails: a refusal is the first answer"
+			assert.True(t, reflectors[0].member.Refused(), text)
+		})
+	})
 }
