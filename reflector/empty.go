@@ -24,8 +24,8 @@ import (
 // listed, too.
 //
 //	E1  if the server answers questions and is ahead or restored, a list follows the fifth empty
-//	    watch in a row at the latest, or the first later one that ends at least wait after the last
-//	    such list
+//	    watch in a row at the latest, or the first later one that ends at least wait after the
+//	    last such list
 //	E2  wait is a minute at first. It doubles with each such list, up to an hour, and is a minute
 //	    again when such a list or a watch has brought something new
 type emptyWatches struct {
