@@ -22,9 +22,9 @@ import (
 //
 //	Q1  at most one question is under way; named is the answer that the Store has not reached, if
 //	    there is one
-//	Q2  the next question follows after 6 to 8 s; after a minute if the last one has failed and was
-//	    asked since the last watch was opened, or if the Store has not reached its answer; after an
-//	    hour if the server has ignored the limit
+//	Q2  the next question follows after 6 to 8 s; after a minute if the last one has failed and
+//	    was asked since the last watch was opened, or if the Store has not reached its answer;
+//	    after an hour if the server has ignored the limit
 type question struct {
 	answer   <-chan async.Outcome[namedVersion] // nil if no request is under way
 	named    namedVersion
