@@ -20,14 +20,19 @@ import (
 // is missing, or a bookmark. If it ends without either, the reflector lists everything, although
 // the list may show that nothing has changed: other collections move the newest version, too.
 //
-//	E1  if the server answers questions and is ahead, a list follows the fifth empty watch in a
-//	    row at the latest, or the first later one that ends at least wait after the last such list
+// A server at an older version than the store was restored from a backup. Then everything is
+// listed, too.
+//
+//	E1  if the server answers questions and is ahead or restored, a list follows the fifth empty
+//	    watch in a row at the latest, or the first later one that ends at least wait after the
+//	    last such list
 //	E2  wait is a minute at first. It doubles with each such list, up to an hour, and is a minute
 //	    again when such a list or a watch has brought something new
 type emptyWatches struct {
 	count int
 	wait  time.Duration // from the last list of E1 to the next; zero before the first
 	last  time.Time     // of the last such list
+	size  int           // of the last list
 }
 
 const (
@@ -64,7 +69,7 @@ func (r *Reflector) watchWasEmpty(ctx context.Context, began, ended time.Time) e
 	}
 	isBehind := q.named.resourceVersion != "" && q.named.asOf.Before(began)
 	switch {
-	case (isBehind || q.useless) && ended.Sub(e.last) >= e.wait:
+	case (isBehind || q.useless || q.restored) && ended.Sub(e.last) >= e.wait:
 		e.wait = min(max(2*e.wait, firstListWait), maxListWait)
 		e.last = ended
 		r.unavailable = true // the list must be the newest one
@@ -81,7 +86,8 @@ func (r *Reflector) watchWasEmpty(ctx context.Context, began, ended time.Time) e
 // listed notes that a list with these items replaces the Store's content, which was current at
 // resourceVersion.
 func (e *emptyWatches) listed(items []any, resourceVersion string) {
-	e.count = 0
+	hasOthers := len(items) != e.size // no watch has brought anything since the last list
+	e.count, e.size = 0, len(items)
 	if e.wait == 0 {
 		return
 	}
@@ -94,7 +100,7 @@ func (e *emptyWatches) listed(items []any, resourceVersion string) {
 			m.GetResourceVersion(), resourceVersion)
 		return err == nil && order > 0
 	}
-	if slices.ContainsFunc(items, isNew) {
+	if hasOthers || slices.ContainsFunc(items, isNew) {
 		e.wait = firstListWait
 	}
 }

@@ -33,6 +33,7 @@ type closer struct {
 	mu                        sync.Mutex
 	began                     time.Time
 	changed                   int // the version of the object
+	others                    int // objects that never change
 	lists, questions, watches int
 }
 
@@ -56,6 +57,9 @@ func (s *closer) ListWithContext(_ context.Context, o metav1.ListOptions) (runti
 	defer s.mu.Unlock()
 	list := podList(strconv.Itoa(s.newestLocked()), "", "a@"+strconv.Itoa(s.changed))
 	if o.Limit != 1 {
+		for i := range s.others {
+			list.Items = append(list.Items, *pod("b" + strconv.Itoa(i) + "@1"))
+		}
 		s.lists++
 		return list, nil
 	}
@@ -161,6 +165,51 @@ func TestEmptyWatches_ListIfTheServerIsAhead(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A list that lacks an object is news, like one that has another.
+func TestEmptyWatches_DeletesAreNews(t *testing.T) {
+	s := &closer{lives: time.Minute, others: 20}
+	closing(t, s, func(t *testing.T, r *Reflector) {
+		for round := range 8 {
+			s.mu.Lock()
+			s.others--
+			want := 1 + s.others
+			s.mu.Unlock()
+			began := time.Now()
+			for len(strings.Fields(r.store.(*mapStore).state())) != want {
+				time.Sleep(time.Second)
+				require.Less(t, time.Since(began), 2*time.Hour)
+			}
+			t.Logf("round %d: old for %v", round, time.Since(began))
+			if round > 0 {
+				require.LessOrEqual(t, time.Since(began), 5*(s.lives+time.Minute)+time.Minute)
+			}
+		}
+	})
+}
+
+// A server that was restored from a backup is at an older version than the store. Its watches bring
+// nothing, and the store is not current: it is listed.
+func TestEmptyWatches_RestoredServer(t *testing.T) {
+	s := &closer{lives: time.Minute}
+	closing(t, s, func(t *testing.T, r *Reflector) {
+		for want := s.change(); stored(r) != want; {
+			time.Sleep(time.Second)
+		}
+		s.mu.Lock()
+		s.began, s.changed = time.Now(), 1
+		restored := s.began
+		s.mu.Unlock()
+		for stored(r) != 1 {
+			time.Sleep(time.Second)
+			require.Less(t, time.Since(restored), 8*time.Minute)
+			if stored(r) != 1 {
+				require.False(t, r.Status().CurrentAsOf.After(restored), time.Since(restored))
+			}
+		}
+		t.Log("old for", time.Since(restored))
+	})
 }
 
 // Behind a server without bookmarks, the newest version of an idle collection is always ahead, and

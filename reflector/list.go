@@ -90,7 +90,8 @@ func (r *Reflector) replace(got listed) error {
 		return &ApplyError{Verb: "replace", Err: err}
 	}
 	r.unavailable = false
-	r.recency.asOf, r.recency.question.named = got.asOf, namedVersion{}
+	r.recency.asOf = got.asOf
+	r.recency.question.named, r.recency.question.restored = namedVersion{}, false
 	r.advance(got.resourceVersion, event{})
 	r.round.fetched = true
 	if r.opts.ResyncPeriod > 0 {

@@ -22,17 +22,19 @@ import (
 //
 //	Q1  at most one question is under way; named is the answer that the Store has not reached, if
 //	    there is one
-//	Q2  the next question follows after 6 to 8 s; after a minute if the last one has failed and was
-//	    asked since the last watch was opened, or if the Store has not reached its answer; after an
-//	    hour if the server has ignored the limit
+//	Q2  the next question follows after 6 to 8 s; after a minute if the last one has failed and
+//	    was asked since the last watch was opened, or if the Store has not reached its answer;
+//	    after an hour if the server has ignored the limit
 type question struct {
-	answer  <-chan async.Outcome[namedVersion] // nil if no request is under way
-	named   namedVersion
-	next    time.Time // when the next question may be asked
-	asked   time.Time // when the last question was
-	failed  bool      // the last question has failed
-	watched time.Time // when the last watch was opened
-	useless bool      // resourceVersions cannot be compared
+	answer   <-chan async.Outcome[namedVersion] // nil if no request is under way
+	named    namedVersion
+	next     time.Time // when the next question may be asked
+	asked    time.Time // when the last question was
+	stored   string    // the version of the Store then
+	failed   bool      // the last question has failed
+	restored bool      // the last answer was older than stored: the server has lost changes
+	watched  time.Time // when the last watch was opened
+	useless  bool      // resourceVersions cannot be compared
 }
 
 // namedVersion is the newest resourceVersion of the server at some time after asOf.
@@ -78,6 +80,7 @@ func (r *Reflector) ask(ctx context.Context, now time.Time) {
 		return
 	}
 	q.asked, q.next = now, now.Add(questionPeriod-rand.N(questionPeriod/4))
+	q.stored = r.LastSyncResourceVersion()
 	q.answer = async.Call(func() (namedVersion, error) {
 		ctx, cancel := context.WithTimeout(ctx, questionTimeout)
 		defer cancel()
@@ -122,6 +125,8 @@ func (r *Reflector) takeAnswer(now time.Time) (reached bool) {
 
 // answered notes an answer. If the watch has not reached the one before, the lower of the two
 // remains: the watch may never reach the other, for example if the server was restored meanwhile.
+// An answer that is older than the Store was shows that the server was restored already, and
+// nothing else.
 func (q *question) answered(o async.Outcome[namedVersion], now time.Time) {
 	q.answer = nil
 	named, err := o.Unpack()
@@ -131,7 +136,12 @@ func (q *question) answered(o async.Outcome[namedVersion], now time.Time) {
 	if named.isCostly {
 		q.next = now.Add(costlyPeriod)
 	}
-	order, err := resourceversion.CompareResourceVersion(
+	order, err := resourceversion.CompareResourceVersion(named.resourceVersion, q.stored)
+	if q.restored = err == nil && order < 0; q.restored {
+		q.named = namedVersion{}
+		return
+	}
+	order, err = resourceversion.CompareResourceVersion(
 		named.resourceVersion, q.named.resourceVersion)
 	if err != nil || order < 0 { // the one before is missing, or higher
 		q.named = named

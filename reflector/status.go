@@ -145,13 +145,18 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 // noteOutage notes what a transition says about the server. An error that is followed by a wait is
 // the server's failure or the reflector's own trouble, see isOutage; watches that bring nothing are
 // neither. After a streaming list that failed, the LIST decides. A request that a stop ended has no
-// result.
+// result. The server has sent what the program cannot apply, but a Relist or a Resync may fail
+// while nothing was sent.
 func (r *Reflector) noteOutage(t Transition) {
 	if t.To == Idle || isEmptyEnd(t.Err) {
 		return
 	}
 	isRequest := t.From == Listing || t.From == Opening || t.From == Streaming
+	applyErr, isApply := errors.AsType[*ApplyError](t.Err)
 	switch {
+	case isApply && (applyErr.Verb == "process" || applyErr.Verb == "resync"):
+	case isApply:
+		r.member.Answered()
 	case t.Pause && isOutage(t.Err):
 		seconds, _ := apierrors.SuggestsClientDelay(t.Err)
 		r.member.Failed(time.Duration(seconds) * time.Second)
@@ -159,8 +164,6 @@ func (r *Reflector) noteOutage(t Transition) {
 		if r.member.Refused() {
 			r.backoff.restart() // a server that starts refuses for a while
 		}
-	case t.From == Watching:
-		r.member.Recovered()
 	case isRequest && (t.Err == nil || isUnavailable(t.Err)) && !r.isUnreachable():
 		r.member.Answered()
 	}

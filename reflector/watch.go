@@ -159,7 +159,6 @@ func (r *Reflector) followWatch(ctx context.Context) error {
 	r.round.lost = r.round.lost && lived < healthyWatch
 	if lived >= healthyWatch {
 		r.backoff.healthy()
-		r.member.Recovered()
 	}
 	reselector, ok := r.round.open.Interface.(Reselector)
 	reselects, isSilent := ok && reselector.Reselects(), errors.Is(err, ErrWatchSilent)

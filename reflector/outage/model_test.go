@@ -113,7 +113,6 @@ func (p *player) run(ctx context.Context) {
 				p.took = append(p.took, at-last)
 			}
 			sleep(ctx, next.from-at) // a watch
-			p.member.Recovered()
 			p.backoff.restarted = false
 			p.early = append(p.early, 0)
 			continue

@@ -16,8 +16,8 @@
 //     last request and after the last scout. A member that was well before goes first, then one
 //     that has failed fewer times since: a member that always fails is the last in turn.
 //   - The news is the first answer to a member after a failure. It ends the waits of the others
-//     within a second, or, if it has done so since their watches were last well, 3.5 to 5 s after
-//     their own last requests.
+//     within a second, or, if it has done so since they recovered last, 3.5 to 5 s after their own
+//     last requests.
 //
 // So when the server answers again, a scout asks it within 5 s, and each other member that was well
 // within a second of that answer or 5 s after its own last request, whichever is later. This also
@@ -30,6 +30,11 @@
 // A member that was well and is refused may be a scout, because a server that starts refuses its
 // clients for a while. A member that has failed sixteen times although the server has answered has
 // trouble of its own: it is no scout any more.
+//
+// A member has recovered when it has not failed for 5 s after an answer. An answer alone shows
+// nothing: if each member's LIST is answered and its WATCH then fails, the answers would wake the
+// members for ever. A server that is well for little more than 5 s, again and again, gets up to
+// three times as many requests as without a Group.
 //
 // Read outage.go; client.go finds the Group of a client. Then go test ./reflector/outage.
 // Goroutines: none. Locking: Group has a mutex, which also guards its members.
@@ -52,23 +57,26 @@ const (
 	maxDoubts = 16
 
 	maxRetryAfter = time.Minute // the longest wait that a server is granted
+
+	recovery = 5 * time.Second // how long a member that has recovered has not failed
 )
 
 // Member is a reflector in a Group. Its methods do not block, and are called by one goroutine.
 //
 //	M1  a member in the state well waits on its own
-//	M2  from one call of Recovered to the next, news end at most one wait before its ready time
+//	M2  from one recovery to the next, news end at most one wait before its ready time
 type Member struct {
 	Group *Group // nil: it waits on its own
 
 	// Group.mu guards the fields below.
 
 	state     state
-	wasWell   bool      // Recovered was called
-	failures  int       // since then, with refusals
+	wellSince time.Time // when state became well; zero before the first answer
+	wasWell   bool      // it has recovered once
+	failures  int       // since it recovered last, with refusals
 	seen      int       // Group.answers at the first of them
 	doubts    int       // the failures that followed an answer to any member
-	woken     bool      // news has ended a wait since Recovered
+	woken     bool      // news has ended a wait since it recovered last
 	notBefore time.Time // until then the server asked the member to wait
 }
 
@@ -115,6 +123,9 @@ func (m *Member) Answered() {
 	m.Group.mu.Lock()
 	defer m.Group.mu.Unlock()
 	m.answerLocked(m.state != well)
+	if m.state != well || m.wellSince.IsZero() {
+		m.wellSince = time.Now()
+	}
 	m.state, m.notBefore = well, time.Time{}
 }
 
@@ -126,6 +137,9 @@ func (m *Member) answerLocked(isNews bool) {
 }
 
 func (m *Member) failLocked(how state, notBefore time.Time) {
+	if m.state == well && !m.wellSince.IsZero() && time.Since(m.wellSince) >= recovery {
+		m.wasWell, m.failures, m.doubts, m.woken = true, 0, 0, false
+	}
 	if m.failures == 0 {
 		m.seen = m.Group.answers
 	}
@@ -134,17 +148,6 @@ func (m *Member) failLocked(how state, notBefore time.Time) {
 		m.doubts++
 	}
 	m.state, m.notBefore = how, notBefore
-}
-
-// Recovered notes that a watch has shown that the server is well: it has lived for a while, or its
-// end is followed by the next request at once.
-func (m *Member) Recovered() {
-	if m.Group == nil {
-		return
-	}
-	m.Group.mu.Lock()
-	defer m.Group.mu.Unlock()
-	m.wasWell, m.failures, m.doubts, m.woken = true, 0, 0, false
 }
 
 // Wait begins a wait of d, or shorter if the Group ends it, or longer if the server has asked for

@@ -27,11 +27,18 @@ type waits struct {
 // fail lets a new member that was well fail and wait for d.
 func (w *waits) fail(d, retryAfter time.Duration) *Member {
 	m := &Member{Group: w.group}
-	m.Recovered()
+	recovered(m)
 	w.add(m)
 	m.Failed(retryAfter)
 	w.wait(len(w.members)-1, d)
 	return m
+}
+
+// recovered makes m a member that was answered some time ago, and has not failed since.
+func recovered(m *Member) {
+	m.Group.mu.Lock()
+	defer m.Group.mu.Unlock()
+	m.state, m.wellSince = well, time.Now().Add(-recovery)
 }
 
 func (w *waits) add(m *Member) {
@@ -158,7 +165,7 @@ func TestGroup_SickMembersAreTheLastInTurn(t *testing.T) {
 		w.fail(time.Hour, 0)
 		w.fail(time.Hour, 0)
 		refused := &Member{Group: w.group}
-		refused.Recovered()
+		recovered(refused)
 		w.add(refused)
 		refused.Refused()
 		w.wait(4, time.Hour)
@@ -210,13 +217,12 @@ func TestGroup_WhatIsNews(t *testing.T) {
 		play  func(m *Member)
 		wakes bool
 	}{
-		"failure":           {func(m *Member) { m.Failed(0) }, false},
-		"failure, answer":   {func(m *Member) { m.Failed(0); m.Answered() }, true},
-		"failure, refusal":  {func(m *Member) { m.Failed(0); m.Refused() }, true},
-		"refusals":          {func(m *Member) { m.Refused(); m.Refused() }, false},
-		"refusal, answer":   {func(m *Member) { m.Refused(); m.Answered() }, true},
-		"answers":           {func(m *Member) { m.Answered(); m.Answered() }, false},
-		"failure, recovery": {func(m *Member) { m.Failed(0); m.Recovered() }, false},
+		"failure":          {func(m *Member) { m.Failed(0) }, false},
+		"failure, answer":  {func(m *Member) { m.Failed(0); m.Answered() }, true},
+		"failure, refusal": {func(m *Member) { m.Failed(0); m.Refused() }, true},
+		"refusals":         {func(m *Member) { m.Refused(); m.Refused() }, false},
+		"refusal, answer":  {func(m *Member) { m.Refused(); m.Answered() }, true},
+		"answers":          {func(m *Member) { m.Answered(); m.Answered() }, false},
 	} {
 		bubble(t, func(w *waits) {
 			w.fail(time.Hour, 0)
@@ -257,7 +263,7 @@ func TestMember_Doubts(t *testing.T) {
 	} {
 		bubble(t, func(w *waits) {
 			m, other := &Member{Group: w.group}, &Member{Group: w.group}
-			m.Recovered()
+			recovered(m)
 			w.add(m)
 			early := 0
 			for range 20 {
@@ -270,7 +276,7 @@ func TestMember_Doubts(t *testing.T) {
 				}
 			}
 			assert.InDelta(t, maxDoubts, early, 1, name)
-			m.Recovered()
+			recovered(m)
 			fail(m, other)
 			w.wait(0, time.Minute)
 			assert.Len(t, w.woken(maxPace), 1, name)
@@ -295,7 +301,6 @@ func TestMember_Wait(t *testing.T) {
 				wake, leave = m.Wait(time.Minute)
 				assert.Equal(t, group == nil || m.state == well, wake == nil)
 				leave()
-				m.Recovered()
 			}
 		}
 		assert.Empty(t, w.group.waiting)
@@ -360,7 +365,6 @@ func TestGroup_ConcurrentUse(t *testing.T) {
 				}
 				leave()
 				m.Answered()
-				m.Recovered()
 			}
 		})
 	}

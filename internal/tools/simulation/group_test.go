@@ -3,6 +3,8 @@
 package simulation
 
 import (
+	"errors"
+	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -15,8 +17,9 @@ import (
 )
 
 // The laws of a Group: a member tries early as a scout, some time after its last request, or within
-// a second of news, before that time only once until its watch was well.
+// a second of news, before that time only once until it has recovered.
 const (
+	recovery   = 5 * time.Second // without a failure
 	scoutPace  = 3500 * time.Millisecond
 	newsWindow = time.Second
 )
@@ -33,21 +36,21 @@ type sharedGroup struct {
 type waiting struct {
 	group *sharedGroup // nil: it waits on its own
 
-	mu          sync.Mutex
-	begun, due  time.Time // of the last wait; due is the end of its backoff
-	notBefore   time.Time // the server asked for that
-	lastRequest time.Time
-	ended       bool          // a request followed the wait
-	early       []earlyEnding // which were not checked yet
-	failed      bool          // since the last answer
-	woken       bool          // early, since a watch was well
+	mu         sync.Mutex
+	begun, due time.Time     // of the last wait; due is the end of its backoff
+	notBefore  time.Time     // the server asked for that
+	ended      bool          // a request followed the wait
+	early      []earlyEnding // which were not checked yet
+	failed     bool          // since the last answer
+	wellSince  time.Time     // the first answer after a failure
+	woken      bool          // early, since it recovered last
 }
 
 // earlyEnding is a request before the end of a wait.
 type earlyEnding struct {
 	at     time.Time
 	waited time.Duration
-	again  bool // another one was as early since a watch was well
+	again  bool // another one was as early since it recovered last
 }
 
 func (w *world) newWaiting(s setup) *waiting {
@@ -80,13 +83,15 @@ func (w *waiting) requests() {
 		w.early = append(w.early, earlyEnding{now, waited, w.woken})
 		w.woken = w.woken || waited < scoutPace
 	}
-	w.ended, w.lastRequest = true, now
+	w.ended = true
 }
 
 // note notes what a transition says about the server, as a member of a Group does: every error that
 // is followed by a wait is a failure.
 func (w *waiting) note(t reflector.Transition) {
-	if t.To == reflector.Idle {
+	applyErr, isApply := errors.AsType[*reflector.ApplyError](t.Err)
+	isLate := isApply && (applyErr.Verb == "process" || applyErr.Verb == "resync")
+	if t.To == reflector.Idle || isLate {
 		return
 	}
 	w.mu.Lock()
@@ -102,12 +107,17 @@ func (w *waiting) note(t reflector.Transition) {
 		w.group.news = append(w.group.news, now)
 		w.group.mu.Unlock()
 	}
-	if t.From == reflector.Watching && (!t.Pause || now.Sub(w.lastRequest) >= time.Minute) {
-		w.woken = false
-	}
 	seconds, _ := apierrors.SuggestsClientDelay(t.Err)
 	w.notBefore = now.Add(time.Duration(seconds) * time.Second)
-	w.failed = t.Err != nil && t.Pause || w.failed && !isRequest
+	fails := t.Err != nil && t.Pause && !isApply &&
+		!strings.Contains(t.Err.Error(), "bring nothing")
+	switch {
+	case fails && !w.failed && !w.wellSince.IsZero() && now.Sub(w.wellSince) >= recovery:
+		w.woken = false
+	case !fails && isRequest && (w.failed || w.wellSince.IsZero()):
+		w.wellSince = now
+	}
+	w.failed = fails || w.failed && !isRequest
 }
 
 // check checks that the reflector waits no longer than its backoff, and shorter only for a reason.

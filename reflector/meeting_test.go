@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/reflector/outage"
+)
+
+// flaps is how a server fails.
+type flaps struct {
+	lives   time.Duration // of each watch
+	end     []watch.Event // of each watch
+	answers float64       // the fraction of the requests that are answered
+	opens   float64       // the fraction of the watches that are granted
+}
+
+// flapper is a server that is never well for long.
+type flapper struct {
+	flaps
+
+	mu       sync.Mutex
+	random   *rand.Rand
+	requests int
+	version  int
+}
+
+func (s *flapper) fails(answers float64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	if s.random.Float64() >= answers {
+		return apierrors.NewServiceUnavailable("flapping")
+	}
+	return nil
+}
+
+func (s *flapper) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	time.Sleep(20 * time.Millisecond)
+	if err := s.fails(s.answers); err != nil {
+		return nil, err
+	}
+	return podList("7", "", "a@1"), nil
+}
+
+func (s *flapper) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	time.Sleep(20 * time.Millisecond)
+	if err := s.fails(min(s.answers, s.opens)); err != nil {
+		return nil, err
+	}
+	events := make(chan watch.Event, len(s.end))
+	time.AfterFunc(s.lives, func() {
+		for _, e := range s.end {
+			if e.Type == watch.Modified {
+				s.mu.Lock()
+				s.version++
+				e.Object = pod("a@" + strconv.Itoa(s.version+7))
+				s.mu.Unlock()
+			}
+			events <- e
+		}
+		close(events)
+	})
+	return watch.NewProxyWatcher(events), nil
+}
+
+func (s *flapper) List(o metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), o)
+}
+
+func (s *flapper) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), o)
+}
+
+func (s *flapper) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (s *flapper) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests
+}
+
+// undecodable is what a client makes of an event that it cannot read.
+func undecodable(text string) watch.Event {
+	reporter := apierrors.NewClientErrorReporter(
+		http.StatusInternalServerError, http.MethodGet, string(causeDecoding))
+	return watch.Event{Type: watch.Error, Object: reporter.AsObject(errors.New(text))}
+}
+
+func failed(err *apierrors.StatusError) watch.Event {
+	return watch.Event{Type: watch.Error, Object: &err.ErrStatus}
+}
+
+// Members of a Group that are answered and then fail, again and again, do not wake each other for
+// ever.
+func TestOutage_FlappingServer(t *testing.T) {
+	const members = 5
+	change := watch.Event{Type: watch.Modified}
+	broken := failed(apierrors.NewInternalError(errors.New("broken")))
+	lost := undecodable("stream error: stream ID 3; INTERNAL_ERROR")
+	expired := failed(apierrors.NewResourceExpired("old"))
+	garbage := undecodable("invalid character")
+	for name, flaps := range map[string]flaps{
+		"undecodable at once":        {0, []watch.Event{garbage}, 1, 1},
+		"lost at once":               {0, []watch.Event{lost}, 1, 1},
+		"lost after 5 s":             {5 * time.Second, []watch.Event{lost}, 1, 1},
+		"error at once":              {0, []watch.Event{broken}, 1, 1},
+		"error after 5 s":            {5 * time.Second, []watch.Event{broken}, 1, 1},
+		"error after 20 s":           {20 * time.Second, []watch.Event{broken}, 1, 1},
+		"expired at once":            {0, []watch.Event{expired}, 1, 1},
+		"closed at once":             {0, nil, 1, 1},
+		"half of the watches, 0.5 s": {time.Second / 2, []watch.Event{change}, 1, .5},
+		"half of the watches, 2 s":   {2 * time.Second, nil, 1, .5},
+		"half of the watches, 20 s":  {20 * time.Second, []watch.Event{change}, 1, .5},
+		"one of ten requests":        {2 * time.Second, []watch.Event{change}, .1, 1},
+	} {
+		requests := func(group *outage.Group) (count int) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				s := &flapper{flaps: flaps, random: rand.New(rand.NewPCG(1, 0))}
+				ignore := func(context.Context, *Reflector, error) {}
+				var running sync.WaitGroup
+				for range members {
+					r := New(s, &v1.Pod{}, &mapStore{}, Options{
+						Outage: group, WatchErrorHandler: ignore,
+					})
+					running.Go(func() { r.Run(ctx) })
+				}
+				time.Sleep(time.Hour)
+				cancel()
+				running.Wait()
+				time.Sleep(time.Minute)
+				count = s.count()
+			})
+			return count
+		}
+		without, together := requests(nil), requests(&outage.Group{})
+		t.Logf("%s: %d requests, without a Group %d", name, together, without)
+		most := float64(without) * 1.2
+		if flaps.lives >= 2*time.Second { // a member may recover in between
+			most = float64(without) * 3
+		}
+		assert.LessOrEqual(t, float64(together), most, name)
+	}
+}
+
+// A Relist during an outage says nothing about the server: it is no news for the other members.
+func TestOutage_RelistIsNoNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &failingServer{}
+		clients(t, s, 1, &outage.Group{}, func(reflectors []*Reflector) {
+			s.fail(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
+			time.Sleep(time.Second / 2)
+			require.Equal(t, BackingOff, reflectors[0].Status().Phase)
+			reflectors[0].Relist(errors.New("lost"))
+			time.Sleep(time.Millisecond)
+			require.Equal(t, 2, reflectors[0].Status().Failures)
+			const text = "for the Group, the server still fails: a refusal is the first answer"
+			assert.True(t, reflectors[0].member.Refused(), text)
+		})
+	})
+}
