@@ -5,6 +5,7 @@ package reflector
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -28,8 +29,10 @@ import (
 //	    last such list
 //	E2  wait is a minute at first. It doubles with each such list, up to an hour, and is a minute
 //	    again when such a list or a watch has brought something new
+//	E3  from the third one on, watches begin at least 3.75 to 5 s apart
 type emptyWatches struct {
 	count int
+	next  time.Time     // E3: when the next watch may begin
 	wait  time.Duration // from the last list of E1 to the next; zero before the first
 	last  time.Time     // of the last such list
 	size  int           // of the last list
@@ -38,28 +41,19 @@ type emptyWatches struct {
 const (
 	maxEmpty                   = 3
 	firstListWait, maxListWait = time.Minute, time.Hour
-	// shortWatch is how long a watch of an idle collection lasts at least. After a shorter one the
-	// next one waits.
+	// shortWatch is the longest time between the beginnings of two empty watches that end sooner.
 	shortWatch = 5 * time.Second
 )
 
-var (
-	// errEmptyWatch is the end of the third or a later empty watch in a row, after less than
-	// shortWatch.
-	errEmptyWatch = errors.New("watches end soon and bring nothing, not even a bookmark")
-	// errBehind is the end of a watch that should have brought something.
-	errBehind = errors.New("server is at a newer resourceVersion, and watches bring nothing")
-)
-
-// isEmptyEnd reports whether err is one of these two, which say nothing about the server's health.
-func isEmptyEnd(err error) bool {
-	return errors.Is(err, errEmptyWatch) || errors.Is(err, errBehind)
-}
+// errBehind is the end of a watch that should have brought something. It says nothing about the
+// health of the server.
+var errBehind = errors.New("server is at a newer resourceVersion, and watches bring nothing")
 
 // watchWasEmpty notes that a watch which began and ended at these times has brought nothing. It
 // returns why the next watch is not opened at once, or nil. It does not block.
 func (r *Reflector) watchWasEmpty(ctx context.Context, began, ended time.Time) error {
 	e, q := &r.empty, &r.recency.question
+	e.next = began.Add(shortWatch - rand.N(shortWatch/4))
 	if e.count++; e.count < maxEmpty {
 		return nil
 	}
@@ -77,10 +71,21 @@ func (r *Reflector) watchWasEmpty(ctx context.Context, began, ended time.Time) e
 	case !isBehind:
 		r.ask(ctx, ended)
 	}
-	if ended.Sub(began) < shortWatch {
-		return errEmptyWatch
-	}
 	return nil
+}
+
+// awaitTurn waits for E3.
+func (r *Reflector) awaitTurn(ctx context.Context) error {
+	rest := r.empty.next.Sub(r.opts.Clock.Now())
+	if r.empty.count < maxEmpty || rest <= 0 {
+		return nil
+	}
+	timer := r.opts.Clock.NewTimer(rest)
+	defer timer.Stop()
+	if _, _, err := receive(ctx, r, timer.C(), nil); err != nil {
+		return err
+	}
+	return ctx.Err() // of two channels that are ready, select takes any
 }
 
 // listed notes that a list with these items replaces the Store's content, which was current at

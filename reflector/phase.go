@@ -145,8 +145,7 @@ func (r *Reflector) decideWatching(err error) (next Phase, pause bool) {
 		return Opening, false
 	case r.round.internalErrors.retry(err, r.opts.Clock.Now(), retryLimit):
 		return Opening, false
-	case apierrors.IsTooManyRequests(err),
-		errors.Is(err, errNothingNew), errors.Is(err, errEmptyWatch):
+	case apierrors.IsTooManyRequests(err), errors.Is(err, errNothingNew):
 		return Opening, true
 	case isExpired(err): // a LIST that may not be older than what we have closes the gap
 		r.backoff.restart()

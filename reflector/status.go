@@ -148,7 +148,7 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 // result. The server has sent what the program cannot apply, but a Relist or a Resync may fail
 // while nothing was sent.
 func (r *Reflector) noteOutage(t Transition) {
-	if t.To == Idle || isEmptyEnd(t.Err) {
+	if t.To == Idle || errors.Is(t.Err, errBehind) {
 		return
 	}
 	isRequest := t.From == Listing || t.From == Opening || t.From == Streaming

@@ -35,6 +35,9 @@ type liveWatch struct {
 
 // openWatch opens a watch at the last resourceVersion.
 func (r *Reflector) openWatch(ctx context.Context) error {
+	if err := r.awaitTurn(ctx); err != nil {
+		return err
+	}
 	resourceVersion := r.LastSyncResourceVersion()
 	w, err := r.startWatch(ctx, metav1.ListOptions{
 		ResourceVersion:     resourceVersion,
