@@ -84,7 +84,7 @@ func (f *DeltaFIFO) put(t DeltaType, obj any) error {
 	key, err := f.keyOf(obj)
 	if err != nil {
 		err = store.KeyError{Obj: obj, Err: err}
-	} else {
+	} else if f.transformer != nil {
 		obj, err = f.transform(key, obj)
 	}
 	f.mu.Lock()
@@ -105,7 +105,9 @@ func (f *DeltaFIFO) Delete(obj any) error {
 	if err != nil {
 		return store.KeyError{Obj: obj, Err: err}
 	}
-	obj, err = f.transform(key, obj)
+	if f.transformer != nil {
+		obj, err = f.transform(key, obj)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.begin(0)

@@ -114,7 +114,9 @@ func (h *handover) processLocked(p popped, process func() error) (err error) {
 	h.take(h.processed + p.n)
 	defer func() { // even if process panics
 		h.processed += p.n
-		h.checkSynced()
+		if h.initial {
+			h.checkSynced()
+		}
 		if !ok { // the consumer lacks a change, until a list without the failed items comes
 			h.failed, h.completes = h.processed, nil
 		}
@@ -194,7 +196,9 @@ func (h *handover) prepare(obj any) (prepared, error) {
 	if err != nil {
 		return prepared{}, store.KeyError{Obj: obj, Err: err}
 	}
-	obj, err = h.transform(key, obj)
+	if h.transformer != nil {
+		obj, err = h.transform(key, obj)
+	}
 	return prepared{key, obj}, err
 }
 

@@ -90,7 +90,9 @@ func (p *progress) checkSynced() {
 // changed notes that obj was just added. Its version is reached with it, but not before the first
 // list, because the order of such changes is not known.
 func (p *progress) changed(obj any) {
-	p.begin(0)
+	if !p.begun {
+		p.begin(0)
+	}
 	if !p.ordered {
 		return
 	}
