@@ -132,7 +132,8 @@ func TestPost_OneLeaderAndItsFollower(t *testing.T) {
 					kind == resourcelock.ConfigMapsLeasesResourceLock {
 					objects = 2
 				}
-				assert.Equal(t, 12*objects, updates, "every 5 s, and no other candidate writes")
+				assert.GreaterOrEqual(t, updates, 12*objects, "every 4.5 to 5 s")
+				assert.LessOrEqual(t, updates, 14*objects, "and no other candidate writes")
 
 				killed := time.Since(p.start)
 				killOne()

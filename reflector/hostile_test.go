@@ -165,8 +165,12 @@ func TestHostile_SlowLists(t *testing.T) {
 					require.Len(t, s.requests, 1, "it waits for ever")
 					return
 				}
+				limit := 31
+				if name == "come back tomorrow" {
+					limit *= 2 // rest repeats a request in the minute in which the list is given up
+				}
 				require.Greater(t, len(s.requests), 10)
-				require.Less(t, len(s.requests), 31)
+				require.Less(t, len(s.requests), limit)
 				s.failed("failed to list *v1.Pod: LIST brings nothing new for 1m0s")
 			})
 		})
