@@ -111,7 +111,8 @@ func TestScale(t *testing.T) {
 			w.even(n)
 		})
 		_, quiet := w.measure("nothing happens", func() { time.Sleep(time.Minute) })
-		assert.InDelta(t, float64(n)*60/DefaultRetryPeriod.Seconds(), quiet.writes, float64(n))
+		renewals := float64(n) * 60 / DefaultRetryPeriod.Seconds() // or up to a tenth more
+		assert.InDelta(t, 1.05*renewals, quiet.writes, 0.1*renewals)
 		w.measure("one joins", func() {
 			w.process("late")
 			w.even(n + 1)
