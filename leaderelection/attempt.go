@@ -94,9 +94,12 @@ func (e *LeaderElector) answers(record *resourcelock.LeaderElectionRecord) bool 
 	return !e.unanswered.wall.IsZero() && record.RenewTime.Time.Equal(e.unanswered.wall)
 }
 
-// ofTerm reports whether record, which names this candidate, was written in its term.
+// ofTerm reports whether record, which names this candidate, was written in its term. Locks other
+// than Leases keep no fraction of a second.
 func (e *LeaderElector) ofTerm(record *resourcelock.LeaderElectionRecord) bool {
-	return e.token(record.LeaderTransitions) == e.term.named() || e.answers(record)
+	sent := e.unanswered.wall
+	return e.token(record.LeaderTransitions) == e.term.named() || e.answers(record) ||
+		!sent.IsZero() && record.RenewTime.Time.Equal(sent.Truncate(time.Second))
 }
 
 // read reads the record. If it fails, the lock may know a version that e.observed is not of.

@@ -108,6 +108,9 @@ func (w *waiting) note(t reflector.Transition) {
 		w.group.mu.Unlock()
 	}
 	seconds, _ := apierrors.SuggestsClientDelay(t.Err)
+	if apierrors.HasStatusCause(t.Err, metav1.CauseTypeResourceVersionTooLarge) {
+		seconds = 0 // it is due to the request, and another one need not wait
+	}
 	w.notBefore = now.Add(time.Duration(seconds) * time.Second)
 	fails := t.Err != nil && t.Pause && !isApply &&
 		!strings.Contains(t.Err.Error(), "bring nothing")
