@@ -66,7 +66,7 @@ func (t *tenure) acquire(s Shard, lease *coordinationv1.Lease) {
 
 // grant begins the ownership of a shard: T1. If the term is over by now, the right is, too.
 func (t *tenure) grant(s Shard, lease *coordinationv1.Lease) {
-	t.answers[s] = lease
+	t.answers[s], t.claims[s].conflicts = lease, 0
 	t.move(s, Syncing, newRight(t.term, tokenOf(lease)), nil)
 }
 
@@ -104,6 +104,10 @@ func (t *tenure) failed(s Shard, verb string, err error) {
 	c := &t.claims[s]
 	c.doubt = true
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		// After a restore of the server, what is known stays old for a moment.
+		if c.conflicts++; c.conflicts > 3 {
+			c.retry = time.Now().Add(t.config.RetryPeriod / 4)
+		}
 		return
 	}
 	c.retry = time.Now().Add(wait.Jitter(t.config.RetryPeriod, 0.5))
