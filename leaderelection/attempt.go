@@ -94,12 +94,17 @@ func (e *LeaderElector) answers(record *resourcelock.LeaderElectionRecord) bool 
 	return !e.unanswered.wall.IsZero() && record.RenewTime.Time.Equal(e.unanswered.wall)
 }
 
-// ofTerm reports whether record, which names this candidate, was written in its term. Locks other
-// than Leases keep no fraction of a second.
+// ofTerm reports whether record, which names this candidate, was written in its term.
 func (e *LeaderElector) ofTerm(record *resourcelock.LeaderElectionRecord) bool {
-	sent := e.unanswered.wall
-	return e.token(record.LeaderTransitions) == e.term.named() || e.answers(record) ||
-		!sent.IsZero() && record.RenewTime.Time.Equal(sent.Truncate(time.Second))
+	return e.token(record.LeaderTransitions) == e.term.named() || isOf(record, e.unanswered)
+}
+
+// isOf reports whether record may be of a write that was sent then. Locks other than Leases keep no
+// fraction of a second.
+func isOf(record *resourcelock.LeaderElectionRecord, sent clockReading) bool {
+	at := record.RenewTime.Time
+	return !sent.wall.IsZero() &&
+		(at.Equal(sent.wall) || at.Equal(sent.wall.Truncate(time.Second)))
 }
 
 // read reads the record. If it fails, the lock may know a version that e.observed is not of.

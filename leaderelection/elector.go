@@ -266,7 +266,8 @@ func (e *LeaderElector) release(ctx context.Context) error {
 		}
 		e.observe(record, raw)
 		mine := record.HolderIdentity == e.config.Lock.Identity()
-		if !mine || e.term != nil && !e.ofTerm(record) {
+		// If half of a MultiLock was made anew, the record has the time of the renewal before.
+		if !mine || e.term != nil && !e.ofTerm(record) && !isOf(record, e.term.lastRenewal()) {
 			return nil
 		}
 		now := metav1.NewTime(e.now().wall)

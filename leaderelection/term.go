@@ -4,6 +4,7 @@ package leaderelection
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -122,6 +123,16 @@ func (t *term) renew(sent clockReading, token FencingToken) (slack time.Duration
 	}
 	t.renewed, t.hold, t.token = sent, t.config.hold(now.since(sent)), token
 	return slack, nil
+}
+
+// lastRenewal returns when the newest renewal was sent, or the zero time if the lease was lost.
+func (t *term) lastRenewal() clockReading {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if errors.Is(t.err, ErrLost) {
+		return clockReading{}
+	}
+	return t.renewed
 }
 
 // named returns the token of the term, whether or not it is over.
