@@ -50,7 +50,7 @@ type tenure struct {
 // claim is what the manager remembers about one shard.
 type claim struct {
 	busy      bool                  // a request is under way
-	sent      time.Time             // acquireTime of the last acquisition that was sent in this term
+	sent      time.Time             // acquireTime of the last acquisition in this term
 	doubt     bool                  // the last write may have been done
 	retry     time.Time             // not before
 	conflicts int                   // since the last acquisition

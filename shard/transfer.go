@@ -104,7 +104,7 @@ func (t *tenure) failed(s Shard, verb string, err error) {
 	c := &t.claims[s]
 	c.doubt = true
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		// After a restore of the server, what is known stays old for a moment.
+		// After a restore of the server, the Leases of the informer stay old for a moment.
 		if c.conflicts++; c.conflicts > 3 {
 			c.retry = time.Now().Add(t.config.RetryPeriod / 4)
 		}
