@@ -86,23 +86,18 @@ func (a *ahead) commit(n int, err error) (space []byte) {
 	}
 	a.err = cmp.Or(a.err, err)
 	a.changed.Broadcast()
-	for a.err == nil && a.isFull() && a.share != nil && !a.share.reserve(len(a.chunks)+1) {
-		a.changed.Wait()
+	for a.err == nil {
+		last = len(a.chunks) - 1
+		switch {
+		case last >= 0 && len(a.chunks[last]) < chunkBytes:
+			return a.chunks[last][len(a.chunks[last]):chunkBytes]
+		case a.share == nil || a.share.reserve(len(a.chunks)+1):
+			a.chunks = append(a.chunks, chunkPool.Get().(*[chunkBytes]byte)[:0])
+		default:
+			a.changed.Wait()
+		}
 	}
-	if a.err != nil {
-		return nil
-	}
-	if a.isFull() {
-		a.chunks = append(a.chunks, chunkPool.Get().(*[chunkBytes]byte)[:0])
-	}
-	last = len(a.chunks) - 1
-	return a.chunks[last][len(a.chunks[last]):chunkBytes]
-}
-
-// isFull reports whether the next bytes need another chunk.
-func (a *ahead) isFull() bool {
-	last := len(a.chunks) - 1
-	return last < 0 || len(a.chunks[last]) == chunkBytes
+	return nil
 }
 
 // wake makes run try again to get a chunk.
@@ -112,23 +107,8 @@ func (a *ahead) wake() {
 	a.changed.Broadcast()
 }
 
-// giveBack gives back what count chunks do not need. The caller calls the result without a.mu.
-func (a *ahead) giveBack(count int) (wakeOthers func()) {
-	if a.share == nil {
-		return func() {}
-	}
-	granted := a.share.giveBack(count)
-	return func() {
-		for _, other := range granted {
-			other.wake()
-		}
-	}
-}
-
 // Read implements io.Reader. It is for one goroutine.
 func (a *ahead) Read(p []byte) (int, error) {
-	wakeOthers := func() {}
-	defer func() { wakeOthers() }()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for a.waiting == 0 && a.err == nil {
@@ -152,7 +132,9 @@ func (a *ahead) Read(p []byte) (int, error) {
 		chunkPool.Put((*[chunkBytes]byte)(a.chunks[0]))
 		a.chunks[0] = nil
 		a.chunks, a.read = a.chunks[1:], 0
-		wakeOthers = a.giveBack(len(a.chunks))
+		if a.share != nil {
+			a.share.giveBack(len(a.chunks))
+		}
 	}
 	a.changed.Broadcast()
 	return n, nil
@@ -173,15 +155,15 @@ func (a *ahead) first() (byte, error) {
 
 // stop ends both sides, and may be called again. If run waits for the body, closing that ends it.
 func (a *ahead) stop() {
-	wakeOthers := func() {}
-	defer func() { wakeOthers() }()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.err != errStopped {
 		a.err = errStopped
 		close(a.stopped)
 		a.changed.Broadcast()
-		wakeOthers = a.giveBack(0)
+		if a.share != nil {
+			a.share.giveBack(0)
+		}
 	}
 }
 

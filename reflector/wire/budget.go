@@ -80,9 +80,8 @@ func (b *Budget) forget(s *share) {
 	b.waiting = slices.DeleteFunc(b.waiting, func(w *share) bool { return w == s })
 }
 
-// giveBack gives back what the watch does not need for count chunks. The caller wakes the shares
-// that get a chunk by that, after it has released its mutex. 0 is the end of the watch.
-func (s *share) giveBack(count int) (granted []*share) {
+// giveBack gives back what the watch does not need for count chunks. 0 is the end of the watch.
+func (s *share) giveBack(count int) {
 	b := s.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,18 +90,17 @@ func (s *share) giveBack(count int) (granted []*share) {
 	}
 	more := s.held - beyondOwn(count)
 	if more == 0 {
-		return nil
+		return
 	}
 	s.held -= more
 	b.free += more
 	b.waiting = slices.DeleteFunc(b.waiting, func(w *share) bool {
 		ok := b.grant(w)
 		if ok {
-			granted = append(granted, w)
+			go w.wake() // it locks w's watch, and the caller has locked its own
 		}
 		return ok
 	})
-	return granted
 }
 
 // budgetKey is a client and a host. Servers under different paths of a host share a Budget.

@@ -61,7 +61,8 @@ func checkBudget(t *testing.T, b *Budget, size int64, readers []*reader) {
 	for i, r := range readers {
 		r.in.mu.Lock()
 		chunks, held := len(r.in.chunks), r.in.share.held
-		full, err := r.in.isFull(), r.in.err
+		full := chunks == 0 || len(r.in.chunks[chunks-1]) == chunkBytes
+		err := r.in.err
 		r.in.mu.Unlock()
 		sum += held
 		if r.stopped {
@@ -183,6 +184,40 @@ func TestBudget_ASlowWatchStopsNobody(t *testing.T) {
 			require.Equal(t, int64(size), b.free)
 		})
 	}
+}
+
+// A watch whose bytes wait in the connection, because other watches hold the Budget, is not quiet.
+func TestBudget_AWatchThatWaitsForItIsNotQuiet(t *testing.T) {
+	event := encodeEvents(t, jsonStream, contents()[0])
+	synctest.Test(t, func(t *testing.T) {
+		const count = 3 * ownChunks * chunkBytes
+		b := NewBudget(2 * chunkBytes)
+		hanging := &endless{data: event, size: 4 << 10, closed: make(chan struct{})}
+		defer ReadWatch(hanging, newPod, Options{ReadAhead: b}).Stop()
+		synctest.Wait()
+		body, server := io.Pipe()
+		w := ReadWatch(body, newPod, Options{ReadAhead: b}).(*stream)
+		defer w.Stop()
+		events, sent := count/len(event), atomic.Int64{}
+		go func() {
+			for range events {
+				_, _ = server.Write(event)
+				sent.Add(1)
+			}
+		}()
+		paused := 0
+		for taken := range events {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if sent.Load() < int64(events) {
+				paused++
+			}
+			_, _, quiet := w.Quiet()
+			require.Equal(t, taken >= events-eventBuffer, quiet, "%d of %d", taken, events)
+			<-w.ResultChan()
+		}
+		require.Greater(t, paused, events/2, "otherwise the test shows nothing")
+	})
 }
 
 // The watches of one client and server share a Budget, and it is forgotten with the client.

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -110,19 +111,23 @@ func newDecoder(newObject NewObject, options Options) decoder {
 
 // json decodes an object or item.
 func (d decoder) json(raw []byte) (runtime.Object, error) {
-	obj := d.newObject()
-	fast := d.plain && len(raw) <= maxFastBytes && d.v2.asked()
-	if !fast || jsonv2.Unmarshal(own(raw, d.foreignJSON), obj) != nil {
-		if fast {
-			obj = d.newObject() // v2 may have changed the other one before its error
+	obj, text := d.newObject(), raw
+	if d.foreignJSON {
+		text = bytes.Clone(raw)
+	}
+	trusted := d.v2.next.Load() == 0
+	fast := d.plain && len(raw) <= maxFastBytes && (trusted || d.v2.asked())
+	if !fast || jsonv2.Unmarshal(text, obj) != nil {
+		if fast { // v2 may have changed both before its error
+			obj, text = d.newObject(), bytes.Clone(raw)
 		}
-		if err := unmarshal(own(raw, d.foreignJSON), obj); err != nil {
+		if err := unmarshal(text, obj); err != nil {
 			return nil, fmt.Errorf("decode %T: %w", obj, err)
 		}
 		if fast {
 			d.v2.refused()
 		}
-	} else {
+	} else if !trusted {
 		d.v2.accepted()
 	}
 	if !d.foreignObject { // such code may give several objects one map
@@ -146,7 +151,10 @@ func (d decoder) protobuf(raw []byte) (runtime.Object, error) {
 	if !d.protobufs {
 		return nil, fmt.Errorf("decode %T: it is not read from protobuf", obj)
 	}
-	if err := obj.(protobufObject).Unmarshal(own(raw, d.foreignProtobuf)); err != nil {
+	if d.foreignProtobuf {
+		raw = bytes.Clone(raw)
+	}
+	if err := obj.(protobufObject).Unmarshal(raw); err != nil {
 		return nil, fmt.Errorf("decode %T: %w", obj, err)
 	}
 	if !d.foreignObject { // such code may give several objects one map

@@ -3,7 +3,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -63,14 +62,6 @@ func isForeign(t reflect.Type) bool {
 func decodesProtobuf(t reflect.Type) bool {
 	_, decodes := reflect.Zero(reflect.PointerTo(t)).Interface().(protobufObject)
 	return decodes && !strings.HasPrefix(t.PkgPath(), "k8s.io/")
-}
-
-// own returns raw, or a copy of it for a foreign type.
-func own(raw []byte, foreign bool) []byte {
-	if foreign {
-		return bytes.Clone(raw)
-	}
-	return raw
 }
 
 // anyType reports whether is returns found for t or one of the types in it. It does not look into

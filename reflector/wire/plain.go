@@ -124,7 +124,7 @@ type trust struct {
 
 const maxRest = 128 // objects
 
-// asked reports whether v2 is asked for the next object.
+// asked reports whether v2 is asked for the next object. It is, if next is 0.
 func (t *trust) asked() bool { return t.rest.Load() <= 0 || t.rest.Add(-1) < 0 }
 
 // refused notes that v2 has refused a valid object.
@@ -135,8 +135,4 @@ func (t *trust) refused() {
 }
 
 // accepted notes that v2 has decoded an object.
-func (t *trust) accepted() {
-	if t.next.Load() != 0 {
-		t.next.Store(0)
-	}
-}
+func (t *trust) accepted() { t.next.Store(0) }
