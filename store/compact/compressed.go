@@ -25,8 +25,8 @@ var (
 )
 
 // Compressed returns the form that keeps whole objects, compressed with zstd. They are encoded in
-// protobuf if their type has generated code for all of its fields, otherwise in JSON. Objects that are like each
-// other need little: the first ones are the dictionary of the others.
+// protobuf if their type has generated code for all of its fields, otherwise in JSON. Objects that
+// are like each other need little: the first ones are the dictionary of the others.
 //
 // An object is decoded when it is stored, and when it is read, unless it is among the last 128 of
 // at most 64 KiB, encoded, that were received or read. All readers get the decoded object: an empty
