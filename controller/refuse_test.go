@@ -14,6 +14,17 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// running starts c. The function that it returns stops c, and returns when Run has.
+func running(t *testing.T, c *Controller[string]) (stop func()) {
+	ctx, cancel := context.WithCancel(quiet(t.Context()))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		assert.NoError(t, c.Run(ctx))
+	}()
+	return func() { cancel(); <-ended }
+}
+
 // A call that is refused is neither a success nor a failure: the failures before it count on, and
 // so does the limiter. The key is called again when it is requeued, or changes.
 func TestRefuse(t *testing.T) {
@@ -29,13 +40,7 @@ func TestRefuse(t *testing.T) {
 			}
 			return Result{}, errors.New("failure")
 		}, Options[string]{MaxAttempts: 8})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			assert.NoError(t, c.Run(ctx))
-		}()
-		defer func() { cancel(); <-ended }()
+		defer running(t, c)()
 		wait := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
 
 		c.Enqueue("key")
@@ -89,13 +94,7 @@ func TestRefuse_AfterTheCall(t *testing.T) {
 				}()
 				return Result{}, nil
 			}, Options[string]{})
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				assert.NoError(t, c.Run(ctx))
-			}()
-			defer func() { cancel(); <-ended }()
+			defer running(t, c)()
 			c.Enqueue("key")
 			synctest.Wait()
 			close(late)
@@ -117,13 +116,7 @@ func TestRefuse_ThenPanic(t *testing.T) {
 			refused = Refuse(ctx)
 			panic("boom")
 		}, Options[string]{MaxAttempts: 3, Panic: RetryOnPanic})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			assert.NoError(t, c.Run(ctx))
-		}()
-		defer func() { cancel(); <-ended }()
+		defer running(t, c)()
 		c.Enqueue("key")
 		time.Sleep(time.Hour)
 		synctest.Wait()

@@ -4,6 +4,7 @@ package leaderelection
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,9 +95,12 @@ func (e *LeaderElector) answers(record *resourcelock.LeaderElectionRecord) bool 
 	return !e.unanswered.wall.IsZero() && record.RenewTime.Time.Equal(e.unanswered.wall)
 }
 
-// ofTerm reports whether record, which names this candidate, was written in its term.
+// ofTerm reports whether record, which names this candidate, was written in its term. If the lock
+// has no UID, the primary of a MultiLock is missing, which says nothing: M1 there.
 func (e *LeaderElector) ofTerm(record *resourcelock.LeaderElectionRecord) bool {
-	return e.token(record.LeaderTransitions) == e.term.named() || isOf(record, e.unanswered)
+	token, term := e.token(record.LeaderTransitions), e.term.named()
+	token.UID = cmp.Or(token.UID, term.UID)
+	return token == term || isOf(record, e.unanswered)
 }
 
 // isOf reports whether record may be of a write that was sent then. Locks other than Leases keep no

@@ -266,7 +266,8 @@ func (e *LeaderElector) release(ctx context.Context) error {
 		}
 		e.observe(record, raw)
 		mine := record.HolderIdentity == e.config.Lock.Identity()
-		// If half of a MultiLock was made anew, the record has the time of the renewal before.
+		// If only the primary of a MultiLock was made anew, the token is another one, but the time
+		// is that of the renewal before, which the secondary has.
 		if !mine || e.term != nil && !e.ofTerm(record) && !isOf(record, e.term.lastRenewal()) {
 			return nil
 		}

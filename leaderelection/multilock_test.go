@@ -5,6 +5,7 @@ package leaderelection
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -143,6 +144,17 @@ func (m *migration) leads(want string) (token FencingToken) {
 		return token
 	}
 	return token
+}
+
+// holder returns the holder that a candidate with this kind of lock sees.
+func (m *migration) holder(kind string) string {
+	m.t.Helper()
+	lock, err := resourcelock.NewFromKubeconfig(kind, "kube-system", "lock",
+		resourcelock.ResourceLockConfig{Identity: "reader"}, m.config(), 10*time.Second)
+	require.NoError(m.t, err)
+	record, _, err := lock.Get(quiet())
+	require.NoError(m.t, err)
+	return record.HolderIdentity
 }
 
 // A process with a fixed identity is killed and comes back with the MultiLock about when its lease
@@ -296,9 +308,7 @@ func TestMultiLock_HalfAReadAllowsNoWrite(t *testing.T) {
 		assert.False(t, down.Load())
 		assert.True(t, a.IsLeader())
 		time.Sleep(2 * time.Second)
-		record, _, err = lock.Get(quiet())
-		require.NoError(t, err)
-		assert.Equal(t, "old", record.HolderIdentity)
+		assert.Equal(t, "old", m.holder(oldKind))
 		assert.False(t, a.IsLeader())
 	})
 }
@@ -329,4 +339,46 @@ func TestMultiLock_ARunAfterHalfARelease(t *testing.T) {
 		newest := m.leads("a")
 		assert.True(t, token.Before(newest), "%v is not before %v", token, newest)
 	})
+}
+
+// The primary of a leader is deleted. The leader makes it anew and leads on, even if the first
+// write that does so fails before it reaches the secondary. If a stop cancels that write, the
+// release frees both halves: the next candidate need not wait until the lease expires.
+func TestMultiLock_APrimaryIsMadeAnew(t *testing.T) {
+	for _, stops := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stops=%t", stops), func(t *testing.T) {
+			migrate(t, func(m *migration) {
+				var a *member
+				var deleted atomic.Bool
+				a = m.start("a", bothKind, 15, func(p *member) {
+					p.releases = true
+					p.before = func(request string) error {
+						if request != "PUT leases" || !deleted.CompareAndSwap(true, false) {
+							return nil
+						}
+						if stops {
+							a.stop()
+							time.Sleep(time.Millisecond) // the work returns
+						}
+						return errors.New("the request fails")
+					}
+				})
+				time.Sleep(time.Second)
+				primary, err := m.s.List("endpoints", "kube-system")
+				require.NoError(t, err)
+				require.NoError(t, m.s.Delete(&primary[0]))
+				deleted.Store(true)
+				time.Sleep(5 * time.Second)
+				assert.False(t, deleted.Load())
+				want := "a"
+				if stops {
+					want = ""
+				}
+				assert.Equal(t, 1, a.Status().Terms)
+				for _, kind := range []string{oldKind, newKind} {
+					assert.Equal(t, want, m.holder(kind), kind)
+				}
+			})
+		})
+	}
 }

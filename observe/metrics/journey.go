@@ -8,24 +8,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/helpers/boundedmap"
 	"example.com/informerstack/internal/helpers/objects"
 	"example.com/informerstack/store"
 )
 
 // maxFollowed bounds how many keys a Journey remembers at each of its two stations. Changes of
-// further keys are not measured, unless one of these is stale. Tests lower it.
+// further keys are not measured, unless one of these is stale, as boundedmap defines it. Tests
+// lower it.
 var maxFollowed = 1 << 16
-
-// staleAfter is longer than the longest backoff of the default limiter. A key that arrived before,
-// and has not failed since, may be deleted or given up: it makes room for another.
-const staleAfter = 20 * time.Minute
 
 // Journey measures how long a change travels: from its arrival, through queue, store, handler and
 // workqueue, to the end of the first reconcile that succeeds after it. Waits between failed
@@ -47,8 +44,8 @@ type Journey[K comparable] struct {
 	keysOf func(obj any) []K
 
 	mu       sync.Mutex
-	arrivals *simplelru.LRU[string, arrival]
-	begun    *simplelru.LRU[K, time.Time]
+	arrivals *boundedmap.Map[string, arrival]
+	begun    *boundedmap.Map[K, time.Time]
 }
 
 type arrival struct {
@@ -63,17 +60,9 @@ func NewJourney[K comparable](c *Controller, keysOf func(obj any) []K) *Journey[
 	return &Journey[K]{
 		travel:   c.travel,
 		keysOf:   keysOf,
-		arrivals: newest[string, arrival](),
-		begun:    newest[K, time.Time](),
+		arrivals: boundedmap.New[string, arrival](maxFollowed),
+		begun:    boundedmap.New[K, time.Time](maxFollowed),
 	}
-}
-
-func newest[K comparable, V any]() *simplelru.LRU[K, V] {
-	m, err := simplelru.NewLRU[K, V](maxFollowed, nil)
-	if err != nil {
-		panic(err) // maxFollowed is positive
-	}
-	return m
 }
 
 // Transform notes arrivals, then does what next does; nil does nothing. It is for the informer's
@@ -133,10 +122,7 @@ func (j *Journey[K]) arrived(obj any, now time.Time) {
 	key := store.MetaObjectToName(m).String()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	_, oldest, _ := j.arrivals.GetOldest()
-	if hasRoom(j.arrivals, key, oldest.at) {
-		j.arrivals.Add(key, arrival{m.GetResourceVersion(), now})
-	}
+	j.arrivals.Put(key, arrival{m.GetResourceVersion(), now})
 }
 
 // arrivalOf is when the state obj arrived, or now if that was not noted, or was overwritten by a
@@ -153,10 +139,10 @@ func (j *Journey[K]) arrivalOf(obj any, deleted bool) time.Time {
 	key := store.MetaObjectToName(m).String()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	a, known := j.arrivals.Peek(key)
+	a, known := j.arrivals.Get(key)
 	same := known && a.resourceVersion == m.GetResourceVersion()
 	if same || deleted {
-		j.arrivals.Remove(key)
+		j.arrivals.Delete(key)
 	}
 	if !same {
 		return now
@@ -168,24 +154,17 @@ func (j *Journey[K]) arrivalOf(obj any, deleted bool) time.Time {
 func (j *Journey[K]) begin(key K, at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if since, known := j.begun.Peek(key); known && since.Before(at) {
+	if since, known := j.begun.Get(key); known && since.Before(at) {
 		at = since
 	}
-	if _, oldest, _ := j.begun.GetOldest(); hasRoom(j.begun, key, oldest) {
-		j.begun.Add(key, at)
-	}
-}
-
-// hasRoom reports whether key may be added to m. oldest is the time of m's oldest entry.
-func hasRoom[K comparable, V any](m *simplelru.LRU[K, V], key K, oldest time.Time) bool {
-	return m.Len() < maxFollowed || m.Contains(key) || time.Since(oldest) >= staleAfter
+	j.begun.Put(key, at)
 }
 
 func (j *Journey[K]) take(key K) (since time.Time, known bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	since, known = j.begun.Peek(key)
-	j.begun.Remove(key)
+	since, known = j.begun.Get(key)
+	j.begun.Delete(key)
 	return since, known
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/helpers/boundedmap"
 	"example.com/informerstack/store"
 )
 
@@ -219,7 +220,7 @@ func TestJourney_RemembersAtMostSoMuch(t *testing.T) {
 			}
 			assert.LessOrEqual(t, h.arrivals.Len(), maxFollowed)
 			assert.Equal(t, maxFollowed, h.begun.Len())
-			time.Sleep(staleAfter)
+			time.Sleep(boundedmap.StaleAfter)
 		}
 		assert.Equal(t, fmt.Sprintf("%d in %d", measured, 3), h.measured(t))
 	})

@@ -17,6 +17,7 @@ import (
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/helpers/boundedmap"
 )
 
 // smallTable lowers maxKeys until the test ends.
@@ -52,7 +53,7 @@ func TestModel_CausesOfManyKeys(t *testing.T) {
 							oldest, at = other, k.last
 						}
 					}
-					if time.Since(at) < staleAfter {
+					if time.Since(at) < boundedmap.StaleAfter {
 						return span
 					}
 					delete(model, oldest)
@@ -106,7 +107,7 @@ func TestSpans_FailedKeysMakeRoom(t *testing.T) {
 			}
 			require.Empty(t, s.take(round*1000+maxKeys).links, "no room")
 			require.Equal(t, maxKeys, s.causes.Len())
-			time.Sleep(staleAfter)
+			time.Sleep(boundedmap.StaleAfter)
 			s.caused(-1, by)
 			require.Len(t, s.take(-1).links, 1)
 		}

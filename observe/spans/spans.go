@@ -18,9 +18,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -29,6 +27,7 @@ import (
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/helpers/boundedmap"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/store"
 )
@@ -36,12 +35,9 @@ import (
 // maxLinks bounds the links of one reconcile. Those of further calls are only counted.
 const maxLinks = 8
 
-// maxKeys bounds the keys that wait for their reconcile. Tests lower it.
+// maxKeys bounds the keys that wait for their reconcile. Further ones have no causes, unless one of
+// these is stale, as boundedmap defines it. Tests lower it.
 var maxKeys = 1 << 16
-
-// staleAfter is longer than the longest backoff of the default limiter. A key that had its last
-// cause before may be deleted or given up: it makes room for another.
-const staleAfter = 20 * time.Minute
 
 // The attributes of the spans.
 const (
@@ -56,23 +52,19 @@ const (
 )
 
 // Spans are those of one controller. Its methods are safe for concurrent use.
-//
-// At most maxKeys keys have causes. When they are as many, a further key has none, unless the last
-// cause of another is older than staleAfter: that key loses its causes.
 type Spans[K comparable] struct {
 	tracer     trace.Tracer
 	controller string
 	keysOf     func(obj any) []K
 
 	mu     sync.Mutex
-	causes *simplelru.LRU[K, *causes]
+	causes *boundedmap.Map[K, causes]
 }
 
 // causes are what has happened to a key since its last reconcile began.
 type causes struct {
 	links []trace.Link
 	more  int
-	last  time.Time
 }
 
 // New returns the spans of a controller. keysOf returns the keys that its handler adds for an
@@ -80,12 +72,9 @@ type causes struct {
 func New[K comparable](
 	provider trace.TracerProvider, controller string, keysOf func(obj any) []K,
 ) *Spans[K] {
-	known, err := simplelru.NewLRU[K, *causes](maxKeys, nil)
-	if err != nil {
-		panic(err) // maxKeys is positive
-	}
 	return &Spans[K]{
-		tracer: tracerOf(provider), controller: controller, keysOf: keysOf, causes: known,
+		tracer: tracerOf(provider), controller: controller, keysOf: keysOf,
+		causes: boundedmap.New[K, causes](maxKeys),
 	}
 }
 
@@ -150,33 +139,21 @@ func (s *Spans[K]) call(what string, obj any) trace.Span {
 func (s *Spans[K]) caused(key K, by trace.SpanContext) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	c, known := s.causes.Get(key)
-	if !known {
-		_, oldest, _ := s.causes.GetOldest()
-		if s.causes.Len() >= maxKeys && now.Sub(oldest.last) < staleAfter {
-			return
-		}
-		c = &causes{}
-		s.causes.Add(key, c)
-	}
-	c.last = now
+	c, _ := s.causes.Get(key)
 	if len(c.links) < maxLinks {
 		c.links = append(c.links, trace.Link{SpanContext: by})
 	} else {
 		c.more++
 	}
+	s.causes.Put(key, c)
 }
 
 func (s *Spans[K]) take(key K) causes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, known := s.causes.Peek(key)
-	s.causes.Remove(key)
-	if !known {
-		return causes{}
-	}
-	return *c
+	c, _ := s.causes.Get(key)
+	s.causes.Delete(key)
+	return c
 }
 
 // Reconcile returns a function that makes a span of each call of next. Its context has the span.

@@ -17,9 +17,9 @@
 // log work as with other objects.
 //
 // Read form.go (what readers get), packer.go (what the store holds, and its indexes), indexer.go
-// (what readers call); then each form: compressed.go with compressor.go, fields.go with path.go,
-// summary.go. Then run go test -v ./store/compact. Goroutines: none. Locking: one mutex in the
-// Packer, for its list of index functions; a compressor has one for its dictionary. No index
-// function of the program, and no function of a Summary, runs under either, except in AddIndexers:
-// it computes new indexes under the Packer's mutex, and Pack waits meanwhile.
+// (what readers call); then each form: compressed.go with protobuf.go and compressor.go, fields.go
+// with path.go, summary.go. Then run go test -v ./store/compact. Goroutines: none. Locking: one
+// mutex in the Packer, for its list of index functions; a compressor has one for its dictionary. No
+// index function of the program, and no function of a Summary, runs under either, except in
+// AddIndexers: it computes new indexes under the Packer's mutex, and Pack waits meanwhile.
 package compact

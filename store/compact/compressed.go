@@ -7,16 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 	"unsafe"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -29,8 +25,8 @@ var (
 )
 
 // Compressed returns the form that keeps whole objects, compressed with zstd. They are encoded in
-// protobuf if their type has generated code for it, otherwise in JSON. Objects that are like each
-// other need little: the first ones are the dictionary of the others.
+// protobuf if their type has generated code for all of its fields, otherwise in JSON. Objects that
+// are like each other need little: the first ones are the dictionary of the others.
 //
 // An object is decoded when it is stored, and when it is read, unless it is among the last 128 of
 // at most 64 KiB, encoded, that were received or read. All readers get the decoded object: an empty
@@ -143,7 +139,8 @@ type codec struct {
 }
 
 func newCodec(typ reflect.Type) *codec {
-	c := &codec{typ: typ, fit: typ.Kind() == reflect.Pointer, protobuf: typ.Implements(protobuf)}
+	c := &codec{typ: typ, fit: typ.Kind() == reflect.Pointer}
+	c.protobuf = c.fit && inProtobuf(typ)
 	if c.fit && typ.Elem().Kind() == reflect.Struct {
 		for i := range typ.Elem().NumField() {
 			field := typ.Elem().Field(i)
@@ -152,16 +149,6 @@ func newCodec(typ reflect.Type) *codec {
 	}
 	return c
 }
-
-// protobufObject is a type with generated code for protobuf.
-type protobufObject interface {
-	runtime.Object
-	Size() int
-	MarshalToSizedBuffer(data []byte) (int, error)
-	Unmarshal(data []byte) error
-}
-
-var protobuf = reflect.TypeFor[protobufObject]()
 
 // encodesItself reports whether a type has methods for its encoding, which a struct that embeds it
 // has too: they encode the embedded value only.
@@ -195,8 +182,7 @@ func (c *codec) pack(obj any) (data []byte, decoded any, encodedLen int, ok bool
 }
 
 // same reports whether obj, which was encoded, and decoded are equal. An empty list or map equals
-// nil. Generated code for protobuf encodes every field: a comparison of the encodings is enough
-// there, and faster.
+// nil. In protobuf, which has every field, a comparison of the encodings is enough, and faster.
 func (c *codec) same(obj any, encoded []byte, decoded any) bool {
 	if !c.protobuf {
 		return reflect.DeepEqual(obj, decoded) || apiequality.Semantic.DeepEqual(obj, decoded)
@@ -206,33 +192,17 @@ func (c *codec) same(obj any, encoded []byte, decoded any) bool {
 	return c.marshal(decoded, buffer) == nil && bytes.Equal(encoded, *buffer)
 }
 
-// marshal encodes obj into buffer. In protobuf, three lines with the object's kind come first: the
-// encoding does not contain it.
+// marshal encodes obj into buffer.
 func (c *codec) marshal(obj any, buffer *[]byte) (err error) {
-	switch o := obj.(type) {
-	case *unstructured.Unstructured:
-		*buffer, err = json.Marshal(o.Object)
-		return err
-	case protobufObject:
-		kind := o.GetObjectKind().GroupVersionKind()
-		header := kind.Group + "\n" + kind.Version + "\n" + kind.Kind + "\n"
-		if strings.Count(header, "\n") != kindLines {
-			return fmt.Errorf("kind %q has a line end", kind)
-		}
-		size := o.Size()
-		*buffer = slices.Grow(append((*buffer)[:0], header...), size)[:len(header)+size]
-		n, err := o.MarshalToSizedBuffer((*buffer)[len(header):])
-		if err == nil && n != size {
-			err = fmt.Errorf("encoded %d bytes, not %d", n, size)
-		}
-		return err
+	if c.protobuf {
+		return marshalProtobuf(obj.(protobufObject), buffer)
+	}
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		obj = u.Object
 	}
 	*buffer, err = json.Marshal(obj)
 	return err
 }
-
-// kindLines is the number of lines before an object in protobuf.
-const kindLines = 3
 
 func (c *codec) decode(data []byte) (obj any, encodedLen int, err error) {
 	encoded, err := c.compressor.decompress(data)
@@ -245,18 +215,11 @@ func (c *codec) decode(data []byte) (obj any, encodedLen int, err error) {
 func (c *codec) unmarshal(encoded []byte) (any, error) {
 	obj := reflect.New(c.typ.Elem()).Interface()
 	var err error
-	switch o := obj.(type) {
-	case *unstructured.Unstructured:
-		err = utiljson.Unmarshal(encoded, &o.Object)
-	case protobufObject:
-		lines := bytes.SplitN(encoded, []byte("\n"), kindLines+1)
-		err = o.Unmarshal(lines[kindLines])
-		o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{
-			Group: string(lines[0]), Version: string(lines[1]), Kind: string(lines[2])})
-		// A quantity remembers its text from the first call that needs it, as Size does: two
-		// objects that were decoded from the same bytes are deeply equal, encoded again or not.
-		o.Size()
-	default:
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		err = utiljson.Unmarshal(encoded, &u.Object)
+	} else if c.protobuf {
+		err = unmarshalProtobuf(encoded, obj.(protobufObject))
+	} else {
 		err = utiljson.Unmarshal(encoded, obj) // an int in an any stays one
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -75,6 +76,38 @@ func TestCompressed_KeepsLossyTypesWhole(t *testing.T) {
 				assert.Same(t, obj, s.List()[0])
 			}
 		})
+	}
+}
+
+// Generated code for protobuf leaves out some fields of some types: their objects are in JSON, with
+// all fields.
+func TestCompressed_FieldsWithoutProtobuf(t *testing.T) {
+	named := metav1.ObjectMeta{Name: "a"}
+	set := decodedFrom[appsv1.StatefulSet](t, `{"metadata":{"name":"a"},"spec":{
+		"volumeClaimTemplates":[{"kind":"PersistentVolumeClaim","apiVersion":"v1"}]}}`)
+	for _, obj := range []any{
+		set,
+		&appsv1.ControllerRevision{ObjectMeta: named, Data: runtime.RawExtension{Raw: []byte("1")}},
+		&appsv1.ControllerRevision{ObjectMeta: named,
+			Data: runtime.RawExtension{Object: labeledPod()}},
+	} {
+		k := Compressed().newKeeper().(*compressedKeeper)
+		kept, err := k.keep(obj, Meta{})
+		require.NoError(t, err)
+		k.recent.Purge()
+		assert.Equal(t, obj, k.restore(kept))
+		if obj == any(set) {
+			assert.IsType(t, &compressedObject{}, kept)
+		}
+	}
+	for typ, want := range map[reflect.Type]bool{
+		reflect.TypeFor[*corev1.Pod]():                   true,
+		reflect.TypeFor[*corev1.PersistentVolumeClaim](): true,
+		reflect.TypeFor[*metav1.PartialObjectMetadata](): true,
+		reflect.TypeFor[*appsv1.StatefulSet]():           false,
+		reflect.TypeFor[*unstructured.Unstructured]():    false,
+	} {
+		assert.Equal(t, want, newCodec(typ).protobuf, typ)
 	}
 }
 

@@ -3,7 +3,7 @@
 // Package simulation runs whole programs on an API server that fails, and checks that no change is
 // lost, invented or reordered.
 //
-//	users, faults -> apitest.Server -> 1 to 3 processes: informer, handlers, controller, elector
+//	users, faults -> apitest.Server -> 1 to 7 processes: informer, handlers, controller, elector
 //	                       |                                  |
 //	                       '--------> truth <--- checks ------'
 //

@@ -4,8 +4,8 @@ package simulation
 
 import _ "unsafe" // for linkname
 
-// The sizes from which on a queue, a batch or a log works in another way. A few objects must reach
-// them, or the simulation would not know those ways: see init.
+// The sizes from which a queue, a batch, a log or a compact store works in another way. init lowers
+// them, so that a few objects reach them.
 
 //go:linkname longQueue example.com/informerstack/deltafifo.longQueue
 var longQueue int
@@ -29,8 +29,13 @@ var recentLen int
 var dictionaryBytes int
 
 func init() {
-	longQueue, maxBatchLen = 3, 3
-	keptItems, keptSlots = 3, 3
-	batchLen = 2
-	recentLen, dictionaryBytes = 3, 1<<10
+	for limit, small := range map[*int]int{
+		&longQueue: 3, &maxBatchLen: 3, &keptItems: 3, &keptSlots: 3, &batchLen: 2,
+		&recentLen: 3, &dictionaryBytes: 1 << 10,
+	} {
+		if *limit <= small { // a variable that does not exist links to a new one, which is 0
+			panic("a limit is not that of its package: see the names above")
+		}
+		*limit = small
+	}
 }
