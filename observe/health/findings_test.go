@@ -374,7 +374,7 @@ func TestFindings(t *testing.T) {
 					time.Now().String())
 			}
 		}, time.Minute, health.Throttled, "requests wait for the limiter of their own client, " +
-			"not for the server: seen in \\d+ of \\d+ looks in the last \\S+; 2 requests now, " +
+			"not for the server: seen in \\d+ of \\d+ looks in the last \\S+; \\d+ requests now, " +
 			"most sent by health_test.\\(\\*program\\).write"},
 		"healthy, and throttled for a moment": {func(p *program) { p.qps = 10 }, time.Minute,
 			"", ""},

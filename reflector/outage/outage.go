@@ -12,19 +12,19 @@
 // Connection errors, 5xx, 429 and 401 are failures of the server. Any other error, such as 403, 404
 // or 410, is an answer, and the member's own trouble. A Group ends waits in two ways:
 //
-//   - The scout is one of the members that wait for the server. It tries 3.5 to 5 s after its own
+//   - The scout is one of the members that wait for the server. It tries 2 to 3.5 s after its own
 //     last request and after the last scout. A member that was well before goes first, then one
 //     that has failed fewer times since: a member that always fails is the last in turn.
 //   - The news is the first answer to a member after a failure. It ends the waits of the others
-//     within a second, or, if it has done so since they recovered last, 3.5 to 5 s after their own
+//     within a second, or, if it has done so since they recovered last, 2 to 3.5 s after their own
 //     last requests.
 //
-// So when the server answers again, a scout asks it within 5 s, and each other member that was well
-// within a second of that answer or 5 s after its own last request, whichever is later. This also
-// holds for a Group with one member. It does not hold for a member with a request that hangs, or if
-// the server has asked for a longer wait.
+// So when the server answers again, a scout asks it within 3.5 s, and each other member that was
+// well within a second of that answer or 3.5 s after its own last request, whichever is later. This
+// also holds for a Group with one member. It does not hold for a member with a request that hangs,
+// or if the server has asked for a longer wait.
 //
-// While the server is away, a Group sends at most one request in 3.5 s more than its members would
+// While the server is away, a Group sends at most one request in 2 s more than its members would
 // on their own, however many they are. After an outage it sends one more for each.
 //
 // A member that was well and is refused may be a scout, because a server that starts refuses its
@@ -43,14 +43,15 @@ package outage
 import (
 	"cmp"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
 
 const (
-	minPace, maxPace = 3500 * time.Millisecond, 5 * time.Second // between scouts
+	minPace, maxPace = 2 * time.Second, 3500 * time.Millisecond // between scouts
 
-	newsWindow = time.Second // in which the members try after an answer
+	newsWindow = 750 * time.Millisecond // in which the members try after an answer
 
 	// maxDoubts is how many failures after an answer of the server show that it is well, and the
 	// member is not.
@@ -171,10 +172,7 @@ func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
 		ready:    later(now.Add(pace()), m.notBefore), due: later(now.Add(d), m.notBefore),
 	}
 	w.fires, w.timer = w.due, time.NewTimer(w.due.Sub(now))
-	if g.waiting == nil {
-		g.waiting = map[*wait]bool{}
-	}
-	g.waiting[w] = true
+	g.waiting = append(g.waiting, w)
 	g.scheduleLocked()
 	return w.timer.C, func() { g.leave(w) }
 }
@@ -188,7 +186,7 @@ func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
 //	O3  due is never later than the end of the member's own wait, unless the server asked for it
 type Group struct {
 	mu      sync.Mutex
-	waiting map[*wait]bool
+	waiting []*wait   // in no order
 	next    time.Time // when the next scout may try
 	answers int       // of the server, to any member
 }
@@ -205,7 +203,7 @@ type wait struct {
 
 // newsLocked ends the waits soon, because the server has answered.
 func (g *Group) newsLocked() {
-	for w := range g.waiting {
+	for _, w := range g.waiting {
 		soon := later(time.Now().Add(rand.N(newsWindow)), w.member.notBefore)
 		switch {
 		case !w.member.woken:
@@ -220,13 +218,22 @@ func (g *Group) newsLocked() {
 	g.scheduleLocked()
 }
 
+// leave ends a wait. If w's timer has ended it, the member tries now; otherwise, for example, it
+// was stopped.
 func (g *Group) leave(w *wait) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	w.timer.Stop()
-	delete(g.waiting, w)
+	tries := !w.timer.Stop()
+	i := slices.Index(g.waiting, w)
+	if i < 0 {
+		return // it was called before
+	}
+	last := len(g.waiting) - 1
+	g.waiting[i], g.waiting[last] = g.waiting[last], nil
+	g.waiting = g.waiting[:last]
 	now := time.Now()
-	if scout := g.scoutLocked(); w.isOutage && (scout == nil || !scout.precedes(w, now)) {
+	scout := g.scoutLocked()
+	if tries && w.isOutage && (scout == nil || !scout.precedes(w, now)) {
 		g.next = now.Add(pace()) // it was the scout
 	}
 	g.scheduleLocked()
@@ -235,7 +242,7 @@ func (g *Group) leave(w *wait) {
 // scoutLocked returns the wait of the next scout, or nil.
 func (g *Group) scoutLocked() (scout *wait) {
 	start := later(g.next, time.Now())
-	for w := range g.waiting {
+	for _, w := range g.waiting {
 		if w.isOutage && (scout == nil || w.precedes(scout, start)) {
 			scout = w
 		}
@@ -268,7 +275,7 @@ func (m *Member) rankLocked() int {
 // scheduleLocked keeps O2.
 func (g *Group) scheduleLocked() {
 	scout := g.scoutLocked()
-	for w := range g.waiting {
+	for _, w := range g.waiting {
 		fires := w.due
 		if w == scout {
 			fires = earlier(fires, later(g.next, w.ready))

@@ -200,7 +200,7 @@ func TestGroup_News(t *testing.T) {
 		assert.Empty(t, w.woken(newsWindow))
 		news()
 		assert.Equal(t, []int{0, 1, 2, 3, 4}, w.woken(newsWindow))
-		assert.Equal(t, []int{5}, w.woken(time.Second))
+		assert.Equal(t, []int{5}, w.woken(3*time.Second-2*newsWindow))
 		for i := range w.members {
 			w.members[i].Failed(0)
 			w.wait(i, time.Hour)

@@ -99,7 +99,7 @@ func key(obj any) string {
 	return cm.Namespace + "/" + cm.Name
 }
 
-// The sizes of a large crowd, and of what is left after its first part was deleted.
+// The sizes of a large crowd, and of its second part, which stays.
 const crowdCount, crowdRest = 1100, 400
 
 // isOfCrowd reports whether an object is one of many: a slow handler is not slow for it, or it
