@@ -157,7 +157,7 @@ func TestOutage_FlappingServer(t *testing.T) {
 		t.Logf("%s: %d requests, without a Group %d", name, together, without)
 		most := float64(without) * 1.2
 		if flaps.lives >= 2*time.Second { // a member may recover in between
-			most = float64(without) * 3
+			most = float64(without) * 4
 		}
 		assert.LessOrEqual(t, float64(together), most, name)
 	}

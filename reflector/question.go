@@ -22,9 +22,9 @@ import (
 //
 //	Q1  at most one question is under way; named is the answer that the Store has not reached, if
 //	    there is one
-//	Q2  the next question follows after 6 to 8 s; after a minute if the last one has failed and
-//	    was asked since the last watch was opened, or if the Store has not reached its answer;
-//	    after an hour if the server has ignored the limit
+//	Q2  the next question follows after 6 to 8 s; after 30 s if the last one has failed and was
+//	    asked since the last watch was opened; after a minute if the Store has not reached its
+//	    answer; after an hour if the server has ignored the limit
 type question struct {
 	answer   <-chan async.Outcome[namedVersion] // nil if no request is under way
 	named    namedVersion
@@ -48,9 +48,9 @@ const (
 	questionFlow    = 2 * time.Second // how long events have not paused
 	questionAge     = 5 * time.Second // of the store
 	questionPeriod  = 8 * time.Second // the longest time between two questions
-	questionRetry   = time.Minute
-	costlyPeriod    = time.Hour
 	questionTimeout = 30 * time.Second
+	unreachedPeriod = time.Minute
+	costlyPeriod    = time.Hour
 	questionReader  = time.Minute // how long a call of Status counts
 )
 
@@ -74,9 +74,14 @@ func (r *Reflector) askIfOld(ctx context.Context, now time.Time) {
 // ask asks a question if one is due. It does not block.
 func (r *Reflector) ask(ctx context.Context, now time.Time) {
 	q := &r.recency.question
-	waiting := q.failed && !q.asked.Before(q.watched) || q.named.resourceVersion != ""
-	if q.useless || q.answer != nil || now.Before(q.next) ||
-		waiting && now.Sub(q.asked) < questionRetry {
+	var period time.Duration
+	switch {
+	case q.named.resourceVersion != "":
+		period = unreachedPeriod
+	case q.failed && !q.asked.Before(q.watched):
+		period = questionTimeout
+	}
+	if q.useless || q.answer != nil || now.Before(q.next) || now.Sub(q.asked) < period {
 		return
 	}
 	q.asked, q.next = now, now.Add(questionPeriod-rand.N(questionPeriod/4))

@@ -38,6 +38,7 @@ type feed struct {
 	times     []time.Time // of version i+1
 	questions int         // LISTs with a limit of 1
 	ignores   bool        // LISTs have no limit
+	hangs     bool        // questions are not answered
 	tooHigh   bool        // the next question gets a version that is never reached
 	err       error       // of questions
 	down      bool
@@ -136,9 +137,16 @@ func (f *feed) awaitRunning() {
 	<-running
 }
 
-func (f *feed) ListWithContext(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (f *feed) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if o.Limit == 1 && f.hangs {
+		f.questions++
+		f.mu.Unlock()
+		<-ctx.Done()
+		f.mu.Lock()
+		return nil, ctx.Err()
+	}
 	list := podList(strconv.Itoa(len(f.times)), "", "a@1")
 	if o.Limit == 1 {
 		f.questions++
@@ -403,8 +411,9 @@ func TestCurrentAsOf_QuestionsWithoutAnAnswer(t *testing.T) {
 		begin func(f *feed)
 		want  int
 	}{
-		"forbidden":     {func(f *feed) { f.err = apiErrors["forbidden"] }, 3},
-		"broken":        {func(f *feed) { f.err = errors.New("broken") }, 3},
+		"forbidden":     {func(f *feed) { f.err = apiErrors["forbidden"] }, 5},
+		"broken":        {func(f *feed) { f.err = errors.New("broken") }, 5},
+		"hanging":       {func(f *feed) { f.hangs = true }, 5},
 		"without limit": {func(f *feed) { f.ignores = true }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -417,7 +426,7 @@ func TestCurrentAsOf_QuestionsWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// A question that fails because the server goes down is not the last one for a minute, whether the
+// A question that fails because the server goes down is not the last one for 30 s, whether the
 // failure is known before the next watch is opened, or after.
 func TestCurrentAsOf_QuestionThatAnOutageEnds(t *testing.T) {
 	for name, rest := range map[string]time.Duration{"before": time.Second, "after": 0} {

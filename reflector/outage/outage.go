@@ -34,7 +34,7 @@
 // A member has recovered when it has not failed for 5 s after an answer. An answer alone shows
 // nothing: if each member's LIST is answered and its WATCH then fails, the answers would wake the
 // members for ever. A server that is well for little more than 5 s, again and again, gets up to
-// three times as many requests as without a Group.
+// four times as many requests as without a Group.
 //
 // Read outage.go; client.go finds the Group of a client. Then go test ./reflector/outage.
 // Goroutines: none. Locking: Group has a mutex, which also guards its members.
