@@ -20,7 +20,7 @@ import (
 // a second of news, before that time only once until it has recovered.
 const (
 	recovery   = 5 * time.Second // without a failure
-	scoutPace  = 3500 * time.Millisecond
+	scoutPace  = 2 * time.Second
 	newsWindow = time.Second
 )
 
