@@ -26,7 +26,7 @@ const (
 	targetMedian = 3 * time.Second
 	targetMost   = 10 * time.Second
 
-	scoutEvery = 3500 * time.Millisecond
+	scoutEvery = 2 * time.Second
 	askEvery   = 10 * time.Second
 )
 
@@ -81,7 +81,7 @@ func TestTargets(t *testing.T) {
 	rowOf := func(change func(our, lone *result)) row {
 		our, lone := good, good
 		change(&our, &lone)
-		return row{fault: "x", lasted: 8 * time.Second, size: 3, programs: 1, refused: 2,
+		return row{fault: "x", lasted: 5 * time.Second, size: 3, programs: 1, refused: 2,
 			results: map[string]result{clientGo: their, ours: our, alone: lone}}
 	}
 	for _, test := range []struct {
