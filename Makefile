@@ -47,7 +47,7 @@ lint: ## gofmt, tidy modules, vet and staticcheck
 vuln: ## known vulnerabilities in the code that is called; needs vuln.go.dev, so it is no part of check
 	@for module in $(MODULES); do (cd $$module && $(GO) run $(GOVULNCHECK) ./...) || exit 1; done
 
-update: ## rewrite the transcripts, the quotes in the docs and docs/path.md from the present code
+update: ## rewrite the transcripts, the quotes in the docs and docs/reports/path.md from the present code
 	$(GO) test -run 'Transcript' $(PIECES) ./apitest -update
 	$(GO) test -run 'QuoteTheSource' ./internal/tools/layout -update
 	$(GO) test -run 'Path' ./internal/tools/path -update

@@ -34,13 +34,13 @@ var errNilHandler = errors.New("handler is nil")
 //   - Complete: a handler that is added late is first notified of the content of the store, as
 //     OnAdd with isInInitialList, and misses no change after that. A delete that a broken watch hid
 //     arrives as a tombstone.
-//   - By name: an object is identified by namespace and name. If it is deleted and created again
+//   - Identity: an object is identified by namespace and name. If it is deleted and created again
 //     while the watch is broken, handlers get an update of two objects with different UIDs. See
 //     HandlerOptions.SplitRecreated.
 //   - Shared: objects are not copied. A reader that modifies one modifies it for all readers.
-//   - Patient: a slow handler delays no other, but its undelivered changes wait in memory. See
+//   - Independent: a slow handler delays no other, but its undelivered changes wait in memory. See
 //     HandlerOptions.Coalesce and ResourceEventHandlerRegistration.Status.
-//   - Once: an informer runs once. A second run needs a new informer.
+//   - One run: an informer runs once. A second run needs a new informer.
 //
 // Every method may be called from any goroutine, even from a handler, before, during and after Run.
 //

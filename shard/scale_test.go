@@ -84,8 +84,8 @@ func (w *world) even(members int) {
 	w.t.Fatalf("%d members do not converge", members)
 }
 
-// The cost of a group for the server, and the time that moves of shards take. docs/scale.md has the
-// numbers.
+// The cost of a group for the server, and the time that moves of shards take. docs/reports/scale.md
+// has the numbers.
 func TestScale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := *scaleMembers

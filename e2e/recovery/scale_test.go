@@ -63,7 +63,7 @@ func TestScale(t *testing.T) {
 }
 
 // costs starts n replicas, measures them while objects change, and ends them. It returns the cost
-// of the dearest one.
+// of the costliest one.
 func (g *group) costs(way string, n int) string {
 	g.t.Helper()
 	g.start(n)

@@ -64,6 +64,8 @@ var banned = []phrase{
 	ban("come too late|comes too late", "misses, arrives after", ""),
 	ban("in vain", "without success", ""),
 	ban("befall|befalls|of its own accord", "affects, by itself", ""),
+	ban("means what it says|meet a person|meets a person|dearest",
+		"state the meaning; a person edits it; the costliest", ""),
 	{
 		marker:  "Of ",
 		pattern: regexp.MustCompile(`(?:^|[.;]\s+)Of\s`),

@@ -18,14 +18,14 @@ The informer is synced, everything is idle, and the API server sends one MODIFIE
 that the informer holds. This page lists every function of the core that runs until everything is
 idle again, in order: one table for each goroutine, from the bytes of the watch to the worker. There
 is one informer of informer.New with a DeltaFIFO and an index, one handler, and one controller with
-one worker, as in [story_test.go](../internal/tools/path/record/story_test.go).
+one worker, as in [story_test.go](../../internal/tools/path/record/story_test.go).
 
 A function is indented below its caller. "locks" names the mutexes that it locks, and "via" the
 interface through which it is called. A function that runs again in the same goroutine is listed
 once. Functions of other modules, such as the JSON decoder, and of the program, such as reconcile,
 are missing.
 
-Package wire has the tables before ` + "`consume`" + `, see [wire.md](wire.md). With a ListerWatcher of
+Package wire has the tables before ` + "`consume`" + `, see [wire.md](../wire.md). With a ListerWatcher of
 client-go, client-go decodes the event instead, and the path begins at ` + "`consume`" + `.
 
 ` + "`go test ./internal/tools/path` derives this page from a run of instrumented source and\n" +
@@ -52,7 +52,7 @@ func page(trace record.Trace, functions map[string]function) string {
 			f := functions[v.Function]
 			_, short, _ := strings.Cut(v.Function, ".")
 			indent := strings.Repeat("·", depth)
-			fmt.Fprintf(&b, "| %d | %s`%s` | [%s](../%s/%s) | %s |\n", step+1,
+			fmt.Fprintf(&b, "| %d | %s`%s` | [%s](../../%s/%s) | %s |\n", step+1,
 				strings.TrimPrefix(indent+" ", " "), short, f.file, f.folder, f.file,
 				does(v, functions))
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/path.md")
+var update = flag.Bool("update", false, "rewrite docs/reports/path.md")
 
-// docs/path.md is what a run of the instrumented packages shows.
+// docs/reports/path.md is what a run of the instrumented packages shows.
 func TestPath(t *testing.T) {
 	folder := t.TempDir()
 	functions, err := instrument(folder)
@@ -29,7 +29,7 @@ func TestPath(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, trace, "the instrumented packages recorded nothing")
 
-	const file = root + "/docs/path.md"
+	const file = root + "/docs/reports/path.md"
 	want := page(trace, functions)
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
@@ -41,13 +41,13 @@ func TestPath(t *testing.T) {
 
 var (
 	drawnText = regexp.MustCompile(`<text class="([^"]*)"[^>]*>([^<]*)</text>`)
-	pageStep  = regexp.MustCompile(`(?m)^\| \d+ \|.*?\]\(\.\./([^)]*)/[^/)]*\)`)
+	pageStep  = regexp.MustCompile(`(?m)^\| \d+ \|.*?\]\(\.\./\.\./([^)]*)/[^/)]*\)`)
 )
 
-// docs/pictures/path.svg is drawn by hand. It has the goroutines of docs/path.md, the packages of
-// each, their functions and mutexes, and the totals. Helper packages are left out.
+// docs/pictures/path.svg is drawn by hand. It has the goroutines of docs/reports/path.md, the
+// packages of each, their functions and mutexes, and the totals. Helper packages are left out.
 func TestPath_IsDrawn(t *testing.T) {
-	text, err := os.ReadFile(root + "/docs/path.md")
+	text, err := os.ReadFile(root + "/docs/reports/path.md")
 	require.NoError(t, err)
 	drawn, err := os.ReadFile(root + "/docs/pictures/path.svg")
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestPath_IsDrawn(t *testing.T) {
 		switch {
 		case strings.HasPrefix(words, "goroutine "):
 			n++
-			require.Less(t, n, len(goroutines), "goroutines of docs/path.md")
+			require.Less(t, n, len(goroutines), "goroutines of docs/reports/path.md")
 		case class == "name":
 			folder = fmt.Sprint(n, " ", words)
 		case strings.Contains(words, " function") && !strings.Contains(words, " · "):

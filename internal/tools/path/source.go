@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package path derives docs/path.md: every function that one change passes between the wire and the
-// worker, in order.
+// Package path derives docs/reports/path.md: every function that one change passes between the wire
+// and the worker, in order.
 //
 // Read record/record.go (what a run records), instrument.go (how the source is rewritten),
 // source.go (the run) and page.go (the page); then go test -v ./internal/tools/path. The rewritten

@@ -23,7 +23,7 @@ func TestRead_ShowsDocumentsAndCode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, path := range []string{"docs/README.md", "docs/zh/workqueue.md",
-				"docs/speed.md", "workqueue/story_test.go#TestStory_OneKeyOneWorker"} {
+				"docs/reports/speed.md", "workqueue/story_test.go#TestStory_OneKeyOneWorker"} {
 				page := openDocument(t, p.url+"/read/"+path, l)
 				page.await("the file", element("main"))
 				page.await("the pictures of "+path,
