@@ -115,7 +115,7 @@ func TestReadWatch_ReadsAheadUpToItsLimit(t *testing.T) {
 	for _, size := range []int{len(event), 1 << 20} {
 		synctest.Test(t, func(t *testing.T) {
 			const budget = 384 << 10
-			const limit = budget/2 + ownChunks*chunkBytes
+			limit := budget/2 + ownChunks*chunkBytes
 			const buffered = 128 << 10 // taken by the decoder, or being read
 			body := &endless{data: event, size: size, closed: make(chan struct{})}
 			w := ReadWatch(body, newPod, Options{ReadAhead: NewBudget(budget)}).(*stream)
@@ -128,12 +128,12 @@ func TestReadWatch_ReadsAheadUpToItsLimit(t *testing.T) {
 			w.in.mu.Unlock()
 			require.LessOrEqual(t, chunks, limit/chunkBytes, "reads of %d bytes", size)
 
-			for range 2 * int(limit) / len(event) {
+			for range 2 * limit / len(event) {
 				<-w.ResultChan()
 			}
 			synctest.Wait()
-			require.Greater(t, body.read.Load(), ahead+limit)
-			require.Less(t, body.read.Load(), ahead+2*limit+buffered)
+			require.Greater(t, body.read.Load(), ahead+int64(limit))
+			require.Less(t, body.read.Load(), ahead+int64(2*limit+buffered))
 			w.Stop()
 			synctest.Wait() // the bubble ends only if every goroutine does
 		})

@@ -28,8 +28,10 @@ type Budget struct {
 	waiting []*share // for a chunk, oldest first; B2 allows none of them one now
 }
 
-const (
-	chunkBytes       = 16 << 10
+const chunkBytes = 16 << 10
+
+// Tests lower these, so that a few objects reach them.
+var (
 	ownChunks        = 4        // 64 KiB
 	defaultReadAhead = 16 << 20 // bytes
 )
@@ -113,7 +115,7 @@ var budgets sync.Map // of *Budget, by budgetKey
 
 // unknownClients is the Budget of watches of a client that is not known: those of a Negotiator and
 // of ReadWatch.
-var unknownClients = NewBudget(defaultReadAhead)
+var unknownClients = NewBudget(int64(defaultReadAhead))
 
 // budgetOf returns the Budget of the watches of a client and its server. It is forgotten with the
 // client.
@@ -123,7 +125,7 @@ func budgetOf(client Getter) *Budget {
 		return unknownClients
 	}
 	key := budgetKey{weak.Make(c.Client), c.Get().URL().Host}
-	budget, known := budgets.LoadOrStore(key, NewBudget(defaultReadAhead))
+	budget, known := budgets.LoadOrStore(key, NewBudget(int64(defaultReadAhead)))
 	if !known {
 		runtime.AddCleanup(c.Client, func(key budgetKey) { budgets.Delete(key) }, key)
 	}

@@ -166,12 +166,12 @@ func TestBudget_ASlowWatchStopsNobody(t *testing.T) {
 			for _, body := range bodies {
 				ahead += body.read.Load()
 			}
-			const own = ownChunks * chunkBytes
+			own := int64(ownChunks * chunkBytes)
 			const decoded = 64 << 10 // and in the decoder
 			require.LessOrEqual(t, ahead, size+int64(hanging)*(own+decoded))
 			body, w := open()
 			synctest.Wait()
-			require.GreaterOrEqual(t, body.read.Load(), int64(own+size>>(hanging+2)))
+			require.GreaterOrEqual(t, body.read.Load(), own+int64(size>>(hanging+2)))
 			began := time.Now()
 			for range 3 * size / len(event) {
 				<-w.ResultChan()
@@ -190,7 +190,7 @@ func TestBudget_ASlowWatchStopsNobody(t *testing.T) {
 func TestBudget_AWatchThatWaitsForItIsNotQuiet(t *testing.T) {
 	event := encodeEvents(t, jsonStream, contents()[0])
 	synctest.Test(t, func(t *testing.T) {
-		const count = 3 * ownChunks * chunkBytes
+		count := 3 * ownChunks * chunkBytes
 		b := NewBudget(2 * chunkBytes)
 		hanging := &endless{data: event, size: 4 << 10, closed: make(chan struct{})}
 		defer ReadWatch(hanging, newPod, Options{ReadAhead: b}).Stop()

@@ -93,13 +93,15 @@ func (p *process) checkVersion() {
 			p.violate(4, "%s reports version %d, and stores %s@%d, want %d or newer", p.name, rv,
 				key, have, want)
 		}
-		p.checkAsOf(key, have, health.CurrentAsOf)
+		p.checkAsOf(4, key, have, health.CurrentAsOf)
+		if !p.met {
+			p.checkAsOf(10, key, have, time.Now().Add(-currentWithin))
+		}
 	}
 }
 
 // checkAsOf checks that the store holds every change of key that the server had long before asOf.
-// The store claims to be current as of that time.
-func (p *process) checkAsOf(key string, have uint64, asOf time.Time) {
+func (p *process) checkAsOf(invariant int, key string, have uint64, asOf time.Time) {
 	if asOf.IsZero() || p.late || !p.lagEnd.IsZero() || !asOf.After(p.caughtUp) {
 		return
 	}
@@ -111,7 +113,7 @@ func (p *process) checkAsOf(key string, have uint64, asOf time.Time) {
 		}
 	}
 	if have < newest && !(have == 0 && (gone || p.seeing.leftAfter(key, newest))) {
-		p.violate(4, "%s is current as of %v, and stores %s@%d, want %d", p.name,
+		p.violate(invariant, "%s is current as of %v, and stores %s@%d, want %d", p.name,
 			asOf.Sub(p.begun), key, have, newest)
 	}
 }

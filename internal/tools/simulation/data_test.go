@@ -99,7 +99,7 @@ func key(obj any) string {
 	return cm.Namespace + "/" + cm.Name
 }
 
-// The sizes of a large crowd, and of its second part, which stays.
+// The sizes of a large crowd, and of the part that is deleted last.
 const crowdCount, crowdRest = 1100, 400
 
 // isOfCrowd reports whether an object is one of many: a slow handler is not slow for it, or it

@@ -33,16 +33,19 @@
 //	9  The place of a key in an answer of devtools, its reasons, and that it has not changed are
 //	   true when the answer is given. Every other process has devtools: so they change none of the
 //	   above. A script has the same history with and without them.
+//	10 A process that no fault has met has each change within seconds, whatever the faults and
+//	   refusals of the others, with which it may share a client, a Group and a Budget.
 //
 // Read script_test.go and generate_test.go (the scripts), world_test.go, process_test.go and
 // callbacks_test.go (the simulated programs), beside_test.go (what runs beside them),
 // truth_test.go, duties_test.go and the check files (what must hold), shrink_test.go; then
-// docs/testing.md. queues_test.go and factory_test.go simulate pieces that the processes do not
-// use. The reference files run the same scripts on client-go and compare the histories.
-// contest_test.go, candidate_test.go and checkcontest_test.go do so with elections, pages_test.go
-// with pages. devtools_test.go asks processes about keys, and compares scripts
-// with and without that. Elections of ours alone also have
-// lock_test.go (locks, and lost answers to their writes), coordinator_test.go and
+// docs/testing.md. A process has one informer; company_test.go makes several the informers of one
+// program, with one client or more, as informer.New connects them. queues_test.go and
+// factory_test.go simulate pieces that the processes do not use. The reference files run the same
+// scripts on client-go and compare the histories. contest_test.go, candidate_test.go and
+// checkcontest_test.go do so with elections, pages_test.go with pages. devtools_test.go asks
+// processes about keys, and compares scripts with and without that. Elections of ours alone also
+// have lock_test.go (locks, and lost answers to their writes), coordinator_test.go and
 // electionduties_test.go. Goroutines: those of the simulated programs, all in the bubble. Locking:
 // each recorder's mutex.
 //

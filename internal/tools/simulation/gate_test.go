@@ -48,6 +48,7 @@ type gate struct {
 	total    int           // lists and watches of the objects
 	leases   int           // requests for the lease
 	fetches  func()        // called for each of them
+	answers  func()        // called for each of them that is answered
 	lists    func()        // called for each list
 	listings []*listing
 	watched  *gatedBody // the last watch
@@ -120,6 +121,9 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	body := answer.Body.(*gatedBody)
 	body.listing = listing
+	if isFetch(r) && !isQuestion(r) {
+		g.answers()
+	}
 	if listing == nil && isFetch(r) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -243,7 +247,7 @@ func (g *gate) count(r *http.Request) int {
 	case isFetch(r):
 		g.requests = append(g.requests, time.Now())
 		g.total++
-		if r.URL.Query().Get("limit") != "1" { // which is a question for the newest version
+		if !isQuestion(r) {
 			g.fetches()
 		}
 	}
@@ -259,6 +263,9 @@ func isElection(r *http.Request) bool {
 func isFetch(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps")
 }
+
+// isQuestion reports whether a list is a question for the newest version.
+func isQuestion(r *http.Request) bool { return r.URL.Query().Get("limit") == "1" }
 
 func (g *gate) countRefusal(r *http.Request) {
 	g.mu.Lock()

@@ -29,7 +29,7 @@ func generate(seed uint64) script {
 			fetch: pick("list", "watchlist", "stream"), queue: pick("delta", "real"),
 			election: "none", selects: pick("all", "all", "red"),
 			pages: pick("whole", "whole", "pages"), resync: pick("once", "once", "resync"),
-			group: []string{"alone", "shared", "shared"}[groups.IntN(3)],
+			group: []string{alone, shared, shared}[groups.IntN(3)],
 		}
 		if elected {
 			p.election = pick("plain", "grace", "drain")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"syscall"
 	"testing/synctest"
 	"time"
 
@@ -16,34 +17,49 @@ import (
 	"example.com/informerstack/reflector/outage"
 )
 
-// The laws of a Group: a member tries early as a scout, some time after its last request, or within
-// a second of news, before that time only once until it has recovered.
+// The laws of a Group: a member tries early as a scout, 2 s or more after its last request,
+// or within a second of news, before that time only once until it has recovered.
 const (
 	recovery   = 5 * time.Second // without a failure
-	scoutPace  = 2 * time.Second
+	minPace    = 2 * time.Second
+	maxPace    = 3500 * time.Millisecond
 	newsWindow = time.Second
+
+	fewFailures = 8 // so many do not show that a member has trouble of its own
 )
 
-// sharedGroup is the Group of all processes of a script that say "shared": their informers are
-// those of one program, with a network of their own each.
-type sharedGroup struct {
-	outage.Group
-	mu   sync.Mutex
-	news []time.Time // when the server answered members after a failure
+// peers are the processes that should be in one Group: their informers are those of one program,
+// with a network of their own each.
+type peers struct {
+	mu      sync.Mutex
+	members []*waiting
+	news    []time.Time // when the server answered members after a failure
 }
 
 // waiting is what the waits of a process's reflector have shown.
 type waiting struct {
-	group *sharedGroup // nil: it waits on its own
+	peers  *peers // nil: it waits on its own
+	isLone bool   // it is its only peer
 
 	mu         sync.Mutex
-	begun, due time.Time     // of the last wait; due is the end of its backoff
+	begun, due time.Time     // of the last wait; due is the end of its backoff, or after news
 	notBefore  time.Time     // the server asked for that
 	ended      bool          // a request followed the wait
 	early      []earlyEnding // which were not checked yet
 	failed     bool          // since the last answer
 	wellSince  time.Time     // the first answer after a failure
 	woken      bool          // early, since it recovered last
+	record
+}
+
+// record is what the server has said to a process for certain.
+type record struct {
+	answered bool      // the last request
+	since    time.Time // the first answer after a failure; zero since a failure
+	proven   bool      // it has recovered once
+	failures int       // since it recovered last
+	isAway   bool      // the last failure was the server's own
+	heard    bool      // there may have been news since it recovered last
 }
 
 // earlyEnding is a request before the end of a wait.
@@ -54,10 +70,22 @@ type earlyEnding struct {
 }
 
 func (w *world) newWaiting(s setup) *waiting {
-	if s.group == "shared" {
-		return &waiting{group: &w.group}
+	v := &waiting{}
+	switch s.group {
+	case alone:
+		return v
+	case single:
+		v.peers, v.isLone = &peers{}, true
+	case shared, joint:
+		if w.peers[s.group] == nil {
+			w.peers[s.group] = &peers{}
+		}
+		v.peers = w.peers[s.group]
 	}
-	return &waiting{}
+	v.peers.mu.Lock()
+	defer v.peers.mu.Unlock()
+	v.peers.members = append(v.peers.members, v)
+	return v
 }
 
 // begin notes that a wait of d begins.
@@ -65,8 +93,24 @@ func (w *waiting) begin(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun, w.due, w.ended = time.Now(), time.Now().Add(d), false
-	if w.group != nil && w.due.Before(w.notBefore) {
+	if w.peers != nil && w.due.Before(w.notBefore) {
 		w.due = w.notBefore
+	}
+	if w.isLone {
+		w.boundLocked(w.begun, false)
+	}
+}
+
+// boundLocked bounds the wait of a member that tries at a time: with the first news, or at the pace
+// of scouts. If it has failed often, it may have trouble of its own.
+func (w *waiting) boundLocked(at time.Time, isFirst bool) {
+	mayScout := w.failures < fewFailures && (w.isAway || w.proven)
+	if !isFirst {
+		at = later(at, w.begun.Add(maxPace))
+	}
+	at = later(at, w.notBefore)
+	if w.failed && (isFirst || mayScout) && at.Before(w.due) {
+		w.due = at
 	}
 }
 
@@ -81,9 +125,16 @@ func (w *waiting) requests() {
 	if !w.ended && now.Before(w.due) {
 		waited := now.Sub(w.begun)
 		w.early = append(w.early, earlyEnding{now, waited, w.woken})
-		w.woken = w.woken || waited < scoutPace
+		w.woken = w.woken || waited < minPace
 	}
-	w.ended = true
+	w.ended, w.answered = true, false
+}
+
+// answers notes that a request has got an answer, which may be an error.
+func (w *waiting) answers() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answered = true
 }
 
 // note notes what a transition says about the server, as a member of a Group does: every error that
@@ -94,19 +145,24 @@ func (w *waiting) note(t reflector.Transition) {
 	if t.To == reflector.Idle || isLate {
 		return
 	}
+	maybe, certain := w.learn(t, isApply)
+	if w.peers != nil {
+		w.peers.report(w, maybe, certain)
+	}
+}
+
+// learn learns from a transition. It returns whether it may be news for the other members, and
+// whether it is for certain.
+func (w *waiting) learn(t reflector.Transition, isApply bool) (maybe, certain bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
 	isRequest := t.From == reflector.Listing || t.From == reflector.Opening ||
 		t.From == reflector.Streaming
-	_, isStatus := t.Err.(apierrors.APIStatus)
+	isStatus := errors.As(t.Err, new(apierrors.APIStatus))
 	isAnswer := t.Err == nil || t.Pause || isStatus || apierrors.HasStatusCause(t.Err,
 		metav1.CauseTypeResourceVersionTooLarge)
-	if w.group != nil && w.failed && isAnswer && (isRequest || t.Pause) {
-		w.group.mu.Lock()
-		w.group.news = append(w.group.news, now)
-		w.group.mu.Unlock()
-	}
+	maybe = w.failed && isAnswer && (isRequest || t.Pause)
 	seconds, _ := apierrors.SuggestsClientDelay(t.Err)
 	if apierrors.HasStatusCause(t.Err, metav1.CauseTypeResourceVersionTooLarge) {
 		seconds = 0 // it is due to the request, and another one need not wait
@@ -120,7 +176,48 @@ func (w *waiting) note(t reflector.Transition) {
 	case !fails && isRequest && (w.failed || w.wellSince.IsZero()):
 		w.wellSince = now
 	}
-	w.failed = fails || w.failed && !isRequest
+	isSuccess := isRequest && t.Err == nil && w.answered
+	certain = w.failed && isSuccess
+	w.failed = fails || w.failed && !isRequest && !isApply
+	w.record.note(isSuccess, fails, t.Err)
+	return maybe, certain
+}
+
+// note notes a success or a failure.
+func (w *record) note(isSuccess, fails bool, err error) {
+	now := time.Now()
+	switch {
+	case isSuccess && w.since.IsZero():
+		w.since = now
+	case fails:
+		if !w.since.IsZero() && now.Sub(w.since) >= recovery {
+			w.proven, w.failures, w.heard = true, 0, false
+		}
+		w.since = time.Time{}
+		w.failures++
+		w.isAway = errors.Is(err, syscall.ECONNREFUSED) || apierrors.IsServiceUnavailable(err)
+	}
+}
+
+// report notes news of a member, and bounds the waits of the others if the news are certain.
+func (g *peers) report(from *waiting, maybe, certain bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	if maybe {
+		g.news = append(g.news, now)
+	}
+	for _, w := range g.members {
+		if w == from {
+			continue
+		}
+		w.mu.Lock()
+		if certain && !w.ended && w.begun.Before(now) {
+			w.boundLocked(now.Add(newsWindow), !w.heard)
+		}
+		w.heard = w.heard || maybe
+		w.mu.Unlock()
+	}
 }
 
 // check checks that the reflector waits no longer than its backoff, and shorter only for a reason.
@@ -135,7 +232,7 @@ func (w *waiting) check(p *process) {
 		return
 	}
 	if time.Now().After(w.due) {
-		p.violate(7, "%s waits longer than its backoff", p.name)
+		p.violate(7, "%s waits longer than its backoff or its Group allows", p.name)
 	}
 }
 
@@ -143,17 +240,18 @@ func (w *waiting) check(p *process) {
 func (w *waiting) checkEarly(p *process, e earlyEnding) {
 	switch {
 	case p.refused: // a lost change ends a wait
-	case w.group != nil && e.waited >= scoutPace:
+	case w.peers != nil && e.waited >= minPace:
 		p.cover("group ends a wait at the pace of scouts")
-	case w.group != nil && !e.again && w.group.hadNews(e.at):
+	case w.peers != nil && !e.again && w.peers.hadNews(e.at):
 		p.cover("group ends a wait with news")
+		p.cover("news in the Group " + p.group)
 	default:
 		p.violate(7, "%s ends its wait early, at %v", p.name, e.at.Sub(p.begun))
 	}
 }
 
 // hadNews reports that there were news within the last second.
-func (g *sharedGroup) hadNews(at time.Time) bool {
+func (g *peers) hadNews(at time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, news := range g.news {
@@ -164,10 +262,10 @@ func (g *sharedGroup) hadNews(at time.Time) bool {
 	return false
 }
 
-// checkEmpty checks that no wait is left in the Group: even a member that has failed for long is
-// its scout.
-func (g *sharedGroup) checkEmpty(w *world) {
-	m := outage.Member{Group: &g.Group}
+// checkEmpty checks that no wait is left in a Group: even a member that has failed for long is its
+// scout.
+func (w *world) checkEmpty(g *outage.Group) {
+	m := outage.Member{Group: g}
 	for range 1000 {
 		m.Failed(0)
 	}

@@ -178,6 +178,11 @@ func (p *process) awaitSync() {
 func (v *waiter) checkDone() {
 	p := v.p
 	switch {
+	case p.isSick() && isClosed(v.done) && v.err == nil:
+		p.violate(4, "%s has reached version %d, and never got a list", p.name, v.rv)
+		return
+	case p.isSick():
+		return
 	case !isClosed(v.done):
 		p.violate(4, "%s waits for version %d for ever", p.name, v.rv)
 		return

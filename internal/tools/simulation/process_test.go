@@ -54,6 +54,7 @@ type process struct {
 	waits  *waiting
 
 	pageServer *pageServer // nil unless setup.pages is uncached
+	refusal    *refusal    // nil unless it is sick
 
 	informer informer.SharedIndexInformer
 	config   *rest.Config
@@ -74,6 +75,7 @@ type process struct {
 	synced  bool          // HasSynced was seen
 	healed  time.Time     // when all faults ended, until the store is current
 	late    bool          // what it receives may arrive long after it was sent
+	met     bool          // a fault has met it since the last quiet time, or it started after that
 	refused bool          // its store has refused writes, so adds may be missing
 	stopped atomic.Bool   // something but the script has stopped it
 
@@ -89,16 +91,21 @@ func (w *world) start(s setup, index int) *process {
 		gate:  newGate(w.server.Transport()),
 		ended: make(chan struct{}), started: w.truth.upTo,
 		seeing: view{w.truth, s.selects == "red"}, duties: &duties{},
+		met: index < len(w.processes),
 	}
 	if !w.lagEnd.IsZero() {
 		p.started = w.oldest
 	}
 	p.waits = w.newWaiting(s)
 	p.gate.fetches, p.gate.chunks = p.waits.requests, rand.New(rand.NewPCG(uint64(w.starts), 7))
-	p.gate.lists = p.duties.lists
+	p.gate.lists, p.gate.answers = p.duties.lists, p.waits.answers
 	if s.pages == "uncached" {
 		p.pageServer = &pageServer{next: p.gate.next, w: w}
 		p.gate.next = p.pageServer
+	}
+	if p.has(sick) {
+		p.refusal = newRefusal(p.gate, index)
+		p.gate.next = p.refusal
 	}
 	config := &rest.Config{Host: w.server.URL, Transport: p.gate, QPS: -1, UserAgent: p.name}
 	config.ContentType = "application/json"
@@ -110,7 +117,8 @@ func (w *world) start(s setup, index int) *process {
 	p.devtools = p.newDevtools()
 	p.work = newWork(p)
 	p.addHandler(13*w.starts, 0)
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx := context.WithValue(w.ctx, jointNetwork{}, way{p.gate, p.name})
+	ctx, cancel := context.WithCancel(ctx)
 	p.cancel = cancel
 	var running sync.WaitGroup
 	running.Go(func() { p.informer.Run(ctx) })
@@ -176,8 +184,8 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 			p.duties.note(t)
 		},
 	}
-	if p.waits.group != nil {
-		options.Reflector.Outage = &p.waits.group.Group
+	if p.group == shared {
+		options.Reflector.Outage = &p.shared
 	}
 	if p.resync == "resync" {
 		options.ResyncPeriod = resyncPeriod
@@ -190,6 +198,9 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	}
 	if p.has(deadline) {
 		options.Reflector.ListDeadline = listDeadline
+	}
+	if p.group == single || p.group == joint {
+		return p.newCompanion(options)
 	}
 	return informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, options)
 }

@@ -26,7 +26,7 @@ func compared(s script, impl string) script {
 	}
 	s.setups = slices.Clone(s.setups)
 	for i := range s.setups {
-		s.setups[i].election, s.setups[i].group = "none", "alone"
+		s.setups[i].election, s.setups[i].group = "none", alone
 		if s.setups[i].pages != "uncached" {
 			s.setups[i].pages = "whole"
 		}

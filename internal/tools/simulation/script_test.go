@@ -35,10 +35,18 @@ type setup struct {
 	selects  string // all or red: objects with that label
 	pages    string // whole, pages or uncached: lists in pages of two, or really all lists
 	resync   string // resync or once: a resync hides a key that was lost
-	group    string // alone or shared: whether its reflector is in the Group of the script
+	group    string // of its reflector: one of those below
 	traits   string // some of these, joined by +
 	lock     string // of a candidate: its kind, or coordinated
 }
+
+// The Groups of reflectors. The first two are chosen by the program, the others by informer.New.
+const (
+	alone  = "alone"  // no Group
+	shared = "shared" // the one of the script
+	single = "single" // that of its client
+	joint  = "joint"  // that of a client that it shares with the other joint processes
+)
 
 // The traits of a process, and then those of a candidate.
 const (
@@ -47,6 +55,7 @@ const (
 	mapped   = "mapped"   // its controller also has a key for each team
 	packed   = "packed"   // its store keeps compressed objects
 	plain    = "plain"    // its lists and watches have the decoders of client-go
+	sick     = "sick"     // its lists and watches are refused, until a step grants them
 
 	fixed    = "fixed"    // the next program in its place has the same identity
 	rejoins  = "rejoins"  // its elector continues after a loss

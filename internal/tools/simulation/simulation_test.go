@@ -98,8 +98,14 @@ func TestSimulate(t *testing.T) {
 	all.check(t)
 }
 
-// scripts are what the simulation runs for a seed: processes, and an election.
-func scripts(seed uint64) []script { return []script{generate(seed), generateElection(seed)} }
+// scripts are what the simulation runs for a seed: processes, an election, and for some a company.
+func scripts(seed uint64) []script {
+	all := []script{generate(seed), generateElection(seed)}
+	if seed%4 == 2 {
+		all = append(all, generateCompany(seed))
+	}
+	return all
+}
 
 // explain shrinks a script that failed, and describes the failure.
 func explain(t *testing.T, n uint64, s script, r report) string {

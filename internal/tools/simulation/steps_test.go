@@ -41,6 +41,7 @@ func init() {
 	steps["crowd"] = stepKind{0, true, func(w *world, _ *process, s step) { w.crowd(s.n) }}
 	steps["hours"] = stepKind{0, true, func(w *world, _ *process, s step) { w.passHours(s.n) }}
 	steps["badpage"] = stepKind{0, true, (*world).breakPages}
+	steps["grant"] = stepKind{0, true, (*world).grant}
 	addKinds(2, serverKinds)
 	addKinds(2, processKinds)
 	steps["inside"] = stepKind{6, true, processKinds["inside"]}

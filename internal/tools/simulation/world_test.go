@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	goruntime "runtime"
 	"slices"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/reflector/outage"
 )
 
 // checkEvery is the longest time between two checks of the invariants.
@@ -38,7 +40,9 @@ type world struct {
 	endings   []ending
 	waiters   []*waiter
 	tokens    ledger
-	group     sharedGroup
+	shared    outage.Group      // of the processes in the Group shared
+	peers     map[string]*peers // by their Group
+	joint     *http.Client      // of all processes in the Group joint
 	leases    leases
 	contestants
 	refusing bool
@@ -80,7 +84,8 @@ func newWorld() *world {
 		server: server, truth: newTruth(server), begun: time.Now(),
 		ctx:         klog.NewContext(context.Background(), logr.Discard()),
 		report:      report{coverage: map[string]int{}},
-		contestants: contestants{locks: newLocks()},
+		contestants: contestants{locks: newLocks()}, peers: map[string]*peers{},
+		joint: &http.Client{Transport: jointNetwork{}},
 	}
 	if err := server.StartPipe(); err != nil {
 		panic(err)
@@ -108,7 +113,9 @@ func (w *world) play(s script) {
 		}
 		w.note("step %v", st)
 		w.cover("step " + st.kind)
-		steps[st.kind].do(w, w.processes[st.p%len(w.processes)], st)
+		p := w.processes[st.p%len(w.processes)]
+		w.meet(p, st.kind)
+		steps[st.kind].do(w, p, st)
 	}
 	if n := len(s.steps); !w.violated() && (n == 0 || s.steps[n-1].kind != "quiet") {
 		w.quiet(0)
@@ -127,7 +134,8 @@ func (w *world) play(s script) {
 	w.server.Close()
 	synctest.Wait()
 	time.Sleep(maxTakes) // a callback that outlives its process
-	w.group.checkEmpty(w)
+	w.checkEmpty(&w.shared)
+	w.checkEmpty(outage.Of(w.jointClient()))
 	w.checkNothingRuns()
 	if len(s.steps)%8 == 0 { // a garbage collection takes as long as a hundred steps
 		w.checkCollected(objects)
@@ -225,6 +233,9 @@ func (w *world) quiet(n int) {
 		w.settle(5 * time.Minute)
 	}
 	w.stalled = false
+	for _, p := range w.processes {
+		p.met = false
+	}
 }
 
 // closeStreams ends all watches, also those that are silent.
@@ -275,6 +286,10 @@ func (w *world) check() {
 func (w *world) checkQuiet() {
 	w.truth.refresh()
 	for _, p := range w.processes {
+		if p.isSick() {
+			p.checkSick()
+			continue
+		}
 		p.checkQuiet()
 	}
 	for _, waiter := range w.waiters {
