@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"example.com/informerstack/cmd/informerstack/cli"
 	"example.com/informerstack/observe/health"
 	"example.com/informerstack/workqueue"
 )
@@ -46,8 +47,8 @@ func TestStandardOutput_ErrorsAreReported(t *testing.T) {
 	} {
 		for _, room := range []int{0, 40} {
 			var stderr bytes.Buffer
-			code := execute(t.Context(), args, &fullDisk{left: room}, &stderr)
-			assert.Equal(t, exitFailed, code, "%s, room for %d bytes", name, room)
+			code := cli.Execute(t.Context(), args, &fullDisk{left: room}, &stderr, commands()...)
+			assert.Equal(t, cli.Failed, code, "%s, room for %d bytes", name, room)
 			assert.Contains(t, stderr.String(),
 				"informerstack: standard output: no space left on device\n", name)
 		}

@@ -76,16 +76,22 @@ func TestDocs_PointAtCodeThatExists(t *testing.T) {
 	}
 }
 
-// packageFolder is the folder of the package that the docs call name. Packages of compat and e2e,
-// which may have names of client-go's packages, are called by their whole path.
+// packageFolder is the folder of the package that the docs call name. Packages of compat, of e2e
+// and of the program's commands may have names of other packages: the docs call them by their whole
+// path.
 func packageFolder(folders map[string]declared, name string) string {
 	for folder := range folders {
 		if path.Base(folder) == name && !strings.HasPrefix(folder, "compat/") &&
-			!strings.HasPrefix(folder, "e2e/") {
+			!strings.HasPrefix(folder, "e2e/") && !isCommand(folder) {
 			return folder
 		}
 	}
 	return name
+}
+
+// isCommand reports whether a folder has code of the program's commands, not of the laboratory.
+func isCommand(folder string) bool {
+	return strings.HasPrefix(folder+"/", "cmd/informerstack/") && folder != "cmd/informerstack/lab"
 }
 
 // isTestPattern accepts the beginning of a test's name, as "go test -run" does.

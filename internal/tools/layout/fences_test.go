@@ -95,7 +95,7 @@ func TestDocs_CommandsExist(t *testing.T) {
 		targets[target[1]] = true
 	}
 	for _, f := range tree(t) {
-		if f.folder() != "cmd/informerstack" || strings.HasSuffix(f.path, "_test.go") {
+		if !isCommand(f.folder()) || f.isTest() {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {

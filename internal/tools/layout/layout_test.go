@@ -104,6 +104,66 @@ var rules = map[string]rule{
 			"leaderelection", "shard", "observe/journal", "internal/helpers/hostheader",
 			"internal/helpers/printable"},
 	},
+	// The program: main.go alone may import every package.
+	"cmd/informerstack/cli": {
+		ours: []string{"internal/helpers/printable"},
+		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag",
+			"golang.org/x/term"},
+	},
+	"cmd/informerstack/cli/clitest": {
+		ours:    []string{"cmd/informerstack/cli"},
+		outside: []string{"github.com/spf13/cobra", "github.com/stretchr/testify/"},
+	},
+	"cmd/informerstack/swap": {
+		ours:    []string{"cmd/informerstack/cli", "internal/tools/swap"},
+		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
+	},
+	"cmd/informerstack/devtools": {
+		ours: []string{"cmd/informerstack/cli", "observe/health",
+			"internal/helpers/printable"},
+		outside: []string{"github.com/spf13/cobra"},
+	},
+	"cmd/informerstack/replay": {
+		ours: []string{"cmd/informerstack/cli", "cmd/informerstack/devtools",
+			"cmd/informerstack/lab", "observe/health", "internal/helpers/printable"},
+		outside: []string{"github.com/spf13/cobra"},
+	},
+	"cmd/informerstack/run/cluster": {
+		ours: []string{"cmd/informerstack/cli", "apitest", "store", "reflector/limits"},
+		outside: []string{"github.com/spf13/pflag", "k8s.io/client-go/discovery",
+			"k8s.io/client-go/dynamic", "k8s.io/client-go/kubernetes/scheme",
+			"k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd"},
+	},
+	"cmd/informerstack/run/hops": {
+		ours: []string{"cmd/informerstack/cli", "apitest", "store", "observe/trace",
+			"internal/helpers/printable"},
+	},
+	"cmd/informerstack/run/configmaps": {
+		ours:    []string{"apitest", "store", "controller"},
+		outside: []string{"k8s.io/api/", "k8s.io/client-go/rest"},
+	},
+	"cmd/informerstack/run": {
+		ours: []string{
+			"cmd/informerstack/cli", "cmd/informerstack/lab", "cmd/informerstack/replay",
+			"cmd/informerstack/run/cluster", "cmd/informerstack/run/configmaps",
+			"cmd/informerstack/run/hops",
+			"store", "deltafifo", "reflector", "reflector/wire", "informer", "workqueue",
+			"controller", "leaderelection", "leaderelection/resourcelock", "shard",
+			"observe/health", "observe/journal", "observe/metrics", "observe/trace",
+			"internal/helpers/printable",
+		},
+		outside: []string{
+			"github.com/go-logr/logr", "github.com/prometheus/", "github.com/spf13/cobra",
+			"github.com/spf13/pflag", "k8s.io/api/", "k8s.io/client-go/dynamic",
+			"k8s.io/client-go/kubernetes/scheme", "k8s.io/client-go/rest",
+			"k8s.io/client-go/tools/clientcmd",
+		},
+	},
+	"cmd/informerstack/lab/export": {
+		ours: []string{"cmd/informerstack/cli", "cmd/informerstack/lab",
+			"cmd/informerstack/run", "internal/helpers/printable"},
+		outside: []string{"github.com/spf13/cobra"},
+	},
 	"cmd/informerstack/lab": {
 		ours: []string{
 			"apitest", "store", "deltafifo", "reflector", "informer", "workqueue", "controller",

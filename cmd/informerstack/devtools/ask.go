@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package devtools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/informerstack/cmd/informerstack/cli"
+	"example.com/informerstack/internal/helpers/printable"
+)
+
+// InformersPage is the path of the page that is asked.
+const InformersPage = "/debug/informers"
+
+const (
+	devtoolsTimeout = 30 * time.Second
+	// recordedKeys is the number of keys that a recording has of each list.
+	recordedKeys = 1000
+	// maxPage bounds what is read of an answer.
+	maxPage = 16 << 20
+)
+
+// pageURL returns the URL of the page of a program. A scheme may be missing.
+func pageURL(text, key, format string, recorded bool) (*url.URL, error) {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	asked, err := url.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if asked.Host == "" || asked.Scheme != "http" && asked.Scheme != "https" {
+		return nil, fmt.Errorf("%q: want a URL such as http://127.0.0.1:8080", text)
+	}
+	if !strings.HasSuffix(asked.Path, InformersPage) {
+		asked = asked.JoinPath(InformersPage)
+	}
+	query := asked.Query()
+	query.Set("format", format)
+	if key != "" {
+		query.Set("why", key)
+	}
+	if recorded {
+		query.Set("limit", strconv.Itoa(recordedKeys))
+	}
+	asked.RawQuery = query.Encode()
+	return asked, nil
+}
+
+// askProgram returns the answer of a program. A redirection is no answer: it could lead elsewhere.
+func askProgram(ctx context.Context, asked *url.URL) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, devtoolsTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, asked.String(), http.NoBody)
+	if err != nil {
+		return nil, cli.Fail(cli.Usage, "devtools: %w", err)
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	response, err := client.Do(request)
+	if err != nil {
+		if inner, ok := errors.AsType[*url.Error](err); ok {
+			err = inner.Err // the URL has the token
+		}
+		return nil, cli.Fail(cli.Unreachable, "devtools: %s: %w", asked.Host, err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(io.LimitReader(response.Body, maxPage+1))
+	switch {
+	case err != nil:
+		return nil, cli.Fail(cli.Unreachable, "devtools: %s: %w", asked.Host, err)
+	case response.StatusCode != http.StatusOK:
+		return nil, cli.Fail(cli.Failed, "devtools: %s answers %s: %s", asked.Host, response.Status,
+			printable.Text(strings.TrimSpace(string(page))))
+	case len(page) > maxPage:
+		return nil, cli.Fail(cli.Failed, "devtools: %s answers with more than %d MiB", asked.Host,
+			maxPage>>20)
+	}
+	return page, nil
+}

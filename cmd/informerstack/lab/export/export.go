@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package export writes the lessons of the laboratory as HTML pages that need no program.
+//
+//	lessons -> run.RecordLesson -> [export] -> a folder
+//
+// Read folder.go (a folder is written whole or not at all) and export.go; then go test -v
+// ./cmd/informerstack/lab/export. Goroutines: one for each lesson, until all are played. Locking:
+// none.
+package export
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"example.com/informerstack/cmd/informerstack/cli"
+	"example.com/informerstack/cmd/informerstack/lab"
+	"example.com/informerstack/cmd/informerstack/run"
+	"example.com/informerstack/internal/helpers/printable"
+)
+
+const exportHelp = `
+export plays every lesson of the laboratory on a pipeline of its own, in slow motion, and writes
+each as one HTML page: DIR/ID.html has the texts, the questions with their answers, and the recorded
+scenes, in English and Chinese. DIR/index.html lists the lessons. The pages need no server, no
+network and no program. They can be opened as files, and be shown in an iframe.
+
+A DIR that an earlier export has written is replaced. Any other folder must be empty. If a lesson
+fails, nothing is written.
+
+The lessons: `
+
+const exportExamples = `
+  informerstack lab export site/lessons
+  informerstack lab export one --lesson resume --lesson tombstones
+  <iframe src="lessons/resume.html#lang=zh" title="Lesson" width="100%" height="800"></iframe>`
+
+// NewCommand returns the command informerstack lab, which has the command export.
+func NewCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "lab",
+		Short: "Write the lessons of the laboratory as pages",
+		Long:  "lab has the command that writes the lessons of the laboratory as pages.",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newExportCommand())
+	return cmd
+}
+
+func newExportCommand() *cobra.Command {
+	var ids []string
+	cmd := &cobra.Command{
+		Use:     "export DIR",
+		Short:   "Write every lesson as an HTML page that needs no program and no network",
+		Long:    strings.TrimSpace(exportHelp) + " " + strings.Join(lab.LessonIDs(), ", ") + ".",
+		Example: strings.Trim(exportExamples, "\n"),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return cli.Fail(cli.Usage,
+					"lab export: want one folder (see informerstack lab export --help)")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			edition, err := selectLessons(ids)
+			if err != nil {
+				return err
+			}
+			return export(cmd.Context(), args[0], edition, cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringArrayVar(&ids, "lesson", nil,
+		"write the lesson with this `ID` only; can be repeated (default: all lessons)")
+	return cmd
+}
+
+// selectLessons returns the chosen lessons in the order of the laboratory, or all of them.
+func selectLessons(chosen []string) ([]string, error) {
+	all := lab.LessonIDs()
+	if len(chosen) == 0 {
+		return all, nil
+	}
+	for _, id := range chosen {
+		if !slices.Contains(all, id) {
+			return nil, cli.Fail(cli.Usage, "--lesson %q: want one of %s", id,
+				strings.Join(all, ", "))
+		}
+	}
+	return slices.DeleteFunc(all, func(id string) bool { return !slices.Contains(chosen, id) }), nil
+}
+
+// export plays the lessons side by side, and writes their pages to a folder.
+func export(ctx context.Context, path string, edition []string, stderr io.Writer) error {
+	folder, err := newFolder(path)
+	if err != nil {
+		return err
+	}
+	defer folder.remove()
+	fmt.Fprintf(stderr, "Playing %d lessons in slow motion. Ctrl-C stops.\n", len(edition))
+	playCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var playing sync.WaitGroup
+	for _, id := range edition {
+		playing.Go(func() {
+			if err := exportLesson(playCtx, folder, id, edition); err != nil {
+				cancel(err) // ends the others
+			}
+		})
+	}
+	playing.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return cli.Fail(cli.Failed, "lab export: stopped, nothing was written")
+	case playCtx.Err() != nil:
+		return cli.Fail(cli.Failed, "lab export: %w", context.Cause(playCtx))
+	}
+	err = folder.write(lab.EditionName(""), func(w io.Writer) error {
+		return lab.WriteLessonIndex(w, edition)
+	})
+	if err != nil {
+		return err
+	}
+	if err := folder.publish(); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "Wrote %d lessons to %s: open %s.\n", len(edition),
+		printable.Text(path), lab.EditionName(""))
+	return nil
+}
+
+// exportLesson plays a lesson and writes its page.
+func exportLesson(ctx context.Context, folder *folder, id string, edition []string) error {
+	recorded, err := run.RecordLesson(ctx, id)
+	if err != nil {
+		return err
+	}
+	return folder.write(lab.EditionName(id), func(w io.Writer) error {
+		return recorded.WriteHTML(w, edition)
+	})
+}

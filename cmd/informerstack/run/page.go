@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+
+	"example.com/informerstack/cmd/informerstack/lab"
+	"example.com/informerstack/cmd/informerstack/run/cluster"
+	"example.com/informerstack/cmd/informerstack/run/configmaps"
+	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/observe/trace"
+	"example.com/informerstack/workqueue"
+)
+
+// pageAttempts is how often a key is tried on the embedded server before it is a dead letter, so
+// that the page can show one.
+const pageAttempts = 10
+
+// page serves the laboratory, and the endpoints of --listen beside it. Without a laboratory
+// (--no-page) its methods add nothing to the pipeline.
+type page struct {
+	lab      *lab.Lab // nil if it is neither served nor recorded
+	control  *lab.Lab // lab, or the time control of --step and --slow, or nil
+	served   bool     // not with --no-page
+	embedded bool
+	elects   bool                        // the workers need a leader of the laboratory
+	observed atomic.Pointer[observation] // of the running pipeline; nil without --listen
+}
+
+// newPage returns the page of a cluster. work is nil without the embedded server.
+func (o *options) newPage(
+	c *cluster.Cluster, t cluster.Target, work *configmaps.Workload,
+) (*page, error) {
+	p := &page{embedded: c.Server != nil, served: !o.noPage}
+	shown := p.served || o.record+o.html != ""
+	if !shown && !o.step && o.slow == 0 {
+		return p, nil
+	}
+	options := lab.Options{
+		Version:  version(),
+		Resource: t.Resource.GroupResource().String(),
+		Server:   c.Server,
+		Settings: lab.Settings{Queue: o.queue, WatchList: o.watchList, Workers: o.workers},
+	}
+	if work != nil {
+		options.Workload = work
+	}
+	p.control = lab.New(options)
+	if !shown {
+		return p, nil
+	}
+	p.lab = p.control
+	p.elects = p.embedded && !o.election.elect && o.sharing.count == 0
+	if p.elects {
+		return p, p.lab.Elect(c.Config)
+	}
+	return p, nil
+}
+
+// version returns the version of this program's module.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return ""
+}
+
+// ServeHTTP serves the page at the root, what it links to, and the endpoints of --listen at their
+// paths.
+func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p.served && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/lab/") ||
+		strings.HasPrefix(r.URL.Path, "/read/")) {
+		p.lab.ServeHTTP(w, r)
+		return
+	}
+	if observed := p.observed.Load(); observed != nil {
+		observed.handler.ServeHTTP(w, r)
+		return
+	}
+	http.NotFound(w, r)
+}
+
+// run runs the pipeline of the flags, and again with other flags when the reader changes settings.
+func (p *page) run(
+	ctx context.Context, o *options, pipeline func(context.Context, *options) error,
+) error {
+	if p.control == nil {
+		return pipeline(ctx, o)
+	}
+	return p.control.Run(ctx, func(ctx context.Context, settings lab.Settings) error {
+		changed := *o
+		changed.queue, changed.watchList = settings.Queue, settings.WatchList
+		changed.workers = settings.Workers
+		return pipeline(ctx, &changed)
+	})
+}
+
+func (p *page) close() {
+	if p.control != nil {
+		p.control.Close()
+	}
+}
+
+// sink adds the time control and the page to a sink.
+func (p *page) sink(next trace.Sink) trace.Sink {
+	if p.control == nil {
+		return next
+	}
+	return p.control.Sink(next)
+}
+
+// options adds the records of the queue and of the reflector.
+func (p *page) options(options informer.Options, sink trace.Sink) informer.Options {
+	if p.control == nil {
+		return options
+	}
+	options.WrapQueue = p.control.WrapQueue(sink)
+	options.Reflector = p.control.ReflectorOptions(options.Reflector)
+	return options
+}
+
+// rateLimiter is a controller's Options.RateLimiter.
+func (p *page) rateLimiter() workqueue.TypedRateLimiter[string] {
+	if p.lab == nil {
+		return nil
+	}
+	return p.lab.RateLimiter()
+}
+
+func (p *page) workqueueConfig(config workqueue.Config[string]) workqueue.Config[string] {
+	if p.control == nil {
+		return config
+	}
+	return p.control.WorkqueueConfig(config)
+}
+
+func (p *page) workqueue(
+	queue workqueue.TypedRateLimitingInterface[string],
+) workqueue.TypedRateLimitingInterface[string] {
+	if p.control == nil {
+		return queue
+	}
+	return p.control.WrapWorkqueue(queue)
+}
+
+func (p *page) reconcile(
+	next controller.ReconcileFunc[string],
+) controller.ReconcileFunc[string] {
+	if p.lab == nil {
+		return next
+	}
+	return p.lab.Reconcile(next)
+}
+
+func (p *page) handler(handler informer.ResourceEventHandler) informer.ResourceEventHandler {
+	if p.lab == nil {
+		return handler
+	}
+	return p.lab.ControllerHandler(handler)
+}
+
+// lead returns a controller's Options.Lead. It is nil without an election: the controller always
+// works.
+func (p *page) lead(
+	elector *leaderelection.LeaderElector,
+) func(ctx context.Context, work func(context.Context)) error {
+	switch {
+	case elector != nil:
+		return elector.Lead
+	case p.elects:
+		return p.lab.Lead
+	}
+	return nil
+}
+
+// maxAttempts is a controller's Options.MaxAttempts.
+func (p *page) maxAttempts() int {
+	if p.lab != nil && p.embedded {
+		return pageAttempts
+	}
+	return 0
+}
+
+// follow shows the pieces of a pipeline, with a second handler that only the reader disturbs.
+func (p *page) follow(
+	objects informer.SharedIndexInformer, ctrl *controller.Controller[string],
+	handle informer.ResourceEventHandlerRegistration, observed *observation,
+) error {
+	p.observed.Store(observed)
+	if p.lab == nil {
+		return nil
+	}
+	handlers := []lab.Handler{{Name: controllerName, Registration: handle}}
+	if p.embedded {
+		const name = "audit"
+		audit := p.lab.Handler(name, informer.ResourceEventHandlerFuncs{})
+		disturbed, err := objects.AddEventHandlerWithOptions(audit,
+			informer.HandlerOptions{SkipPanics: true})
+		if err != nil {
+			return err
+		}
+		handlers = append(handlers, lab.Handler{Name: name, Registration: disturbed})
+	}
+	p.lab.Show(lab.Pieces{
+		Informer: objects, Controller: ctrl, Handlers: handlers,
+	})
+	return nil
+}
