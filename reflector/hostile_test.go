@@ -27,7 +27,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"example.com/informerstack/reflector/limits"
 	"example.com/informerstack/reflector/wire"
 )
 
@@ -75,7 +74,8 @@ func TestHostile_Lists(t *testing.T) {
 	}
 }
 
-// An answer of any length takes no more than limits.Answers allows.
+// A streamed LIST of any length takes no more than wire.Limits allow. An error, and a LIST that
+// client-go's client reads whole, are read to their end.
 func TestHostile_LongAnswers(t *testing.T) {
 	var bomb bytes.Buffer
 	zip := gzip.NewWriter(&bomb)
@@ -86,17 +86,17 @@ func TestHostile_LongAnswers(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer, endless, err string
 	}{
-		"a list of blanks":       {okJSON, " ", "too long"},
-		"a list of items":        {aList + `"items":[{}`, `,{}`, "too long"},
-		"a list with one name":   {aList + `"items":[{"metadata":{"name":"`, "a", "too long"},
+		"a list of blanks":       {okJSON, " ", "too large"},
+		"a list of items":        {aList + `"items":[{}`, `,{}`, "too large"},
+		"a list with one name":   {aList + `"items":[{"metadata":{"name":"`, "a", "too large"},
 		"a list of an error":     {error500, "a", "an error on the server"},
 		"a Status":               {error500 + `{"kind":"Status","message":"`, "a", "an error on"},
-		"a Status in a list":     {okJSON + `{"kind":"Status","message":"`, "a", "too long"},
+		"a Status in a list":     {okJSON + `{"kind":"Status","message":"`, "a", "too large"},
 		"a Status of many parts": {error500 + `{"details":{"causes":[{}`, ",{}", "an error on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onHostile(t, func(t *testing.T, impl string, s *hostile) {
-				s.limits = limits.Answers{ErrorBytes: 1 << 15, AnswerBytes: 1 << 15}
+				s.wire.Limits = wire.Limits{ObjectBytes: 1 << 15, ListBytes: 1 << 15}
 				s.answer = func(_ string, out *connection) {
 					out.write(test.answer)
 					out.flood(test.endless)
@@ -104,30 +104,38 @@ func TestHostile_LongAnswers(t *testing.T) {
 				s.run(impl, 2*time.Minute)
 				require.Greater(t, len(s.requests), 4)
 				require.Less(t, len(s.requests), 250)
-				require.Less(t, s.sent, len(s.requests)*(1<<16))
+				each, err := 1<<21, test.err // flood sends less
+				switch {
+				case test.err != "too large": // an error
+				case impl == "ours streaming":
+					each = 1 << 16
+				default:
+					err = "json parse error" // where the server has stopped
+				}
+				require.Less(t, s.sent, len(s.requests)*each)
 				require.Empty(t, s.store.diary)
 				if impl != "client-go" {
-					s.failed(test.err)
+					s.failed(err)
 				}
 			})
 		})
 	}
 	t.Run("gzip", func(t *testing.T) {
 		onHostile(t, func(t *testing.T, impl string, s *hostile) {
-			s.limits = limits.Answers{AnswerBytes: 1 << 15}
+			s.wire.Limits = wire.Limits{ListBytes: 1 << 15}
 			s.answer = func(_ string, out *connection) {
 				out.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" +
 					"Content-Encoding: gzip\r\nConnection: close\r\n\r\n" + bomb.String())
 			}
 			s.run(impl, 5*time.Minute)
-			if impl != "client-go" {
-				s.failed("answer of the server is too long")
+			if impl == "ours streaming" {
+				s.failed("answer of the server is too large")
 			}
 		})
 	})
 }
 
-// Without limits a LIST is read to its end, as by client-go.
+// An error is read to its end, as by client-go.
 func TestLimits_NoneByDefault(t *testing.T) {
 	onHostile(t, func(t *testing.T, impl string, s *hostile) {
 		s.answer = func(_ string, out *connection) {
@@ -275,7 +283,8 @@ func TestHostile_Watches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onHostile(t, func(t *testing.T, impl string, s *hostile) {
-				s.limits = limits.Answers{ErrorBytes: 1 << 15, EventBytes: 1 << 15}
+				s.wire.Limits = wire.Limits{ObjectBytes: 1 << 15}
+				s.wire.ReadAhead = wire.NewBudget(1 << 15)
 				s.answer = func(request string, out *connection) {
 					if strings.HasPrefix(request, "LIST") {
 						out.write(aList, theItems)
@@ -293,9 +302,9 @@ func TestHostile_Watches(t *testing.T) {
 				if impl != "client-go" { // which waits for ever for a byte a minute
 					require.Greater(t, len(s.requests), 3)
 				}
-				each := 1 << 16
-				if name == "an endless array" { // is read ahead until its first value is judged
-					each = 1 << 22
+				each := 1 << 21 // flood sends less
+				if impl == "ours streaming" && name != "an endless error" {
+					each = 1 << 17 // an event, the Budget, and what each watch may hold beyond it
 				}
 				require.Less(t, s.sent, (1+len(s.requests))*each)
 				require.Equal(t, "a@1", s.store.state())
@@ -479,7 +488,7 @@ func FuzzWatch(f *testing.F) {
 // hostile is a server that writes whatever its answer writes, over pipes.
 type hostile struct {
 	t      *testing.T
-	limits limits.Answers
+	wire   wire.Options // of the streaming reflector
 	opts   Options
 	answer func(request string, out *connection) // closes the connection when it returns
 
@@ -520,7 +529,7 @@ func (s *hostile) run(impl string, d time.Duration) {
 		servers.Go(func() { s.serve(address, server) })
 		return client, nil
 	}}
-	client := restClient(s.t, s.limits.Wrap(transport))
+	client := restClient(s.t, transport)
 	ctx, cancel := context.WithCancel(s.t.Context())
 	reflector.Go(func() { s.reflect(ctx, impl, client) })
 	time.Sleep(d)
@@ -541,7 +550,7 @@ func (s *hostile) reflect(ctx context.Context, impl string, client rest.Interfac
 		return
 	}
 	plain := cache.NewListWatchFromClient(client, "pods", "ns", fields.Everything())
-	lw := wire.NewListWatch(client, "pods", "ns", newPod, wire.Options{})
+	lw := wire.NewListWatch(client, "pods", "ns", newPod, s.wire)
 	s.opts.WatchErrorHandler = func(_ context.Context, _ *Reflector, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

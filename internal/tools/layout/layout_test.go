@@ -45,7 +45,6 @@ var rules = map[string]rule{
 			"google.golang.org/protobuf/encoding/protowire", "k8s.io/client-go/rest",
 			"k8s.io/client-go/util/flowcontrol"},
 	},
-	"reflector/limits": {},
 	"reflector/outage": {outside: []string{"k8s.io/client-go/rest"}},
 	"informer": {
 		ours: []string{"store", "store/compact", "deltafifo", "reflector", "reflector/outage",
@@ -129,7 +128,7 @@ var rules = map[string]rule{
 		outside: []string{"github.com/spf13/cobra"},
 	},
 	"cmd/informerstack/run/cluster": {
-		ours: []string{"cmd/informerstack/cli", "apitest", "store", "reflector/limits"},
+		ours: []string{"cmd/informerstack/cli", "apitest", "store"},
 		outside: []string{"github.com/spf13/pflag", "k8s.io/client-go/discovery",
 			"k8s.io/client-go/dynamic", "k8s.io/client-go/kubernetes/scheme",
 			"k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd"},

@@ -5,9 +5,9 @@
 //
 //	flags -> [cluster] -> rest.Config and Target -> the pipeline
 //
-// Read credentials.go (what an answer must not contain), cluster.go (the server) and resource.go
-// (the resource); then go test -v ./cmd/informerstack/run/cluster. Goroutines: those of the
-// embedded server. Locking: none.
+// Read longerrors.go and credentials.go (what an answer must not contain), cluster.go (the server)
+// and resource.go (the resource); then go test -v ./cmd/informerstack/run/cluster. Goroutines:
+// those of the embedded server. Locking: none.
 package cluster
 
 import (
@@ -25,7 +25,6 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/cmd/informerstack/cli"
-	"example.com/informerstack/reflector/limits"
 )
 
 // Options are the flags that name the cluster and the resource.
@@ -82,17 +81,13 @@ const (
 	writesBurst     = 100
 )
 
-// answers bounds what a server can make the program hold in memory. Objects are smaller than 16
-// MiB: client-go reads no longer ones from a watch.
-var answers = limits.Answers{ErrorBytes: 4 << 20, EventBytes: 16 << 20}
-
 // Connect returns the cluster that the flags select, and starts the embedded server if they select
 // that. It makes no request.
 func (o *Options) Connect() (*Cluster, error) {
 	c, err := o.locate()
 	if err == nil {
 		c.Config.QPS, c.Config.Burst = writesPerSecond, writesBurst
-		c.Config.Wrap(answers.Wrap)
+		c.Config.Wrap(shorten)
 		c.Config.Wrap(discreet)
 	}
 	return c, err
