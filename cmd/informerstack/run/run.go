@@ -183,7 +183,7 @@ func (o *options) trace(
 		sink, end := out.Pipeline(ctx, o.queue)
 		defer end()
 		if server.Server != nil {
-			hops.OfFaults(server.Server, target.Resource.GroupResource(), sink)
+			hops.TraceFaults(server.Server, target.Resource.GroupResource(), sink)
 		}
 		progress := newProgress(std.err, func(ctx context.Context, objects store.Store) string {
 			return o.hint(ctx, server.Config, target, objects)

@@ -33,8 +33,8 @@ const Checksum = "informerstack.example.com/checksum"
 // Keeper keeps the annotation of each labelled ConfigMap equal to the checksum of its data.
 // It removes the annotation from ConfigMaps without the label.
 type Keeper struct {
-	Client rest.Interface
-	Lister store.Lister[*unstructured.Unstructured]
+	Client rest.Interface                           // of ConfigMaps, in unstructured JSON
+	Lister store.Lister[*unstructured.Unstructured] // of the informer's store
 }
 
 // WantsChecksum reports whether a ConfigMap has the label.

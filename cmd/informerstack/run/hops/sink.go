@@ -96,8 +96,8 @@ func named(event trace.Event, queue string) trace.Event {
 	return event
 }
 
-// OfFaults sends the faults of the requests for a resource to sink.
-func OfFaults(server *apitest.Server, resource schema.GroupResource, sink trace.Sink) {
+// TraceFaults sends the faults of the requests for a resource to sink.
+func TraceFaults(server *apitest.Server, resource schema.GroupResource, sink trace.Sink) {
 	server.Faults().Observe(func(r apitest.Request, what string) {
 		if r.Resource != resource.Resource || r.Group != resource.Group {
 			return
