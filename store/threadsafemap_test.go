@@ -213,7 +213,7 @@ func TestReplaceKeepsALateIndex(t *testing.T) {
 	}})
 	m.Update("ns/a", pod("ns/a node=n1 tags=x"))
 	late["picky"] = playerIndexes["picky"]
-	require.Panics(t, func() { // S3: also if the late index fails
+	require.Panics(t, func() { // S3, even if the late index fails
 		replaceBy(m, []entry{{"ns/b", pod("ns/b broken=error")}, {"ns/c", pod("ns/c")}}, "1")
 	})
 	checkLaws(t, m)
