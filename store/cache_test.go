@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"testing"
@@ -25,9 +26,13 @@ var (
 // Every method refuses an object without a key with a KeyError, and changes nothing. In client-go a
 // nil pointer panics.
 func TestDifference_NilPointerIsAKeyError(t *testing.T) {
+	keyFunc := func(obj any) (string, error) {
+		key, err := MetaNamespaceKeyFunc(obj)
+		return cmp.Or(key, "ns/a"), err // beside an error, a key counts for nothing
+	}
 	stores := map[string]Store{
-		"without indexes": New(MetaNamespaceKeyFunc, Options{}),
-		"with indexes": New(MetaNamespaceKeyFunc, Options{
+		"without indexes": New(keyFunc, Options{}),
+		"with indexes": New(keyFunc, Options{
 			Indexers: Indexers{NamespaceIndex: MetaNamespaceIndexFunc}}),
 	}
 	for name, s := range stores {
@@ -37,7 +42,9 @@ func TestDifference_NilPointerIsAKeyError(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/%T", name, bad), func(t *testing.T) {
 				require.NoError(t, s.Replace([]any{pod("ns/a rv=1")}, "1"))
-				_, _, getErr := s.Get(bad)
+				item, exists, getErr := s.Get(bad)
+				require.Nil(t, item)
+				require.False(t, exists)
 				for what, err := range map[string]error{
 					"add": s.Add(bad), "update": s.Update(bad), "delete": s.Delete(bad),
 					"replace": s.Replace([]any{pod("ns/b"), bad}, "2"), "get": getErr,
@@ -48,6 +55,10 @@ func TestDifference_NilPointerIsAKeyError(t *testing.T) {
 					require.ErrorContains(t, err, "couldn't create key for object")
 					require.ErrorContains(t, keyErr.Unwrap(), "object has no meta: ")
 				}
+				failed := s.(TransactionStore).Transaction(Transaction{bad, TransactionTypeAdd})
+				var keyErr KeyError
+				require.ErrorAs(t, failed, &keyErr)
+				require.Equal(t, bad, keyErr.Obj)
 				require.Equal(t, []string{"ns/a"}, s.ListKeys())
 				require.Equal(t, "1", s.LastStoreSyncResourceVersion())
 			})
@@ -216,7 +227,11 @@ func TestLen_CountsObjects(t *testing.T) {
 		require.NoError(t, s.Delete("c"))
 		require.Equal(t, 2, Len(counted))
 	}
-	var _ Counter = s.(Counter)
+	require.NoError(t, s.Replace([]any{"a"}, "8"))
+	require.Equal(t, 1, Len(struct {
+		Store // nil: it is not listed
+		Counter
+	}{nil, s.(Counter)}))
 }
 
 // The error about an object without a key names it, but does not print what it contains.

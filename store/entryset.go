@@ -18,12 +18,6 @@ func (s entrySet) len() int {
 	return len(s.all)
 }
 
-// has reports whether e is a member.
-func (s entrySet) has(e *entry) bool {
-	_, member := s.all[e]
-	return member || s.one == e
-}
-
 // each calls yield for each member, in no order.
 func (s entrySet) each(yield func(e *entry) bool) {
 	if s.one != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,11 +46,13 @@ type lazyIndexer struct{ Indexer }
 func (x lazyIndexer) All() iter.Seq[any] { return slices.Values(x.Indexer.List()) }
 
 func (x lazyIndexer) AllByIndex(name, value string) (iter.Seq[any], error) {
-	found, err := x.ByIndex(name, value)
+	found, err := x.Indexer.ByIndex(name, value)
 	return slices.Values(found), err
 }
 
 func (lazyIndexer) List() []any { panic("all objects are made at once") }
+
+func (lazyIndexer) ByIndex(string, string) ([]any, error) { panic("all objects are made at once") }
 
 func (lazyIndexer) Index(string, any) ([]any, error) { panic("all objects are made at once") }
 
@@ -78,7 +81,13 @@ func TestList(t *testing.T) {
 		{"ns", "nothing", []string{}},
 	} {
 		t.Run(c.namespace+","+c.selector, func(t *testing.T) {
-			for _, indexer := range []Indexer{with, without, lazyIndexer{with}} {
+			indexers := []Indexer{
+				with, without, lazyIndexer{with}, NewTypedIndexer[*corev1.Pod](lazyIndexer{with}),
+			}
+			if c.selector == "nothing" {
+				indexers = append(indexers, lazyIndexer{}) // it is not read
+			}
+			for _, indexer := range indexers {
 				var got []any
 				add := func(obj any) { got = append(got, obj) }
 				require.NoError(
@@ -86,6 +95,11 @@ func TestList(t *testing.T) {
 					ListAllByNamespace(indexer, c.namespace, selector(c.selector), add),
 				)
 				require.Equal(t, c.want, keysOf(got))
+				if c.namespace == "" {
+					got = nil
+					require.NoError(t, ListAll(indexer, selector(c.selector), add))
+					require.Equal(t, c.want, keysOf(got))
+				}
 			}
 			var got []any
 			add := func(obj any) { got = append(got, obj) }
@@ -150,14 +164,23 @@ func TestListerGet(t *testing.T) {
 	require.EqualError(t, err, `pods "none" not found`)
 	_, err = lister.Get("a")
 	require.True(t, apierrors.IsNotFound(err))
+
+	_, err = NewLister[*corev1.Pod](failingIndexer{indexer}, schema.GroupResource{}).Get("a")
+	require.Equal(t, errBroken, err)
 }
+
+// failingIndexer cannot be read.
+type failingIndexer struct{ Indexer }
+
+func (failingIndexer) GetByKey(string) (any, bool, error) { return nil, false, errBroken }
 
 // An object of another type, or one without metadata, is an error where client-go's lister panics.
 func TestDifference_WrongTypeIsAListerError(t *testing.T) {
 	indexer := listerIndexer(nil)
 	nodes := NewLister[*corev1.Node](indexer, schema.GroupResource{Resource: "nodes"})
-	_, err := nodes.List(labels.Everything())
+	list, err := nodes.List(labels.Everything())
 	require.EqualError(t, err, "object is a *v1.Pod, not a *v1.Node")
+	require.Empty(t, list)
 	_, err = nodes.Get("node-1")
 	require.EqualError(t, err, "object is a *v1.Pod, not a *v1.Node")
 
@@ -165,9 +188,59 @@ func TestDifference_WrongTypeIsAListerError(t *testing.T) {
 	require.NoError(t, odd.Add("text"))
 	_, err = NewLister[runtime.Object](odd, schema.GroupResource{}).List(labels.Everything())
 	require.EqualError(t, err, "object is a string, not a runtime.Object")
-	for _, namespace := range []string{"", "ns"} {
-		err = ListAllByNamespace(odd, namespace, selector("a=b"), func(any) {})
+	for _, content := range []any{"text", (*corev1.Pod)(nil)} {
+		require.NoError(t, odd.Add(content))
+		for _, indexer := range []Indexer{odd, lazyIndexer{odd}} {
+			err = ListAllByNamespace(indexer, "", selector("a!=b"), func(any) { t.Error("found") })
+			require.ErrorContains(t, err, "object has no meta")
+		}
+		err = ListAllByNamespace(odd, "ns", selector("a!=b"), func(any) { t.Error("found") })
 		require.ErrorContains(t, err, "object has no meta")
+	}
+}
+
+// part is a part of an object: its metadata have no labels.
+type part struct{ name string }
+
+func (p part) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: "ns", Name: p.name}
+}
+
+type unlabeledPart struct{ part }
+
+func (unlabeledPart) SelectorLabels() (map[string]string, error) { return nil, errBroken }
+
+type labeledPart struct {
+	unlabeledPart
+	labels map[string]string
+}
+
+func (p labeledPart) GetLabels() map[string]string { return p.labels }
+
+// A selector looks at the labels of GetLabels, then at those of SelectorLabels, then at those of
+// the metadata. If they are not known, no object is found by mistake.
+func TestList_LabelsOfAPart(t *testing.T) {
+	for _, indexers := range []Indexers{nil, {NamespaceIndex: MetaNamespaceIndexFunc}} {
+		indexer := New(MetaNamespaceKeyFunc, Options{Indexers: indexers})
+		find := func(namespace string) ([]string, error) {
+			lister := NewLister[any](indexer, schema.GroupResource{}).ByNamespace(namespace)
+			found, err := lister.List(selector("app!=web"))
+			return keysOf(found), err
+		}
+		web := map[string]string{"app": "web"}
+		require.NoError(t, indexer.Add(labeledPart{unlabeledPart{part{"a"}}, web}))
+		require.NoError(t, indexer.Add(labeledPart{unlabeledPart{part{"b"}}, nil}))
+		for _, namespace := range []string{"", "ns"} {
+			found, err := find(namespace)
+			require.NoError(t, err)
+			require.Equal(t, []string{"ns/b"}, found)
+		}
+		require.NoError(t, indexer.Replace([]any{unlabeledPart{part{"c"}}}, "1"))
+		for _, namespace := range []string{"", "ns"} {
+			found, err := find(namespace)
+			require.ErrorIs(t, err, errBroken)
+			require.Empty(t, found)
+		}
 	}
 }
 
@@ -203,4 +276,21 @@ func TestTypedIndexer(t *testing.T) {
 		func() { _ = typed.Add(&corev1.Node{ObjectMeta: pod("n").ObjectMeta}) },
 	)
 	require.Len(t, typed.List(), 2)
+	require.Equal(t, 2, Len(typed))
+
+	for whole, want := range map[bool]int{false: 0, true: 1} {
+		untyped := New(MetaNamespaceKeyFunc, Options{})
+		err := NewTypedIndexer[*corev1.Pod](formIndexer{untyped, whole}).AddTypedIndexers(
+			TypedIndexers[*corev1.Pod]{"any": nil})
+		require.Equal(t, whole, err == nil, "%v", err)
+		require.Len(t, untyped.GetIndexers(), want)
+	}
 }
+
+// formIndexer stores whole objects or parts of them.
+type formIndexer struct {
+	Indexer
+	whole bool
+}
+
+func (x formIndexer) Whole() bool { return x.whole }

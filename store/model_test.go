@@ -191,6 +191,16 @@ func (m *machine) check() {
 		require.True(t, exists)
 		require.Same(t, p, got)
 	}
+	probe := m.pod()
+	key, _ := MetaNamespaceKeyFunc(probe)
+	obj, exists, err := m.ours.Get(probe)
+	require.NoError(t, err)
+	require.Equal(t, m.model.items[key] != nil, exists)
+	if exists {
+		require.Same(t, m.model.items[key], obj)
+	} else {
+		require.Nil(t, obj)
+	}
 	for name, indexFunc := range m.model.indexers {
 		values := m.ours.ListIndexFuncValues(name)
 		require.ElementsMatch(t, m.ref.ListIndexFuncValues(name), values)

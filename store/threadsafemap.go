@@ -284,9 +284,6 @@ func (m *threadSafeMap) reportVersionLocked() {
 
 // resourceVersionOf reads the resourceVersion of an object that has metadata.
 func resourceVersionOf(obj any) (resourceVersion string, known bool) {
-	if obj == nil {
-		return "", false
-	}
 	m, err := objects.Meta(obj)
 	if err != nil {
 		return "", false
@@ -336,9 +333,9 @@ func (x *index) valuesOf(key string, obj any) []string {
 
 // move takes e out of the sets of the old values and puts it into those of the new ones. A value
 // may occur twice. Equal values prove nothing, because the old object may have been changed in
-// place: with several values, the sets decide. A single value is not looked up, as in client-go.
+// place: only a single value, the usual one, is left where it is, as in client-go.
 func (x *index) move(e *entry, oldValues, newValues []string) {
-	if slices.Equal(oldValues, newValues) && (len(newValues) == 1 || x.has(e, newValues)) {
+	if len(newValues) == 1 && slices.Equal(oldValues, newValues) {
 		return // the usual update
 	}
 	for _, value := range oldValues {
@@ -347,16 +344,6 @@ func (x *index) move(e *entry, oldValues, newValues []string) {
 	for _, value := range newValues {
 		x.insert(value, e)
 	}
-}
-
-// has reports whether e is in the sets of all values.
-func (x *index) has(e *entry, values []string) bool {
-	for _, value := range values {
-		if !x.sets[value].has(e) {
-			return false
-		}
-	}
-	return true
 }
 
 func (x *index) insert(value string, e *entry) {

@@ -167,8 +167,10 @@ func TestConcurrentUse(t *testing.T) {
 			m.apply( // the pair is always on one node
 				write{key: "p/1", obj: pod("p/1 node=" + node)},
 				write{key: "p/2", obj: pod("p/2 node=" + node)})
-			if i == 10 {
-				_ = m.AddIndexers(Indexers{"tag": byTag})
+			m.Bookmark(fmt.Sprint(i))
+			late := Indexers{fmt.Sprint("late", i): byTag}
+			if err := m.AddIndexers(late); err != nil {
+				t.Error(err)
 			}
 		}
 	})
@@ -181,16 +183,21 @@ func TestConcurrentUse(t *testing.T) {
 						t.Errorf("only %v is on %s", keys, node)
 					}
 				}
+				m.Get("ns/w0-0")
 				m.List()
+				m.ListKeys()
 				m.Len()
 				_, _ = m.Index("node", pod("ns/any node=n1"))
+				_, _ = m.ByIndex("node", "n1")
+				m.ListIndexFuncValues("node")
+				m.GetIndexers()
 				m.LastStoreSyncResourceVersion()
 			}
 		})
 	}
 	wg.Wait()
 	checkLaws(t, m)
-	require.Equal(t, []string{NamespaceIndex, "node", "tag"}, sortedKeys(m.GetIndexers()))
+	require.Len(t, m.GetIndexers(), 2+20)
 }
 
 // An index that is added while a Replace computes the values of the others is there afterwards.
@@ -205,6 +212,14 @@ func TestReplaceKeepsALateIndex(t *testing.T) {
 		return byNode(obj)
 	}})
 	m.Update("ns/a", pod("ns/a node=n1 tags=x"))
+	late["picky"] = playerIndexes["picky"]
+	require.Panics(t, func() { // S3, even if the late index fails
+		replaceBy(m, []entry{{"ns/b", pod("ns/b broken=error")}, {"ns/c", pod("ns/c")}}, "1")
+	})
+	checkLaws(t, m)
+	require.Equal(t, []string{"ns/a"}, m.ListKeys())
+	require.Empty(t, m.LastStoreSyncResourceVersion())
+
 	late["tag"], late[NamespaceIndex] = byTag, MetaNamespaceIndexFunc
 	replaceBy(m, []entry{{"ns/b", pod("ns/b node=n2 tags=y")}}, "2")
 	for name, value := range map[string]string{"node": "n2", "tag": "y", NamespaceIndex: "ns"} {

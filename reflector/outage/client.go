@@ -3,7 +3,6 @@
 package outage
 
 import (
-	"cmp"
 	"net/http"
 	"path"
 	"runtime"
@@ -32,7 +31,7 @@ func Of(client rest.Interface) *Group {
 	if !ok {
 		return &Group{}
 	}
-	key := clientKey{weak.Make(cmp.Or(c.Client, http.DefaultClient)), server(c)}
+	key := clientKey{weak.Make(c.Client), server(c)}
 	for {
 		group := &Group{}
 		pointer := weak.Make(group)

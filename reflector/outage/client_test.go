@@ -4,12 +4,15 @@ package outage
 
 import (
 	"net/http"
+	"net/url"
 	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/rest/fake"
@@ -65,4 +68,46 @@ func TestOf_IsForgotten(t *testing.T) {
 		runtime.Gosched() // cleanups run in a goroutine of their own
 	}
 	assert.LessOrEqual(t, groupCount(), before)
+}
+
+// A Group of which only the place is left is made anew.
+func TestOf_AfterTheLastMember(t *testing.T) {
+	client := &rest.RESTClient{Client: &http.Client{Timeout: time.Hour}}
+	key := clientKey{weak.Make(client.Client), server(client)}
+	groups.Store(key, weak.Pointer[Group]{})
+	made := make(chan *Group)
+	go func() { made <- Of(client) }()
+	select {
+	case group := <-made:
+		require.NotNil(t, group)
+		assert.Same(t, group, Of(client))
+	case <-time.After(time.Minute):
+		groups.Delete(key)
+		assert.Same(t, (<-made), nil, "it waits for a cleanup")
+	}
+}
+
+// The server is the URL without the path of an API.
+func TestServer(t *testing.T) {
+	core := schema.GroupVersion{Version: "v1"}
+	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
+	for _, test := range []struct {
+		url, path string
+		version   schema.GroupVersion
+		want      string
+	}{
+		{"http://a.invalid", "/api/v1", core, "http://a.invalid"},
+		{"https://a.invalid:6443/", "/apis/apps/v1", apps, "https://a.invalid:6443"},
+		{"http://a.invalid/clusters/b", "/apis/apps/v1", apps,
+			"http://a.invalid/clusters/b"},
+		{"http://a.invalid", "/own/v1", core, "http://a.invalid/own"},
+		{"http://a.invalid", "/api", core, "http://a.invalid/api"},
+	} {
+		base, err := url.Parse(test.url)
+		require.NoError(t, err)
+		client, err := rest.NewRESTClient(base, test.path, rest.ClientContentConfig{
+			GroupVersion: test.version}, nil, nil)
+		require.NoError(t, err)
+		assert.Equal(t, test.want, server(client), test.path)
+	}
 }

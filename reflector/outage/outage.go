@@ -127,7 +127,7 @@ func (m *Member) Answered() {
 	if m.state != well || m.wellSince.IsZero() {
 		m.wellSince = time.Now()
 	}
-	m.state, m.notBefore = well, time.Time{}
+	m.state = well
 }
 
 func (m *Member) answerLocked(isNews bool) {
@@ -167,9 +167,8 @@ func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
 	}
 	now := time.Now()
 	w := &wait{
-		member: m, begun: now,
-		isOutage: m.doubts < maxDoubts && (m.state == failed || m.wasWell),
-		ready:    later(now.Add(pace()), m.notBefore), due: later(now.Add(d), m.notBefore),
+		member: m, isOutage: m.doubts < maxDoubts && (m.state == failed || m.wasWell),
+		ready: later(now.Add(pace()), m.notBefore), due: later(now.Add(d), m.notBefore),
 	}
 	w.fires, w.timer = w.due, time.NewTimer(w.due.Sub(now))
 	g.waiting = append(g.waiting, w)
@@ -193,8 +192,7 @@ type Group struct {
 
 type wait struct {
 	member   *Member
-	isOutage bool // the wait is for the server: the member may be the scout
-	begun    time.Time
+	isOutage bool      // the wait is for the server: the member may be the scout
 	ready    time.Time // when the scout may try, and news may end the wait again
 	due      time.Time
 	timer    *time.Timer
@@ -257,7 +255,7 @@ func (w *wait) precedes(other *wait, start time.Time) bool {
 	return cmp.Or(
 		later(m.notBefore, start).Compare(later(n.notBefore, start)),
 		cmp.Compare(m.rankLocked(), n.rankLocked()),
-		cmp.Compare(m.failures, n.failures), w.begun.Compare(other.begun),
+		cmp.Compare(m.failures, n.failures),
 	) < 0
 }
 

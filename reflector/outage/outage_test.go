@@ -77,8 +77,14 @@ func bubble(t *testing.T, body func(w *waits)) {
 // but not shorter than the server wants.
 func TestGroup_OneMember(t *testing.T) {
 	bubble(t, func(w *waits) {
-		m := w.fail(time.Second, 0)
-		for range 50 {
+		m := &Member{Group: w.group} // was never well
+		w.add(m)
+		for i := range 50 {
+			if i == 25 {
+				recovered(m)
+			}
+			m.Failed(0)
+			w.wait(0, time.Second)
 			assert.Empty(t, w.woken(time.Second-1))
 			assert.Equal(t, []int{0}, w.woken(1))
 			w.wait(0, time.Minute)
@@ -88,8 +94,6 @@ func TestGroup_OneMember(t *testing.T) {
 			w.wait(0, time.Second)
 			assert.Empty(t, w.woken(10*time.Second-1))
 			assert.Equal(t, []int{0}, w.woken(1))
-			m.Failed(0)
-			w.wait(0, time.Second)
 		}
 	})
 }
@@ -108,15 +112,68 @@ func TestGroup_RetryAfterIsBounded(t *testing.T) {
 // A server that asks one member to wait does not stop the others, and a member that was asked is a
 // scout when its time has come.
 func TestGroup_RetryAfterOfOneMember(t *testing.T) {
+	for asked := range 2 { // the place of the member that is asked
+		bubble(t, func(w *waits) {
+			for i := range 2 {
+				m := w.fail(time.Hour, time.Duration(1-max(i-asked, asked-i))*10*time.Second)
+				if i != asked {
+					m.Failed(0) // more often than the other
+					w.wait(i, time.Hour)
+				}
+			}
+			assert.Equal(t, []int{1 - asked}, w.woken(maxPace))
+			assert.Empty(t, w.woken(10*time.Second-maxPace-1))
+			assert.Equal(t, []int{asked}, w.woken(maxPace))
+		})
+	}
+}
+
+// A member that was asked to wait, but not beyond the turn of the next scout, may be that.
+func TestGroup_RetryAfterUntilTheNextTurn(t *testing.T) {
 	bubble(t, func(w *waits) {
-		w.fail(time.Hour, 10*time.Second)
-		m := w.fail(time.Hour, 0)
-		m.Failed(0) // more often than the first
+		w.fail(time.Hour, 0)
+		sick := &Member{Group: w.group}
+		w.add(sick)
+		for {
+			if len(w.woken(10*time.Millisecond)) == 1 { // the scout: the next turn is later
+				break
+			}
+		}
+		sick.Failed(0)
 		w.wait(1, time.Hour)
-		assert.Equal(t, []int{1}, w.woken(maxPace))
-		assert.Empty(t, w.woken(10*time.Second-maxPace-1))
+		w.members[0].Failed(minPace / 2)
+		w.wait(0, time.Hour)
 		assert.Equal(t, []int{0}, w.woken(maxPace))
 	})
+}
+
+// A member that is stopped while it waits was no scout, nor was one that waits on its own: they do
+// not delay the next one.
+func TestGroup_NoScouts(t *testing.T) {
+	for name, play := range map[string]func(w *waits, m *Member){
+		"stopped": func(w *waits, m *Member) {
+			recovered(m)
+			m.Failed(0)
+			_, leave := m.Wait(time.Hour)
+			leave()
+		},
+		"refused": func(w *waits, m *Member) {
+			m.Refused()
+			wake, leave := m.Wait(time.Millisecond)
+			<-wake
+			leave()
+		},
+	} {
+		bubble(t, func(w *waits) {
+			w.fail(time.Hour, 0).Failed(0) // more often than the other
+			w.wait(0, time.Hour)
+			m := &Member{Group: w.group}
+			for began := time.Now(); len(w.woken(time.Second/2)) == 0; {
+				play(w, m)
+				require.LessOrEqual(t, time.Since(began), maxPace, name)
+			}
+		})
+	}
 }
 
 // The members that wait are scouts in turn.
@@ -184,6 +241,24 @@ func TestGroup_SickMembersAreTheLastInTurn(t *testing.T) {
 	})
 }
 
+// A member that was well and is refused is the scout rather than one that was never well.
+func TestGroup_RefusedBeforeNeverWell(t *testing.T) {
+	bubble(t, func(w *waits) {
+		never, refused := &Member{Group: w.group}, &Member{Group: w.group}
+		recovered(refused)
+		w.add(never)
+		w.add(refused)
+		never.Failed(0)
+		w.wait(0, time.Hour)
+		for range 5 {
+			refused.Refused()
+			refused.Refused()
+			w.wait(1, time.Hour)
+			assert.Equal(t, []int{1}, w.woken(maxPace))
+		}
+	})
+}
+
 // An answer after a failure wakes all others within a second, and again no sooner than a scout.
 func TestGroup_News(t *testing.T) {
 	bubble(t, func(w *waits) {
@@ -211,6 +286,54 @@ func TestGroup_News(t *testing.T) {
 	})
 }
 
+// News never prolong a wait, and the members that they wake do not all try at once: neither after
+// the first news, nor after others, when the members have waited for long.
+func TestGroup_NewsAreSpread(t *testing.T) {
+	bubble(t, func(w *waits) {
+		const members, brief = 60, newsWindow / 10
+		for range members {
+			w.fail(time.Hour, 0)
+		}
+		m := &Member{Group: w.group}
+		for range 3 {
+			m.Failed(0)
+			m.Answered()
+			early := len(w.woken(newsWindow / 3))
+			assert.InDelta(t, members/3, early, members/4)
+			assert.InDelta(t, members, early+len(w.woken(newsWindow)), 10)
+			for i := range w.members {
+				w.members[i].Failed(0)
+				w.wait(i, time.Hour)
+			}
+			for range 10 { // some are scouts meanwhile
+				for _, i := range w.woken(time.Second) {
+					w.members[i].Failed(0)
+					w.wait(i, time.Hour)
+				}
+			}
+		}
+		for i := range w.members {
+			recovered(w.members[i])
+			w.members[i].Failed(0)
+			w.wait(i, brief)
+		}
+		m.Failed(0)
+		m.Answered()
+		assert.Len(t, w.woken(brief), members)
+	})
+}
+
+// The pace of scouts is random.
+func TestPace(t *testing.T) {
+	var thirds [3]int
+	for range 3000 {
+		thirds[3*(pace()-minPace)/(maxPace-minPace)]++
+	}
+	for _, n := range thirds {
+		assert.InDelta(t, 1000, n, 200)
+	}
+}
+
 // An answer that follows a failure is news for the others, and a success that follows a refusal.
 func TestGroup_WhatIsNews(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -219,10 +342,13 @@ func TestGroup_WhatIsNews(t *testing.T) {
 	}{
 		"failure":          {func(m *Member) { m.Failed(0) }, false},
 		"failure, answer":  {func(m *Member) { m.Failed(0); m.Answered() }, true},
-		"failure, refusal": {func(m *Member) { m.Failed(0); m.Refused() }, true},
-		"refusals":         {func(m *Member) { m.Refused(); m.Refused() }, false},
-		"refusal, answer":  {func(m *Member) { m.Refused(); m.Answered() }, true},
-		"answers":          {func(m *Member) { m.Answered(); m.Answered() }, false},
+		"failure, refusal": {func(m *Member) { m.Failed(0); require.True(t, m.Refused()) }, true},
+		"refusals": {func(m *Member) {
+			require.False(t, m.Refused())
+			require.False(t, m.Refused())
+		}, false},
+		"refusal, answer": {func(m *Member) { m.Refused(); m.Answered() }, true},
+		"answers":         {func(m *Member) { m.Answered(); m.Answered() }, false},
 	} {
 		bubble(t, func(w *waits) {
 			w.fail(time.Hour, 0)
@@ -230,81 +356,6 @@ func TestGroup_WhatIsNews(t *testing.T) {
 			assert.Equal(t, test.wakes, len(w.woken(newsWindow)) == 1, name)
 		})
 	}
-}
-
-// A member that was never well and is refused waits on its own, whatever the others do; only the
-// first news may end a wait of it.
-func TestMember_RefusedForGood(t *testing.T) {
-	bubble(t, func(w *waits) {
-		m, other := &Member{Group: w.group}, &Member{Group: w.group}
-		w.add(m)
-		for i := range 5 {
-			m.Refused()
-			w.wait(0, time.Minute)
-			other.Failed(0)
-			other.Answered()
-			early := w.woken(time.Minute - 1)
-			if i == 0 {
-				require.Equal(t, []int{0}, early)
-				continue
-			}
-			require.Empty(t, early)
-			require.Equal(t, []int{0}, w.woken(1))
-		}
-	})
-}
-
-// A member that was well and is refused, or that fails although others are answered, is the scout
-// sixteen times. Then its trouble is its own.
-func TestMember_Doubts(t *testing.T) {
-	for name, fail := range map[string]func(m, other *Member){
-		"refused": func(m, _ *Member) { m.Refused() },
-		"fails":   func(m, other *Member) { other.Answered(); m.Failed(0) },
-	} {
-		bubble(t, func(w *waits) {
-			m, other := &Member{Group: w.group}, &Member{Group: w.group}
-			recovered(m)
-			w.add(m)
-			early := 0
-			for range 20 {
-				fail(m, other)
-				w.wait(0, time.Minute)
-				if len(w.woken(maxPace)) == 1 {
-					early++
-				} else {
-					require.Len(t, w.woken(time.Minute), 1, name)
-				}
-			}
-			assert.InDelta(t, maxDoubts, early, 1, name)
-			recovered(m)
-			fail(m, other)
-			w.wait(0, time.Minute)
-			assert.Len(t, w.woken(maxPace), 1, name)
-		})
-	}
-}
-
-// A member waits in the Group only after a failure, and without a Group never.
-func TestMember_Wait(t *testing.T) {
-	bubble(t, func(w *waits) {
-		for _, group := range []*Group{nil, w.group} {
-			m := Member{Group: group}
-			for _, fail := range []func(){
-				func() {}, func() { m.Failed(0) }, func() { m.Refused() },
-			} {
-				fail()
-				m.Answered()
-				wake, leave := m.Wait(time.Minute)
-				assert.Nil(t, wake)
-				leave()
-				fail()
-				wake, leave = m.Wait(time.Minute)
-				assert.Equal(t, group == nil || m.state == well, wake == nil)
-				leave()
-			}
-		}
-		assert.Empty(t, w.group.waiting)
-	})
 }
 
 // The requests of a fleet are spread as evenly as without Groups.

@@ -34,8 +34,7 @@ var (
 //
 // An object that is not equal to what its encoding decodes to is kept as it is, not compressed. In
 // JSON, that is one with a value in a field with the tag json:"-", for example, or with a float64
-// without a fraction in a field of type any. The same holds for all objects of a type that embeds a
-// type with methods for its encoding.
+// without a fraction in a field of type any.
 func Compressed() Form { return compressed{} }
 
 type compressed struct{}
@@ -139,21 +138,8 @@ type codec struct {
 }
 
 func newCodec(typ reflect.Type) *codec {
-	c := &codec{typ: typ, fit: typ.Kind() == reflect.Pointer}
-	c.protobuf = c.fit && inProtobuf(typ)
-	if c.fit && typ.Elem().Kind() == reflect.Struct {
-		for i := range typ.Elem().NumField() {
-			field := typ.Elem().Field(i)
-			c.fit = c.fit && !(field.Anonymous && encodesItself(field.Type))
-		}
-	}
-	return c
-}
-
-// encodesItself reports whether a type has methods for its encoding, which a struct that embeds it
-// has too: they encode the embedded value only.
-func encodesItself(t reflect.Type) bool {
-	return marshalsItself(t) || t.Implements(protobuf) || reflect.PointerTo(t).Implements(protobuf)
+	fit := typ.Kind() == reflect.Pointer && typ.Elem().Kind() == reflect.Struct
+	return &codec{typ: typ, fit: fit, protobuf: fit && inProtobuf(typ)}
 }
 
 // buffers holds encoded objects while they are compressed. No object is decoded from one, because
@@ -166,11 +152,7 @@ func (c *codec) pack(obj any) (data []byte, decoded any, encodedLen int, ok bool
 	if !c.fit {
 		return nil, nil, 0, false
 	}
-	defer func() {
-		if recover() != nil {
-			ok = false
-		}
-	}()
+	defer func() { _ = recover() }() // ok is false then
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
 	if c.marshal(obj, buffer) != nil {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -114,10 +115,32 @@ func TestCompressed_RecentIsBounded(t *testing.T) {
 	assert.Equal(t, recentLen, k.recent.Len())
 	k.recent.Purge()
 	large := &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat("x", maxRecentBytes)}}
-	kept, err := k.keep(large, Meta{})
+	_, _, encodedLen, ok := k.codecOf(reflect.TypeOf(large)).pack(large)
+	require.True(t, ok)
+	for recentBytes, want := range map[int]int{encodedLen - 1: 0, encodedLen: 1} {
+		setLimits(t, recentLen, recentBytes, dictionaryBytes)
+		kept, err := k.keep(large, Meta{})
+		require.NoError(t, err)
+		assert.Equal(t, want, k.recent.Len(), "received")
+		k.recent.Purge()
+		assert.Equal(t, large, k.restore(kept))
+		assert.Equal(t, want, k.recent.Len(), "read")
+		k.recent.Purge()
+	}
+}
+
+// An object that is read again and again stays decoded, whatever else is received.
+func TestCompressed_RecentWasRead(t *testing.T) {
+	setLimits(t, 3, 64<<10, 32<<10)
+	k := Compressed().newKeeper().(*compressedKeeper)
+	kept, err := k.keep(labeledPod(), Meta{})
 	require.NoError(t, err)
-	assert.Equal(t, large, k.restore(kept))
-	assert.Zero(t, k.recent.Len())
+	want := k.restore(kept)
+	for i := range 10 {
+		_, err := k.keep(measure.Pod(i), Meta{})
+		require.NoError(t, err)
+		require.Same(t, want, k.restore(kept))
+	}
 }
 
 // Z1, Z2: the dictionary is the first texts, up to its size, and does not change. Every text can be

@@ -134,10 +134,9 @@ func (f Fields) MarshalJSON() ([]byte, error) {
 
 func (f *Fields) sizes() (encoded map[string]int64, rest any) {
 	sizes := map[string]int64{".": int64(unsafe.Sizeof(*f) - unsafe.Sizeof(f.Meta))}
-	for i, value := range strings.Split(f.values, fieldSeparator) {
-		if i < len(f.paths.texts) {
-			sizes["."+f.paths.texts[i]] += int64(len(value))
-		}
+	values := strings.Split(f.values, fieldSeparator)
+	for i, text := range f.paths.texts {
+		sizes["."+text] += int64(len(values[i]))
 	}
 	return sizes, &f.Meta
 }

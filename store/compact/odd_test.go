@@ -61,8 +61,7 @@ func TestCompressed_KeepsLossyTypesWhole(t *testing.T) {
 		"refuses to encode":         &lossy{widget: named("a"), broken: true},
 		"panics":                    &alarming{widget: named("a")},
 		"no pointer":                byValue{&metav1.ObjectMeta{Name: "a"}},
-		"embeds a Pod":              &pricedPod{*labeledPod(), 3},
-		"embeds a pointer":          &pricedPointer{labeledPod(), 3},
+		"no struct":                 &table{"a": "b"},
 		"embeds an object without a type": &pricedUnstructured{
 			&unstructured.Unstructured{Object: map[string]any{}}, 3},
 	} {
@@ -111,12 +110,29 @@ func TestCompressed_FieldsWithoutProtobuf(t *testing.T) {
 	}
 }
 
+// The methods of an embedded object would encode that alone: the other fields are kept too.
+func TestCompressed_EmbeddedObject(t *testing.T) {
+	for _, obj := range []any{&pricedPod{*labeledPod(), 3}, &pricedPointer{labeledPod(), 3}} {
+		k := Compressed().newKeeper().(*compressedKeeper)
+		kept, err := k.keep(obj, Meta{})
+		require.NoError(t, err)
+		assert.IsType(t, &compressedObject{}, kept)
+		k.recent.Purge()
+		assert.Equal(t, obj, k.restore(kept))
+	}
+}
+
 // alarming does not expect its own value.
 type alarming struct{ widget }
 
 func (a *alarming) MarshalJSON() ([]byte, error) { panic("unknown kind of union") }
 
 type byValue struct{ metav1.Object }
+
+// table is a map with metadata.
+type table map[string]string
+
+func (table) GetObjectMeta() metav1.Object { return &metav1.ObjectMeta{Name: "a"} }
 
 // Types that have the methods of an embedded object for their encoding.
 type (
