@@ -87,6 +87,9 @@ func TestBudget_Model(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewSource(seed))
 			size := random.Int63n(20 * chunkBytes)
+			if seed == 3 {
+				size = -chunkBytes // nothing but own chunks
+			}
 			b := NewBudget(size)
 			var readers []*reader
 			start := func() {
@@ -238,6 +241,8 @@ func TestBudget_OfAClientAndItsServer(t *testing.T) {
 	require.NotSame(t, a, budget(clientOf("http://b", c)))
 	require.NotSame(t, a, budget(clientOf("http://a", &http.Client{})))
 	require.Same(t, unknownClients, budget(clientOf("http://a", http.DefaultClient)))
+	require.Same(t, unknownClients, budgetOf(&rest.RESTClient{}))
+	require.Same(t, unknownClients, budgetOf(struct{ Getter }{}))
 	own := NewBudget(5)
 	lw := NewListWatch(clientOf("http://a", c), "pods", "", newPod, Options{ReadAhead: own})
 	require.Same(t, own, lw.options.ReadAhead)

@@ -192,7 +192,7 @@ func (d decoder) jsonEvent(event watch.EventType, raw []byte) (runtime.Object, e
 func otherKind(raw []byte) (runtime.Object, error) {
 	obj := &unstructured.Unstructured{}
 	err := unmarshal(raw, obj)
-	if err != nil || !isStatus(obj.GroupVersionKind()) {
+	if !isStatus(obj.GroupVersionKind()) {
 		return obj, err
 	}
 	status := &metav1.Status{}

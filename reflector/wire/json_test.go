@@ -130,8 +130,10 @@ func TestJSON_TypeThatV2Refuses(t *testing.T) {
 		}
 		return rested
 	}
-	require.Equal(t, 0, resting(odd, 1))
-	require.Equal(t, 1, resting(usual, 1000), "one odd object")
+	for range 3 {
+		require.Equal(t, 0, resting(odd, 1))
+		require.Equal(t, 1, resting(usual, 1000), "one odd object")
+	}
 	const count = 3_000
 	require.InDelta(t, count-count/maxRest, resting(odd, count), 8)
 	require.Less(t, resting(usual, 1000), maxRest+1)
@@ -151,6 +153,9 @@ func TestJSON_IsPlain(t *testing.T) {
 		metav1.Time
 		A int
 	}
+	hidden := reflect.StructField{Name: "a", PkgPath: "p", Type: reflect.TypeFor[int]()}
+	tagged := hidden
+	tagged.Tag = `json:"a"`
 	for name, test := range map[string]struct {
 		t     reflect.Type
 		plain bool
@@ -180,6 +185,8 @@ func TestJSON_IsPlain(t *testing.T) {
 		"quoted name": {reflect.TypeFor[struct {
 			A int `json:"'a'"`
 		}](), false},
+		"hidden field":         {reflect.StructOf([]reflect.StructField{hidden}), true},
+		"hidden tagged field":  {reflect.StructOf([]reflect.StructField{tagged}), false},
 		"embedded pointer":     {reflect.TypeFor[struct{ *metav1.ObjectMeta }](), false},
 		"hidden embedded":      {reflect.TypeFor[struct{ embedded }](), false},
 		"embedded time":        {reflect.TypeFor[struct{ A embeddedTime }](), true},
