@@ -183,6 +183,7 @@ func TestAhead_ALatePanic(t *testing.T) {
 		a := readAhead(late{panicReader{}}, nil)
 		require.PanicsWithValue(t, "broken", func() { _, _ = a.Read(make([]byte, 1)) })
 		a = readAhead(late{panicReader{}}, nil)
+		synctest.Wait()
 		a.stop()
 		time.Sleep(2 * time.Second)
 		_, err := a.Read(make([]byte, 1))

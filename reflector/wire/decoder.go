@@ -357,8 +357,8 @@ func (s *sharedMetadata) share(obj runtime.Object) {
 	if !ok {
 		return
 	}
-	m, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta)
-	if !ok || m == nil {
+	m, _ := accessor.GetObjectMeta().(*metav1.ObjectMeta)
+	if m == nil {
 		return
 	}
 	s.mu.Lock()

@@ -200,6 +200,14 @@ func TestReadWatch_BadProtobuf(t *testing.T) {
 			framed(append(added, 0x12, 8, 0x0a, 6, 'k', '8', 's', 0, 0x0a, 9)...), newPod,
 			"not protobuf",
 		},
+		"no kind": {
+			framed(append(added, 0x12, 12, 0x0a, 10, 'k', '8', 's', 0, 0x0a, 4, 0x0a, 2, 'v', '1')...),
+			newPod, "the object has no",
+		},
+		"no version": {
+			framed(append(added, 0x12, 11, 0x0a, 9, 'k', '8', 's', 0, 0x0a, 3, 0x12, 1, 'A')...),
+			newPod, "the object has no",
+		},
 		"truncated kind": {
 			framed(append(added, 0x12, 10, 0x0a, 8, 'k', '8', 's', 0, 0x0a, 2, 0x0a, 9)...), newPod,
 			"not protobuf",
@@ -255,21 +263,39 @@ func TestReadList_NestedTypesAreNotReadFromProtobuf(t *testing.T) {
 // Fields of an event that are unknown are skipped, and an object of another kind, which may be one
 // that cannot be decoded, is not lost.
 func TestReadWatch_UnusualEvents(t *testing.T) {
-	for body, want := range map[string]string{
-		`{"a":"DELETED","type":"ADDED","b":[1],"object":{"kind":"Pod","apiVersion":"v1"},"c":1}`: "ADDED *v1.Pod ",
-		`{"type":"ADDED","object":{"kind":"Foo","apiVersion":"v1","spec":5}}`:                    "ADDED *unstructured.Unstructured ",
-		`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","spec":5}}`:                    "ERROR *v1.Status decode *v1.Pod",
-		`{"type":"ADDED","object":{"kind":"Status","apiVersion":"v1","code":"x"}}`:               "ERROR *v1.Status json: cannot unmarshal string",
-		`{"type":"ADDED","object":{"apiVersion":"v1"}}`:                                          "ERROR *v1.Status the object has no",
-		`{"type":"ADDED","object":{"kind":"Pod"}}`:                                               "ERROR *v1.Status the object has no",
+	for _, test := range []struct{ event, want string }{
+		{
+			`{"a":"DELETED","type":"ADDED","b":[1],"object":{"kind":"Pod","apiVersion":"v1"},"c":1}`,
+			"ADDED *v1.Pod ",
+		},
+		{
+			`{"type":"ADDED","object":{"kind":"Foo","apiVersion":"v1","spec":5}}`,
+			"ADDED *unstructured.Unstructured ",
+		},
+		{
+			`{"type":"ADDED","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"}}`,
+			"ADDED *unstructured.Unstructured ",
+		},
+		{
+			`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","spec":5}}`,
+			"ERROR *v1.Status decode *v1.Pod",
+		},
+		{
+			`{"type":"ADDED","object":{"kind":"Status","apiVersion":"v1","code":"x"}}`,
+			"ERROR *v1.Status json: cannot unmarshal string",
+		},
+		{`{"type":"ADDED","object":{"apiVersion":"v1"}}`, "ERROR *v1.Status the object has no"},
+		{`{"type":"ADDED","object":{"kind":"Pod"}}`, "ERROR *v1.Status the object has no"},
 	} {
-		got := receiveAll(ReadWatch(io.NopCloser(strings.NewReader(body)), newPod, Options{}))
-		require.Len(t, got, 1, body)
+		got := receiveAll(ReadWatch(io.NopCloser(strings.NewReader(test.event)), newPod,
+			Options{}))
+		require.Len(t, got, 1, test.event)
 		message := ""
 		if status, ok := got[0].Object.(*metav1.Status); ok {
 			message = status.Message
 		}
 		_, cause, _ := strings.Cut(message, " 0 events: ")
-		require.Contains(t, fmt.Sprintf("%s %T %s", got[0].Type, got[0].Object, cause), want, body)
+		require.Contains(t, fmt.Sprintf("%s %T %s", got[0].Type, got[0].Object, cause), test.want,
+			test.event)
 	}
 }

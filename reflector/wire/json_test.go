@@ -176,6 +176,8 @@ func TestJSON_IsPlain(t *testing.T) {
 		"duration":           {reflect.TypeFor[struct{ A []time.Duration }](), false},
 		"number":             {reflect.TypeFor[struct{ A *json.Number }](), false},
 		"keys of numbers":    {reflect.TypeFor[map[int]string](), false},
+		"keys with rules":    {reflect.TypeFor[map[json.Number]string](), false},
+		"keys that decode":   {reflect.TypeFor[map[keptText]string](), false},
 		"string option": {reflect.TypeFor[struct {
 			A int `json:"a,string"`
 		}](), false},
@@ -198,6 +200,17 @@ func TestJSON_IsPlain(t *testing.T) {
 	} {
 		require.Equal(t, test.plain, readsPlainly(test.t), name)
 	}
+}
+
+// What newObject has put into an Unstructured does not stay.
+func TestJSON_UnstructuredIsReplaced(t *testing.T) {
+	d := newDecoder(func() runtime.Object {
+		return &unstructured.Unstructured{Object: map[string]any{"kind": "Pod", "a": "b"}}
+	}, Options{})
+	obj, err := d.json([]byte(`{"metadata":{"name":"a"}}`))
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"metadata": map[string]any{"name": "a"}},
+		obj.(*unstructured.Unstructured).Object)
 }
 
 // FuzzJSON looks for a text that the two decoders read differently.

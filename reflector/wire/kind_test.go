@@ -95,6 +95,7 @@ func TestListWatch_RightAnswers(t *testing.T) {
 		`{"kind":"PodList","apiVersion":"v1","items":null}`:                              0,
 		`{"items":null,"apiVersion":"v1","kind":"PodList"}`:                              0,
 		`{"items":[{}],"apiVersion":"v1","kind":"PodList"}`:                              1,
+		`{"kind":"PodList","items":[{}],"apiVersion":"v1"}`:                              1,
 		`{"kind":"List","apiVersion":"v1","items":[{"kind":"Pod","apiVersion":"v1"}]}`:   1,
 		`{"kind":"Herd","apiVersion":"x/v1","items":[{"kind":"Pod","apiVersion":"v1"}]}`: 1,
 		`{"items":[{"kind":"Pod","apiVersion":"v1"}]}`:                                   1,

@@ -6,6 +6,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand"
 	"reflect"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -112,6 +114,36 @@ func TestSharedMetadata_Model(t *testing.T) {
 	}
 	require.Greater(t, forgotten, 3)
 	require.Greater(t, forgottenFields, 3)
+}
+
+// Decoded objects share strings, in both formats, unless the code of their type has made them.
+func TestSharedMetadata_OfDecodedObjects(t *testing.T) {
+	inJSON, err := json.Marshal(owned(1))
+	require.NoError(t, err)
+	for _, test := range []struct {
+		newObject  NewObject
+		isProtobuf bool
+		raw        []byte
+		shared     bool
+	}{
+		{newPod, false, inJSON, true},
+		{newPod, true, marshaled(t, owned(1)), true},
+		{func() runtime.Object { return &oneMap{} }, false, []byte("{}"), false},
+		{func() runtime.Object { return &cloned{} }, true, nil, false},
+	} {
+		d := newDecoder(test.newObject, Options{})
+		decode := d.json
+		if test.isProtobuf {
+			decode = d.protobuf
+		}
+		var data []*byte
+		for range 2 {
+			obj, err := decode(test.raw)
+			require.NoError(t, err)
+			data = append(data, unsafe.StringData(obj.(metav1.Object).GetNamespace()))
+		}
+		require.Equal(t, test.shared, data[0] == data[1], "%T, %v", d.newObject(), test.isProtobuf)
+	}
 }
 
 // Texts and fields are shared up to their limits, and not beyond.
