@@ -90,11 +90,8 @@ func (r *TypedErrorTypeRateLimiter[T]) delay(before failure, delay time.Duration
 
 // delayFor returns the delay after err, or doubling. It also recognizes a wrapped error.
 func (r *TypedErrorTypeRateLimiter[T]) delayFor(err error) time.Duration {
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok && seconds > 0 {
-		if time.Duration(seconds) > r.delays.MaxDelay/time.Second {
-			return r.delays.MaxDelay // a server may ask for any time
-		}
-		return time.Duration(seconds) * time.Second
+	if seconds, _ := apierrors.SuggestsClientDelay(err); seconds > 0 { // an int32: no overflow
+		return min(time.Duration(seconds)*time.Second, r.delays.MaxDelay)
 	}
 	var network interface{ Timeout() bool } // such as context.DeadlineExceeded
 	timedOut := errors.As(err, &network) && network.Timeout()

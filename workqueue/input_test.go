@@ -460,3 +460,23 @@ func TestSnapshot_WithoutALimiter(t *testing.T) {
 		q.ShutDown()
 	})
 }
+
+// running is a fake clock that moves on by itself.
+type running struct{ *testingclock.FakeClock }
+
+func (r running) Now() time.Time {
+	defer r.Step(1)
+	return r.FakeClock.Now()
+}
+
+// An item that is due while the timer is set does not wait for another step of the clock.
+func TestInput_DueAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{
+			Clock: running{testingclock.NewFakeClock(time.Now())}})
+		defer q.ShutDown()
+		q.AddAfter("a", 1)
+		synctest.Wait()
+		assert.Equal(t, 1, q.Len())
+	})
+}

@@ -67,9 +67,15 @@ func TestErrorTypeRateLimiter_DelaysCanBeSet(t *testing.T) {
 	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{
 		Timeout: 1, Conflict: 2, TooManyRequests: 3, BaseDelay: 4, MaxDelay: 20,
 	})
-	assert.Equal(t, time.Duration(1), limiter.WhenError("a", context.DeadlineExceeded))
-	assert.Equal(t, time.Duration(2), limiter.WhenError("a", conflict))
-	assert.Equal(t, time.Duration(3), limiter.WhenError("a", tooMany))
+	for i, err := range []error{
+		context.DeadlineExceeded, conflict, tooMany, errOther, &net.DNSError{}, nil,
+	} {
+		want := time.Duration(min(i+1, 4))
+		assert.Equal(t, want, limiter.WhenError(fmt.Sprint("another ", i), err), "%v", err)
+		if err != nil && want < 4 {
+			assert.Equal(t, want, limiter.WhenError("a", err))
+		}
+	}
 	assert.Equal(
 		t,
 		time.Duration(20),
@@ -97,6 +103,13 @@ func TestErrorTypeRateLimiter_RetryAfterIsLimited(t *testing.T) {
 			limiter.WhenError("a", tooMany),
 			"the owner's own delay is not limited",
 		)
+	}
+	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](
+		workqueue.ErrorDelays{MaxDelay: 1500 * time.Millisecond})
+	for seconds, want := range map[int]time.Duration{
+		1: time.Second, 2: 1500 * time.Millisecond, math.MaxInt32: 1500 * time.Millisecond,
+	} {
+		assert.Equal(t, want, limiter.WhenError("a", apierrors.NewTooManyRequests("", seconds)))
 	}
 	unset := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{})
 	assert.Equal(t, 1000*time.Second, unset.WhenError("a", apierrors.NewTooManyRequests("", 3600)))
@@ -179,4 +192,83 @@ func TestRetryAfter_IsBounded(t *testing.T) {
 			q.Done(item)
 		}
 	})
+}
+
+// The delay doubles as long as it does not exceed the longest one, for any number of failures.
+func TestExponentialLimiter_Doubles(t *testing.T) {
+	for _, c := range []struct {
+		base, longest time.Duration
+		want          []time.Duration // then longest
+	}{
+		{1, 1, nil},
+		{1, 2, []time.Duration{1}},
+		{1, 3, []time.Duration{1, 2}},
+		{1, 4, []time.Duration{1, 2}},
+		{3, 23, []time.Duration{3, 6, 12}},
+		{3, 24, []time.Duration{3, 6, 12}},
+		{5, 4, nil},
+		{5, 0, nil},
+		{5, -1, nil},
+		{-1, -5, nil},
+		{1 << 61, math.MaxInt64, []time.Duration{1 << 61, 1 << 62}},
+		{math.MaxInt64 / 2, math.MaxInt64 - 1, []time.Duration{math.MaxInt64 / 2}},
+	} {
+		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](c.base, c.longest)
+		for n := range 70 {
+			want := c.longest
+			if n < len(c.want) {
+				want = c.want[n]
+			}
+			assert.Equal(t, want, limiter.When("a"), "%v up to %v, %d", c.base, c.longest, n)
+		}
+	}
+}
+
+// An item is remembered for the time keep after its failure, and not for twice that.
+func TestLimiter_RemembersFor(t *testing.T) {
+	exponential := workqueue.NewTypedItemExponentialFailureRateLimiter[string]
+	fastSlow := func(fast, slow time.Duration) workqueue.TypedRateLimiter[string] {
+		return workqueue.NewTypedItemFastSlowRateLimiter[string](fast, slow, 1)
+	}
+	const hour = time.Hour
+	for name, c := range map[string]struct {
+		limiter workqueue.TypedRateLimiter[string]
+		keep    time.Duration
+	}{
+		"short delays":   {exponential(1, time.Minute), workqueue.Remembered},
+		"long delays":    {exponential(1, 7*hour), 14 * hour},
+		"fast and slow":  {fastSlow(time.Second, 20*hour), 40 * hour},
+		"slow and fast":  {fastSlow(20*hour, time.Second), 40 * hour},
+		"no delay":       {exponential(0, 0), workqueue.Remembered},
+		"no sense":       {exponential(0, math.MinInt64), workqueue.Remembered},
+		"for many years": {exponential(1, math.MaxInt64), math.MaxInt64 - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if c.keep == math.MaxInt64-1 {
+					c.limiter.When("a")
+					time.Sleep(1e6 * hour)
+					c.limiter.When("b")
+					assert.Equal(t, 1, c.limiter.NumRequeues("a"))
+					return
+				}
+				for i, item := range []string{"a", "b", "c"} {
+					if i > 0 {
+						time.Sleep(c.keep)
+					}
+					c.limiter.When(item)
+					known := 0
+					for j, item := range []string{"a", "b", "c"} {
+						assert.Equal(t, j <= i && j+1 >= i, c.limiter.NumRequeues(item) == 1,
+							"%s after that of %d", item, i)
+						known += c.limiter.NumRequeues(item)
+					}
+					assert.Equal(t, known, c.limiter.(workqueue.Tracker).Tracked())
+				}
+				time.Sleep(2 * c.keep)
+				c.limiter.When("d")
+				assert.Equal(t, 1, c.limiter.(workqueue.Tracker).Tracked())
+			})
+		})
+	}
 }

@@ -129,3 +129,49 @@ func TestLimiter_KeepsFailuresForHours(t *testing.T) {
 		}
 	})
 }
+
+// An empty queue keeps its map, or its heap, for up to as many items as its limit says. The largest
+// number since the map is new counts, and not the last.
+func TestLimits_AreExact(t *testing.T) {
+	workqueue.SmallLimits(t) // 2
+	synctest.Test(t, func(t *testing.T) {
+		drain := func(q interface {
+			workqueue.TypedInterface[int]
+			CheckLaws(testing.TB)
+		}) {
+			for q.Len() > 0 {
+				item, _ := q.Get()
+				q.Done(item)
+			}
+			q.CheckLaws(t)
+		}
+		for n, want := range []int{0, 1, 2, 0, 0} {
+			q := workqueue.NewTyped(workqueue.Config[int]{})
+			d := workqueue.NewTypedDelayingQueue(workqueue.Config[int]{})
+			for i := range n {
+				q.Add(i)
+				d.AddAfter(i, time.Second)
+			}
+			after(time.Second)
+			drain(q)
+			drain(d)
+			assert.Equal(t, want, q.MostDirty(), "%d items", n)
+			assert.Equal(t, want, d.Slots(), "%d items", n)
+			d.ShutDown()
+		}
+		q := workqueue.NewTyped(workqueue.Config[int]{})
+		for i := range 3 {
+			q.Add(i)
+		}
+		for i := range 3 {
+			item, _ := q.Get()
+			if i == 2 {
+				q.Add(3)
+			}
+			q.Done(item)
+		}
+		assert.Equal(t, 3, q.MostDirty())
+		drain(q)
+		assert.Zero(t, q.MostDirty())
+	})
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	reference "k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 
 	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/workqueue"
@@ -342,4 +343,42 @@ func TestMetrics_ADoneThatPanicsEndsTheWork(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []time.Duration{0, 0}, reported)
 	})
+}
+
+// Unfinished has the sum and the maximum of all items that workers have, and a queue calls Released
+// when the last Unfinished has returned.
+func TestMetrics_Unfinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var total, longest time.Duration
+		slow, calls := time.Duration(0), []string{}
+		q := workqueue.NewTyped(workqueue.Config[int]{Metrics: workqueue.Metrics{
+			Unfinished: func(sum, most time.Duration) {
+				total, longest = sum, most
+				time.Sleep(slow)
+				calls = append(calls, "unfinished")
+			},
+			Released: func() { calls = append(calls, "released") },
+		}})
+		for i := range 10 {
+			q.Add(i)
+			_, _ = q.Get()
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		assert.Equal(t, 55*time.Second, total)
+		assert.Equal(t, 10*time.Second, longest)
+		slow, calls = time.Second, nil
+		after(600 * time.Millisecond)
+		q.ShutDown()
+		assert.Equal(t, []string{"unfinished", "released"}, calls)
+	})
+}
+
+// A queue without metrics does not look at its clock.
+func TestMetrics_NilCostsNothing(t *testing.T) {
+	q := workqueue.NewTyped(workqueue.Config[string]{Clock: struct{ clock.WithTicker }{}})
+	q.Add("a")
+	item, _ := q.Get()
+	q.Done(item)
+	q.ShutDown()
 }

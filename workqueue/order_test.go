@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	reference "k8s.io/client-go/util/workqueue"
 
@@ -79,5 +80,33 @@ func TestModel_CallsOfTheOrder(t *testing.T) {
 			require.Equal(t, other.Len(), q.Len(), "seed %d", seed)
 		}
 		other.ShutDown()
+	}
+}
+
+// A snapshot is a copy, has the items of workers in the order of their Gets, and works with an order
+// of the caller's own.
+func TestSnapshot_Content(t *testing.T) {
+	for _, order := range []workqueue.Queue[int]{nil, &strictOrder{t: t}} {
+		q := workqueue.NewTyped(workqueue.Config[int]{Order: order})
+		for i := range 40 {
+			q.Add(i)
+		}
+		all := q.Snapshot()
+		for range 20 {
+			item, _ := q.Get()
+			q.Add(item)
+		}
+		s := q.Snapshot()
+		for item := range 40 {
+			assert.Contains(t, all.Ready, item)
+			if item >= 20 {
+				assert.Contains(t, s.Ready, item)
+				continue
+			}
+			assert.Equal(t, item, s.Processing[item])
+			assert.Equal(t, item, s.Again[item])
+		}
+		assert.Equal(t, []int{40, 20, 20, 20},
+			[]int{len(all.Ready), len(s.Ready), len(s.Processing), len(s.Again)})
 	}
 }

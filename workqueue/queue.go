@@ -148,7 +148,7 @@ func (q *Typed[T]) Done(item T) {
 	if q.metrics != nil {
 		defer q.metrics.finished(work.since) // even if Config.Order panics
 	}
-	if q.shuttingDown && q.isDrainedLocked() {
+	if q.shuttingDown {
 		q.drained.Broadcast() // a drain looks again once mu is unlocked
 	}
 	if added, dirty := q.dirty[item]; dirty {
@@ -278,14 +278,13 @@ func (f *fifo[T]) Pop() T {
 	f.slice[f.first] = zero
 	f.first++
 	if f.first > len(f.slice)/2 {
-		rest := f.slice[f.first:]
+		rest, kept := f.slice[f.first:], f.slice[:0]
 		if cap(f.slice) > keptSlots+8*len(rest) {
-			f.slice, f.first = append([]T(nil), rest...), 0
-			return item
+			kept = nil
 		}
-		n := copy(f.slice, rest)
-		clear(f.slice[n:])
-		f.slice, f.first = f.slice[:n], 0
+		kept = append(kept, rest...)
+		clear(f.slice[len(kept):])
+		f.slice, f.first = kept, 0
 	}
 	return item
 }

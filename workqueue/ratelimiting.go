@@ -274,10 +274,10 @@ func double(base time.Duration, n int, longest time.Duration) time.Duration {
 	switch {
 	case base <= 0:
 		return min(base, longest)
-	case n >= 63 || base > math.MaxInt64>>n:
+	case base > longest>>n:
 		return longest
 	}
-	return min(base<<n, longest)
+	return base << n
 }
 
 // TypedItemFastSlowRateLimiter returns fastDelay for an item's first failures and slowDelay after
@@ -349,10 +349,8 @@ type failure struct {
 
 // init keeps an item for at least twice the longest delay: it must not be dropped while it waits.
 func (f *failures[T]) init(longestDelay time.Duration) {
-	f.keep, f.maxLen = minRemembered, maxRemembered
-	if longestDelay > minRemembered/2 {
-		f.keep = longestDelay + min(longestDelay, 1<<63-1-longestDelay)
-	}
+	f.keep = 2 * min(max(longestDelay, minRemembered/2), math.MaxInt64/2)
+	f.maxLen = maxRemembered
 }
 
 // fail counts a failure of item and returns what was known before.

@@ -166,3 +166,96 @@ func TestGetWithContext_TheNextWorkerGetsTheItem(t *testing.T) {
 		q.ShutDown()
 	})
 }
+
+// With DrainProcessingOnly a drain waits for the workers, and not for what is queued.
+func TestShutDown_DrainProcessingOnly(t *testing.T) {
+	for _, only := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			q := workqueue.NewTyped(workqueue.Config[string]{DrainProcessingOnly: only})
+			q.Add("a")
+			q.Add("b")
+			first, _ := q.Get()
+			ended := false
+			go func() {
+				q.ShutDownWithDrain()
+				ended = true
+			}()
+			synctest.Wait()
+			assert.False(t, ended)
+			q.Done(first)
+			synctest.Wait()
+			assert.Equal(t, only, ended)
+			second, _ := q.Get()
+			assert.Equal(t, "b", second)
+			q.Done(second)
+			synctest.Wait()
+			assert.True(t, ended)
+		})
+	}
+}
+
+// countedQueue needs a second for each Add, and counts the calls of ShutDown.
+type countedQueue struct {
+	workqueue.ContextInterface[string]
+	shutDowns int
+}
+
+func (q *countedQueue) Add(item string) {
+	time.Sleep(time.Second)
+	q.ContextInterface.Add(item)
+}
+
+func (q *countedQueue) ShutDown() {
+	q.shutDowns++
+	q.ContextInterface.ShutDown()
+}
+
+// Both ends of a delaying queue wait until a due item was handed over, and then release the metrics.
+func TestShutDown_WaitsForADueItem(t *testing.T) {
+	type delaying = workqueue.TypedDelayingQueue[string]
+	for _, end := range []func(q *delaying){(*delaying).ShutDown, (*delaying).ShutDownWithDrain} {
+		synctest.Test(t, func(t *testing.T) {
+			began, released := time.Now(), time.Duration(0)
+			q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{
+				Queue: &countedQueue{
+					ContextInterface: workqueue.NewTyped(workqueue.Config[string]{}),
+				},
+				Metrics: workqueue.Metrics{Released: func() { released = time.Since(began) }},
+			})
+			q.AddAfter("a", time.Second)
+			after(1500 * time.Millisecond)
+			end(q)
+			assert.Equal(t, 2*time.Second, time.Since(began))
+			assert.Equal(t, 2*time.Second, released)
+		})
+	}
+}
+
+// The queue below a delaying queue is shut down once, and again only to end a drain.
+func TestShutDown_OfTheQueueBelow(t *testing.T) {
+	for _, drainFirst := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			below := &countedQueue{ContextInterface: workqueue.NewTyped(workqueue.Config[string]{})}
+			q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{Queue: below})
+			q.Add("a")
+			_, _ = q.Get()
+			want := 1
+			if !drainFirst {
+				q.ShutDown()
+				assert.Equal(t, 1, below.shutDowns)
+				want = 2
+			}
+			drained := make(chan struct{})
+			go func() {
+				defer close(drained)
+				q.ShutDownWithDrain()
+			}()
+			synctest.Wait()
+			q.ShutDown()
+			<-drained
+			assert.Equal(t, want, below.shutDowns)
+			q.ShutDown()
+			assert.Equal(t, want, below.shutDowns)
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
@@ -138,6 +139,56 @@ func TestReadWatch_ReadsAheadUpToItsLimit(t *testing.T) {
 			synctest.Wait() // the bubble ends only if every goroutine does
 		})
 	}
+}
+
+// emptyReads returns nothing count times before each Read of in.
+type emptyReads struct {
+	in           io.Reader
+	count, empty int
+}
+
+func (e *emptyReads) Read(p []byte) (int, error) {
+	if e.empty++; e.empty <= e.count {
+		return 0, nil
+	}
+	e.empty = 0
+	return e.in.Read(p)
+}
+
+// A body may return nothing 99 times in a row, but not for ever: a list would never end.
+func TestReadList_EmptyReads(t *testing.T) {
+	for count, want := range map[int]error{
+		0: nil, 99: nil, 100: io.ErrNoProgress, math.MaxInt: io.ErrNoProgress,
+	} {
+		in := &emptyReads{in: iotest.OneByteReader(bytes.NewReader(podList(t, 2))), count: count}
+		items, _, err := decodeAll(in, newPod)
+		require.ErrorIs(t, err, want, "%d", count)
+		require.Equal(t, want == nil, len(items) == 2)
+	}
+	_, _, err := decodeAll(&emptyReads{in: iotest.ErrReader(io.ErrClosedPipe), count: 99}, newPod)
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+}
+
+// late returns or panics as in does, but a second later.
+type late struct{ in io.Reader }
+
+func (l late) Read(p []byte) (int, error) {
+	time.Sleep(time.Second)
+	return l.in.Read(p)
+}
+
+// A panic of a body ends a Read that waits, and means nothing after stop.
+func TestAhead_ALatePanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := readAhead(late{panicReader{}}, nil)
+		require.PanicsWithValue(t, "broken", func() { _, _ = a.Read(make([]byte, 1)) })
+		a = readAhead(late{panicReader{}}, nil)
+		synctest.Wait()
+		a.stop()
+		time.Sleep(2 * time.Second)
+		_, err := a.Read(make([]byte, 1))
+		require.Equal(t, errStopped, err)
+	})
 }
 
 // An object is decoded when its turn comes: what waits is bytes.

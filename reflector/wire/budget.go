@@ -37,13 +37,12 @@ var (
 )
 
 // NewBudget returns a Budget of size bytes. With 0 or less, each watch has only its own 64 KiB.
-func NewBudget(size int64) *Budget { return &Budget{free: max(size, 0)} }
+func NewBudget(size int64) *Budget { return &Budget{free: size} }
 
 // share is what one watch holds of a Budget. The watch's mutex is held when a method is called.
 type share struct {
 	budget *Budget
 	wake   func() // makes the watch reserve again; called without locks
-	asked  bool   // the last reserve failed
 	held   int64  // bytes of chunks beyond ownChunks; guarded by budget.mu
 }
 
@@ -52,20 +51,17 @@ func beyondOwn(count int) int64 { return int64(max(count-ownChunks, 0)) * chunkB
 
 // reserve reports whether the watch may hold count chunks. If not, wake is called when it may.
 func (s *share) reserve(count int) bool {
-	if count <= ownChunks && !s.asked {
-		return true
-	}
 	b := s.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.asked = s.held < beyondOwn(count) && !b.grant(s)
+	ok := s.held >= beyondOwn(count) || b.grant(s)
 	switch {
-	case !s.asked:
+	case ok:
 		b.forget(s)
 	case !slices.Contains(b.waiting, s):
 		b.waiting = append(b.waiting, s)
 	}
-	return !s.asked
+	return ok
 }
 
 // grant gives s a chunk, if B2 allows it. The caller holds b.mu.

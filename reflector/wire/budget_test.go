@@ -77,6 +77,7 @@ func checkBudget(t *testing.T, b *Budget, size int64, readers []*reader) {
 		}
 	}
 	require.Equal(t, size, sum)
+	require.GreaterOrEqual(t, b.free, min(size, 0))
 	require.Len(t, b.waiting, waiting)
 }
 
@@ -87,6 +88,12 @@ func TestBudget_Model(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewSource(seed))
 			size := random.Int63n(20 * chunkBytes)
+			switch seed {
+			case 2:
+				size = 7 * chunkBytes
+			case 3:
+				size = -chunkBytes // nothing but own chunks
+			}
 			b := NewBudget(size)
 			var readers []*reader
 			start := func() {
@@ -238,6 +245,8 @@ func TestBudget_OfAClientAndItsServer(t *testing.T) {
 	require.NotSame(t, a, budget(clientOf("http://b", c)))
 	require.NotSame(t, a, budget(clientOf("http://a", &http.Client{})))
 	require.Same(t, unknownClients, budget(clientOf("http://a", http.DefaultClient)))
+	require.Same(t, unknownClients, budgetOf(&rest.RESTClient{}))
+	require.Same(t, unknownClients, budgetOf(struct{ Getter }{}))
 	own := NewBudget(5)
 	lw := NewListWatch(clientOf("http://a", c), "pods", "", newPod, Options{ReadAhead: own})
 	require.Same(t, own, lw.options.ReadAhead)

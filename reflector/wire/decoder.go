@@ -192,7 +192,7 @@ func (d decoder) jsonEvent(event watch.EventType, raw []byte) (runtime.Object, e
 func otherKind(raw []byte) (runtime.Object, error) {
 	obj := &unstructured.Unstructured{}
 	err := unmarshal(raw, obj)
-	if err != nil || !isStatus(obj.GroupVersionKind()) {
+	if !isStatus(obj.GroupVersionKind()) {
 		return obj, err
 	}
 	status := &metav1.Status{}
@@ -357,8 +357,8 @@ func (s *sharedMetadata) share(obj runtime.Object) {
 	if !ok {
 		return
 	}
-	m, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta)
-	if !ok || m == nil {
+	m, _ := accessor.GetObjectMeta().(*metav1.ObjectMeta)
+	if m == nil {
 		return
 	}
 	s.mu.Lock()

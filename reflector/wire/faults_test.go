@@ -183,6 +183,10 @@ func TestReadWatch_BadProtobuf(t *testing.T) {
 	failed := encodeEvents(t, protobufStream, watch.Event{Type: watch.Error, Object: &status})
 	i := bytes.LastIndex(failed, []byte("Failure"))
 	failed[i-1] = 100 // the length of the string
+	framed := func(message ...byte) []byte {
+		return append([]byte{0, 0, 0, byte(len(message))}, message...)
+	}
+	added := append([]byte{0x0a, 5}, "ADDED"...)
 	for name, test := range map[string]struct {
 		body      []byte
 		newObject NewObject
@@ -190,6 +194,24 @@ func TestReadWatch_BadProtobuf(t *testing.T) {
 	}{
 		"unstructured":         {pod, newUnstructured, "it is not read from protobuf"},
 		"Status of wrong size": {failed, newPod, "unexpected EOF"},
+		"truncated message":    {framed(0x12, 5), newPod, "not protobuf"},
+		"truncated object":     {framed(append(added, 0x12, 2, 0x0a, 9)...), newPod, "not protobuf"},
+		"truncated envelope": {
+			framed(append(added, 0x12, 8, 0x0a, 6, 'k', '8', 's', 0, 0x0a, 9)...), newPod,
+			"not protobuf",
+		},
+		"no kind": {
+			framed(append(added, 0x12, 12, 0x0a, 10, 'k', '8', 's', 0, 0x0a, 4, 0x0a, 2, 'v', '1')...),
+			newPod, "the object has no",
+		},
+		"no version": {
+			framed(append(added, 0x12, 11, 0x0a, 9, 'k', '8', 's', 0, 0x0a, 3, 0x12, 1, 'A')...),
+			newPod, "the object has no",
+		},
+		"truncated kind": {
+			framed(append(added, 0x12, 10, 0x0a, 8, 'k', '8', 's', 0, 0x0a, 2, 0x0a, 9)...), newPod,
+			"not protobuf",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(test.body)), test.newObject,
@@ -236,4 +258,44 @@ func TestReadList_NestedTypesAreNotReadFromProtobuf(t *testing.T) {
 	})
 	_, err := ReadList(bytes.NewReader(body), newNested, Options{}, ignore)
 	require.ErrorContains(t, err, "it is not read from protobuf")
+}
+
+// Fields of an event that are unknown are skipped, and an object of another kind, which may be one
+// that cannot be decoded, is not lost.
+func TestReadWatch_UnusualEvents(t *testing.T) {
+	for _, test := range []struct{ event, want string }{
+		{
+			`{"a":"DELETED","type":"ADDED","b":[1],"object":{"kind":"Pod","apiVersion":"v1"},"c":1}`,
+			"ADDED *v1.Pod ",
+		},
+		{
+			`{"type":"ADDED","object":{"kind":"Foo","apiVersion":"v1","spec":5}}`,
+			"ADDED *unstructured.Unstructured ",
+		},
+		{
+			`{"type":"ADDED","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"}}`,
+			"ADDED *unstructured.Unstructured ",
+		},
+		{
+			`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","spec":5}}`,
+			"ERROR *v1.Status decode *v1.Pod",
+		},
+		{
+			`{"type":"ADDED","object":{"kind":"Status","apiVersion":"v1","code":"x"}}`,
+			"ERROR *v1.Status json: cannot unmarshal string",
+		},
+		{`{"type":"ADDED","object":{"apiVersion":"v1"}}`, "ERROR *v1.Status the object has no"},
+		{`{"type":"ADDED","object":{"kind":"Pod"}}`, "ERROR *v1.Status the object has no"},
+	} {
+		got := receiveAll(ReadWatch(io.NopCloser(strings.NewReader(test.event)), newPod,
+			Options{}))
+		require.Len(t, got, 1, test.event)
+		message := ""
+		if status, ok := got[0].Object.(*metav1.Status); ok {
+			message = status.Message
+		}
+		_, cause, _ := strings.Cut(message, " 0 events: ")
+		require.Contains(t, fmt.Sprintf("%s %T %s", got[0].Type, got[0].Object, cause), test.want,
+			test.event)
+	}
 }

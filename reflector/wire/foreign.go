@@ -53,9 +53,9 @@ func mayKeepProtobuf(t reflect.Type) bool {
 	})
 }
 
-// isForeign reports whether t itself has a decoder of unknown behaviour.
+// isForeign reports whether t itself has a decoder that may not be one of Kubernetes.
 func isForeign(t reflect.Type) bool {
-	return !copying[t] && hasUnmarshaler(t) || decodesProtobuf(t)
+	return hasUnmarshaler(t) || decodesProtobuf(t)
 }
 
 // decodesProtobuf reports whether t has a decoder for protobuf that is not one of Kubernetes.

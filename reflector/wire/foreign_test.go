@@ -92,7 +92,7 @@ type holding struct {
 func TestForeign_ObjectsKeepTheirOwnBytes(t *testing.T) {
 	flat := func(i int) string { return fmt.Sprintf(`"%0*d"`, 1+i%7, i) }
 	inArray := func(i int) string { return "[" + flat(i) + "]" }
-	twice := func(i int) string { return flat(i) + `,"spec":"b"` }
+	twice := func(i int) string { return `"b","spec":` + flat(i) }
 	nested := func(i int) string { return `{"a":[{"x":{"b":` + flat(i) + `}}]}` }
 	for name, test := range map[string]struct {
 		of   runtime.Object
@@ -111,6 +111,7 @@ func TestForeign_ObjectsKeepTheirOwnBytes(t *testing.T) {
 		"raw message":        {&keeping[json.RawMessage]{}, flat},
 		"raw extension":      {&keeping[runtime.RawExtension]{}, nested},
 		"v2 refuses halfway": {&keeping[scribbled]{}, twice},
+		"v2 refuses, kept":   {&keeping[keptBytes]{}, twice},
 	} {
 		t.Run(name, func(t *testing.T) {
 			newObject := func() runtime.Object { return newOf(reflect.TypeOf(test.of).Elem()) }
@@ -248,7 +249,20 @@ var labelsOfAll = map[string]string{"a": "b"}
 
 func (o *oneMap) DeepCopyObject() runtime.Object { return o }
 func (o *oneMap) UnmarshalJSON([]byte) error {
-	o.Labels = labelsOfAll
+	o.Labels, o.Namespace = labelsOfAll, strings.Clone("ns")
+	return nil
+}
+
+// cloned is read from protobuf by code of its own.
+type cloned struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+}
+
+func (c *cloned) DeepCopyObject() runtime.Object { return c }
+func (c *cloned) Reset()                         {}
+func (c *cloned) Unmarshal([]byte) error {
+	c.Namespace = strings.Clone("ns")
 	return nil
 }
 

@@ -46,6 +46,7 @@ var wrongAnswers = map[string]string{
 		`"items":[{"kind":"Pod","apiVersion":"x/v1"}]}`,
 	"a bare item in a List": `{"kind":"List","apiVersion":"v1","items":[{}]}`,
 	"one that says half":    `{"kind":"PodList","apiVersion":"v1","items":[{"kind":"Pod"}]}`,
+	"the other half":        `{"kind":"PodList","apiVersion":"v1","items":[{"apiVersion":"v1"}]}`,
 }
 
 // An answer that is no list of the expected objects is an error before it reaches a caller, even if
@@ -94,6 +95,7 @@ func TestListWatch_RightAnswers(t *testing.T) {
 		`{"kind":"PodList","apiVersion":"v1","items":null}`:                              0,
 		`{"items":null,"apiVersion":"v1","kind":"PodList"}`:                              0,
 		`{"items":[{}],"apiVersion":"v1","kind":"PodList"}`:                              1,
+		`{"kind":"PodList","items":[{}],"apiVersion":"v1"}`:                              1,
 		`{"kind":"List","apiVersion":"v1","items":[{"kind":"Pod","apiVersion":"v1"}]}`:   1,
 		`{"kind":"Herd","apiVersion":"x/v1","items":[{"kind":"Pod","apiVersion":"v1"}]}`: 1,
 		`{"items":[{"kind":"Pod","apiVersion":"v1"}]}`:                                   1,

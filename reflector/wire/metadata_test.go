@@ -5,6 +5,8 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand"
 	"reflect"
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -23,12 +26,18 @@ func owned(i int) *v1.Pod {
 	text := func(s string) string { return strings.Clone(s) }
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: fmt.Sprint("a-", i), Namespace: text("default"),
-		Labels:          map[string]string{text("app"): text("web")},
-		Annotations:     map[string]string{text("note"): text("short")},
-		OwnerReferences: []metav1.OwnerReference{{Kind: text("ReplicaSet"), Name: text("a")}},
+		Labels:      map[string]string{text("app"): text("web")},
+		Annotations: map[string]string{text("note"): text("short")},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: text("apps/v1"), Kind: text("ReplicaSet"), Name: text("a"),
+			UID: types.UID(text("1-2-3")),
+		}},
+		GenerateName: text("a-"),
 		ManagedFields: []metav1.ManagedFieldsEntry{{
 			Manager: text("kubelet"), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)},
-		}},
+			APIVersion: text("v1"), FieldsType: text("FieldsV1"), Subresource: text("status"),
+			Operation: metav1.ManagedFieldsOperationType(text("Update")),
+		}, {Manager: text("without fields")}},
 	}}
 }
 
@@ -44,9 +53,20 @@ func TestSharedMetadata(t *testing.T) {
 
 	same := func(x, y string) { require.Same(t, unsafe.StringData(x), unsafe.StringData(y)) }
 	same(a.Namespace, b.Namespace)
+	same(a.GenerateName, b.GenerateName)
 	same(a.Labels["app"], b.Labels["app"])
-	same(a.OwnerReferences[0].Kind, b.OwnerReferences[0].Kind)
-	same(a.ManagedFields[0].Manager, b.ManagedFields[0].Manager)
+	same(a.Annotations["note"], b.Annotations["note"])
+	o, p := a.OwnerReferences[0], b.OwnerReferences[0]
+	same(o.APIVersion, p.APIVersion)
+	same(o.Kind, p.Kind)
+	same(o.Name, p.Name)
+	same(string(o.UID), string(p.UID))
+	m, n := a.ManagedFields[0], b.ManagedFields[0]
+	same(m.Manager, n.Manager)
+	same(m.APIVersion, n.APIVersion)
+	same(m.FieldsType, n.FieldsType)
+	same(m.Subresource, n.Subresource)
+	same(string(m.Operation), string(n.Operation))
 	for keyOfA := range a.Labels {
 		for keyOfB := range b.Labels {
 			same(keyOfA, keyOfB)
@@ -94,6 +114,58 @@ func TestSharedMetadata_Model(t *testing.T) {
 	}
 	require.Greater(t, forgotten, 3)
 	require.Greater(t, forgottenFields, 3)
+}
+
+// Decoded objects share strings, in both formats, unless the code of their type has made them.
+func TestSharedMetadata_OfDecodedObjects(t *testing.T) {
+	inJSON, err := json.Marshal(owned(1))
+	require.NoError(t, err)
+	for _, test := range []struct {
+		newObject  NewObject
+		isProtobuf bool
+		raw        []byte
+		shared     bool
+	}{
+		{newPod, false, inJSON, true},
+		{newPod, true, marshaled(t, owned(1)), true},
+		{func() runtime.Object { return &oneMap{} }, false, []byte("{}"), false},
+		{func() runtime.Object { return &cloned{} }, true, nil, false},
+	} {
+		d := newDecoder(test.newObject, Options{})
+		decode := d.json
+		if test.isProtobuf {
+			decode = d.protobuf
+		}
+		var data []*byte
+		for range 2 {
+			obj, err := decode(test.raw)
+			require.NoError(t, err)
+			data = append(data, unsafe.StringData(obj.(metav1.Object).GetNamespace()))
+		}
+		require.Equal(t, test.shared, data[0] == data[1], "%T, %v", d.newObject(), test.isProtobuf)
+	}
+}
+
+// Texts and fields are shared up to their limits, and not beyond.
+func TestSharedMetadata_LongOnes(t *testing.T) {
+	for n, want := range map[int]bool{0: false, 1: true, maxSharedText: true,
+		maxSharedText + 1: false} {
+		s := newSharedMetadata()
+		s.text(strings.Repeat("a", n))
+		require.Equal(t, want, len(s.texts) == 1, "%d bytes", n)
+	}
+	for n, want := range map[int]bool{maxSharedField: true, maxSharedField + 1: false} {
+		s := newSharedMetadata()
+		a, b := owned(1), owned(2)
+		for _, pod := range []*v1.Pod{a, b} {
+			pod.ManagedFields[0].FieldsV1.Raw = bytes.Repeat([]byte("a"), n)
+			s.share(pod)
+			require.Len(t, pod.ManagedFields[0].FieldsV1.Raw, n)
+		}
+		rawOf := func(pod *v1.Pod) *byte { return &pod.ManagedFields[0].FieldsV1.Raw[0] }
+		require.Equal(t, want, rawOf(a) == rawOf(b), "%d bytes", n)
+		require.Equal(t, want, len(s.fields) == 1, "%d bytes", n)
+	}
 }
 
 // The memory is bounded, even when each object's metadata is new.

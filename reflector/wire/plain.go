@@ -125,7 +125,7 @@ type trust struct {
 const maxRest = 128 // objects
 
 // asked reports whether v2 is asked for the next object. It is, if next is 0.
-func (t *trust) asked() bool { return t.rest.Load() <= 0 || t.rest.Add(-1) < 0 }
+func (t *trust) asked() bool { return t.rest.Add(-1) < 0 }
 
 // refused notes that v2 has refused a valid object.
 func (t *trust) refused() {

@@ -330,7 +330,9 @@ func TestReadWatch_Quiet(t *testing.T) {
 				return ok
 			}
 			frame := encodeEvents(t, contentType, watch.Event{
-				Type: watch.Added, Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+				Type: watch.Added, Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+					Name: strings.Repeat("a", 99),
+				}},
 			})
 			require.False(t, isQuiet(), "the first event is unknown")
 			_, _ = server.Write(frame)
@@ -351,6 +353,20 @@ func TestReadWatch_Quiet(t *testing.T) {
 			require.False(t, isQuiet(), "an event waits for the buffer")
 			<-w.ResultChan()
 			require.True(t, isQuiet(), "the others are in the buffer")
+
+			for range eventBuffer {
+				<-w.ResultChan()
+			}
+			smaller := encodeEvents(t, contentType, watch.Event{
+				Type: watch.Added, Object: &v1.Pod{},
+			})
+			_, _ = server.Write(smaller)
+			require.True(t, isQuiet())
+			_, largest, _ = quiet()
+			require.Less(t, len(smaller), len(frame)-5)
+			require.InDelta(t, len(frame), largest, 5)
+			_ = server.Close()
+			require.False(t, isQuiet(), "it has ended")
 		})
 	}
 }
