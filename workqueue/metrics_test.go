@@ -4,6 +4,7 @@ package workqueue_test
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -370,7 +371,8 @@ func TestMetrics_Unfinished(t *testing.T) {
 		slow, calls = time.Second, nil
 		after(600 * time.Millisecond)
 		q.ShutDown()
-		assert.Equal(t, []string{"unfinished", "released"}, calls)
+		assert.Greater(t, len(calls), 1)
+		assert.Equal(t, len(calls)-1, slices.Index(calls, "released"))
 	})
 }
 

@@ -83,8 +83,8 @@ func TestModel_CallsOfTheOrder(t *testing.T) {
 	}
 }
 
-// A snapshot is a copy, has the items of workers in the order of their Gets, and works with an order
-// of the caller's own.
+// A snapshot is a copy, has the items of workers in the order of their Gets, and works with an
+// order of the caller's own.
 func TestSnapshot_Content(t *testing.T) {
 	for _, order := range []workqueue.Queue[int]{nil, &strictOrder{t: t}} {
 		q := workqueue.NewTyped(workqueue.Config[int]{Order: order})

@@ -210,7 +210,8 @@ func (q *countedQueue) ShutDown() {
 	q.ContextInterface.ShutDown()
 }
 
-// Both ends of a delaying queue wait until a due item was handed over, and then release the metrics.
+// Both ends of a delaying queue wait until a due item was handed over, and then release the
+// metrics.
 func TestShutDown_WaitsForADueItem(t *testing.T) {
 	type delaying = workqueue.TypedDelayingQueue[string]
 	for _, end := range []func(q *delaying){(*delaying).ShutDown, (*delaying).ShutDownWithDrain} {

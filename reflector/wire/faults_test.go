@@ -195,13 +195,15 @@ func TestReadWatch_BadProtobuf(t *testing.T) {
 		"unstructured":         {pod, newUnstructured, "it is not read from protobuf"},
 		"Status of wrong size": {failed, newPod, "unexpected EOF"},
 		"truncated message":    {framed(0x12, 5), newPod, "not protobuf"},
-		"truncated object":     {framed(append(added, 0x12, 2, 0x0a, 9)...), newPod, "not protobuf"},
+		"truncated object": {
+			framed(append(added, 0x12, 2, 0x0a, 9)...), newPod, "not protobuf"},
 		"truncated envelope": {
 			framed(append(added, 0x12, 8, 0x0a, 6, 'k', '8', 's', 0, 0x0a, 9)...), newPod,
 			"not protobuf",
 		},
 		"no kind": {
-			framed(append(added, 0x12, 12, 0x0a, 10, 'k', '8', 's', 0, 0x0a, 4, 0x0a, 2, 'v', '1')...),
+			framed(append(added, 0x12, 12, 0x0a, 10, 'k', '8', 's', 0, 0x0a, 4, 0x0a, 2, 'v',
+				'1')...),
 			newPod, "the object has no",
 		},
 		"no version": {
@@ -265,7 +267,8 @@ func TestReadList_NestedTypesAreNotReadFromProtobuf(t *testing.T) {
 func TestReadWatch_UnusualEvents(t *testing.T) {
 	for _, test := range []struct{ event, want string }{
 		{
-			`{"a":"DELETED","type":"ADDED","b":[1],"object":{"kind":"Pod","apiVersion":"v1"},"c":1}`,
+			`{"a":"DELETED","type":"ADDED","b":[1],"object":{"kind":"Pod","apiVersion":"v1"},` +
+				`"c":1}`,
 			"ADDED *v1.Pod ",
 		},
 		{

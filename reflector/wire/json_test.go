@@ -202,7 +202,7 @@ func TestJSON_IsPlain(t *testing.T) {
 	}
 }
 
-// What newObject has put into an Unstructured does not stay.
+// An Unstructured of newObject loses its content, if it has any.
 func TestJSON_UnstructuredIsReplaced(t *testing.T) {
 	d := newDecoder(func() runtime.Object {
 		return &unstructured.Unstructured{Object: map[string]any{"kind": "Pod", "a": "b"}}
