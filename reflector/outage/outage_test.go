@@ -323,11 +323,11 @@ func TestGroup_NewsAreSpread(t *testing.T) {
 	})
 }
 
-// The pace of scouts is random.
+// The pace of scouts is random: 2 to 3.5 s.
 func TestPace(t *testing.T) {
 	var thirds [3]int
 	for range 3000 {
-		thirds[3*(pace()-minPace)/(maxPace-minPace)]++
+		thirds[(pace()-2*time.Second)/(500*time.Millisecond)]++
 	}
 	for _, n := range thirds {
 		assert.InDelta(t, 1000, n, 200)

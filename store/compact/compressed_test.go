@@ -112,11 +112,13 @@ func TestCompressed_RecentIsBounded(t *testing.T) {
 		_, err := k.keep(measure.Pod(i), Meta{})
 		require.NoError(t, err)
 	}
-	assert.Equal(t, recentLen, k.recent.Len())
+	assert.Equal(t, 128, k.recent.Len())
+	assert.Equal(t, 64<<10, maxRecentBytes)
 	k.recent.Purge()
 	large := &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat("x", maxRecentBytes)}}
 	_, _, encodedLen, ok := k.codecOf(reflect.TypeOf(large)).pack(large)
 	require.True(t, ok)
+	require.InDelta(t, maxRecentBytes, encodedLen, 100)
 	for recentBytes, want := range map[int]int{encodedLen - 1: 0, encodedLen: 1} {
 		setLimits(t, recentLen, recentBytes, dictionaryBytes)
 		kept, err := k.keep(large, Meta{})
@@ -235,6 +237,9 @@ func TestPacker(t *testing.T) {
 	assert.Same(t, once, twice)
 	summary := p.Unpack(once)
 	assert.Same(t, summary, p.Unpack(summary))
+	key, err := p.Pack(store.ExplicitKey("k"))
+	require.NoError(t, err)
+	assert.Equal(t, store.ExplicitKey("k"), key)
 	tombstone := store.DeletedFinalStateUnknown{Key: "k", Obj: once}
 	packed, err := p.Pack(tombstone)
 	require.NoError(t, err)

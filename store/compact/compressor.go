@@ -93,8 +93,6 @@ func (c *compressor) learn(text []byte) *coder {
 	switch {
 	case current == nil:
 		current = newCoder(nil)
-	case current.dictionary:
-		return current
 	case len(c.first) >= dictionaryBytes:
 		current = newCoder(c.first)
 		c.first = nil

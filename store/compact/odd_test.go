@@ -40,7 +40,7 @@ type lossy struct {
 
 func (l *lossy) MarshalJSON() ([]byte, error) {
 	if l.broken {
-		return nil, fmt.Errorf("no JSON today")
+		return nil, fmt.Errorf("no JSON\ntoday")
 	}
 	return json.Marshal(&l.widget)
 }
@@ -344,6 +344,16 @@ func TestCompressor_OtherDictionary(t *testing.T) {
 	assert.Equal(t, text("node", 7), got)
 	_, err = b.decompress(a.compress(text("node", 7)))
 	require.ErrorContains(t, err, "CRC check failed")
+}
+
+// Z1: the text after the one that fills the dictionary is the first that is compressed with it.
+func TestCompressor_FullDictionary(t *testing.T) {
+	setLimits(t, 1, 1, 400)
+	c := &compressor{}
+	for i := range 8 {
+		c.compress(bytes.Repeat([]byte{byte(i)}, 400/dictionaryTexts))
+		require.Equal(t, i >= dictionaryTexts, c.coder.Load().dictionary, i)
+	}
 }
 
 // One text that is like no other does not become the whole dictionary.
