@@ -110,8 +110,8 @@ func TestSummary_SharedValue(t *testing.T) {
 
 type pointsToMeta struct{ *Meta }
 
-// A struct that embeds a pointer to a Meta cannot be copied with it.
-func TestSummary_EmbedsAPointer(t *testing.T) {
+// A struct that embeds a pointer to a Meta cannot be copied with it. No struct is an error, too.
+func TestSummary_CannotBeCopied(t *testing.T) {
 	shared := &Meta{}
 	pointer := New(Summary(func(*corev1.Pod) *pointsToMeta { return &pointsToMeta{shared} }),
 		store.Options{})
@@ -119,6 +119,8 @@ func TestSummary_EmbedsAPointer(t *testing.T) {
 	value := New(Summary(func(*corev1.Pod) pointsToMeta { return pointsToMeta{shared} }),
 		store.Options{})
 	require.ErrorContains(t, value.Add(labeledPod()), "is a compact.pointsToMeta, not a pointer")
+	none := New(Summary(func(*corev1.Pod) *podSummary { return nil }), store.Options{})
+	require.ErrorContains(t, none.Add(labeledPod()), "summary of a *v1.Pod is nil")
 	assert.Zero(t, *shared)
 }
 

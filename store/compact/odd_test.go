@@ -122,6 +122,22 @@ func TestCompressed_EmbeddedObject(t *testing.T) {
 	}
 }
 
+type leaf struct{}
+
+type tree struct {
+	Left, Right *tree
+	Leaves      map[string][]leaf
+	Text        string
+}
+
+// The structs of a type are found in pointers, slices and maps, each once.
+func TestAddStructs(t *testing.T) {
+	structs := map[reflect.Type]bool{}
+	addStructs(reflect.TypeFor[*tree](), structs)
+	assert.Equal(t, map[reflect.Type]bool{
+		reflect.TypeFor[tree](): true, reflect.TypeFor[leaf](): true}, structs)
+}
+
 // alarming does not expect its own value.
 type alarming struct{ widget }
 

@@ -26,9 +26,9 @@ var protobuf = reflect.TypeFor[protobufObject]()
 
 // inProtobuf reports whether a type of objects has generated code for protobuf that encodes all
 // fields, except the object's kind. Such code leaves out fields without a tag: the kind of a claim
-// in a StatefulSet, for example, which a server sends in JSON. A struct without any tagged field,
-// such as metav1.Time, is encoded by methods that are written by hand. A struct that embeds an
-// object has the methods of that, which encode nothing else.
+// in a StatefulSet, for example, which a server sends in JSON, or that of an embedded object, whose
+// methods the outer type has. A struct without any tagged field, such as metav1.Time, is encoded by
+// methods that are written by hand.
 func inProtobuf(typ reflect.Type) bool {
 	if !typ.Implements(protobuf) {
 		return false
@@ -39,9 +39,6 @@ func inProtobuf(typ reflect.Type) bool {
 		tagged, omitted := false, false
 		for i := range t.NumField() {
 			field := t.Field(i)
-			if field.Anonymous && hasProtobuf(field.Type) {
-				return false
-			}
 			if tag := field.Tag.Get("protobuf"); tag != "" && tag != "-" {
 				tagged = true
 			} else if t != typ.Elem() || field.Type != reflect.TypeFor[metav1.TypeMeta]() {
@@ -53,10 +50,6 @@ func inProtobuf(typ reflect.Type) bool {
 		}
 	}
 	return true
-}
-
-func hasProtobuf(t reflect.Type) bool {
-	return t.Implements(protobuf) || reflect.PointerTo(t).Implements(protobuf)
 }
 
 // addStructs adds t, and the types in it, to structs, as far as they are structs.
