@@ -34,13 +34,17 @@ type shelf struct {
 	made    int                                // how often it was created
 	written time.Time
 	lawless bool // E1 is not checked
-	narrate *narrate.Log
+	// precision is what the server keeps of a RenewTime
+	precision time.Duration
+	narrate   *narrate.Log
 	// what part of its duration earlier a candidate with a fast clock may take it
 	early float64
 	calls map[string]int // by operation, those that reached the server
 }
 
-func newShelf(t testing.TB) *shelf { return &shelf{t: t, calls: map[string]int{}} }
+func newShelf(t testing.TB) *shelf {
+	return &shelf{t: t, precision: time.Microsecond, calls: map[string]int{}}
+}
 
 func (s *shelf) put(record *resourcelock.LeaderElectionRecord) {
 	switch {
@@ -52,6 +56,9 @@ func (s *shelf) put(record *resourcelock.LeaderElectionRecord) {
 		s.narrate.Event("server", "the lease is renewed by %s", record.HolderIdentity)
 	default:
 		s.narrate.Event("server", "the lease is taken by %s", record.HolderIdentity)
+	}
+	if record != nil {
+		record.RenewTime.Time = record.RenewTime.Truncate(s.precision)
 	}
 	s.record, s.written = record, time.Now()
 	s.version++

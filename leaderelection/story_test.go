@@ -591,6 +591,36 @@ func TestStory_ARecreatedLeaseKeepsItsTerm(t *testing.T) {
 	})
 }
 
+// If the answer to that write is lost, the leader knows the new lease as its own by the time in it:
+// it leads on, or releases the lease, even if the lock keeps no fraction of a second.
+func TestStory_ARecreatedLeaseIsRecognized(t *testing.T) {
+	for _, precision := range []time.Duration{time.Microsecond, time.Second} {
+		for _, stops := range []bool{false, true} {
+			story(t, func(w *world) {
+				w.shelf.precision = precision
+				w.after(300*time.Millisecond + 7)
+				a := w.candidate("a", releasing).runs()
+				w.after(time.Second)
+				w.shelf.set(nil)
+				a.api("create:loses")
+				w.after(time.Second)
+				w.holder("a")
+				if stops {
+					a.stop()
+					w.after(time.Second)
+					w.saw("300.000007ms a started", "2.300000007s a stopped")
+					w.holder("")
+					return
+				}
+				a.api("ok")
+				w.after(time.Minute)
+				w.saw("300.000007ms a started")
+				w.holder("a")
+			})
+		}
+	}
+}
+
 // How long there is no leader, by how the last leader ended. Candidates look every 2 s to 4.4 s;
 // here it is 2 s.
 func TestStory_Timings(t *testing.T) {
