@@ -26,9 +26,9 @@ var protobuf = reflect.TypeFor[protobufObject]()
 
 // inProtobuf reports whether a type of objects has generated code for protobuf that encodes all
 // fields, except the object's kind. Such code leaves out fields without a tag: the kind of a claim
-// in a StatefulSet, for example, which a server sends in JSON, or that of an embedded object, whose
-// methods the outer type has. A struct without any tagged field, such as metav1.Time, is encoded by
-// methods that are written by hand.
+// in a StatefulSet, for example, which a server sends in JSON. The kind of an embedded object is
+// left out too, so its methods do not encode the outer type. A struct without any tagged field,
+// such as metav1.Time, is encoded by methods that are written by hand.
 func inProtobuf(typ reflect.Type) bool {
 	if !typ.Implements(protobuf) {
 		return false
