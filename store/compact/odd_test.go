@@ -362,7 +362,7 @@ func TestCompressor_OtherDictionary(t *testing.T) {
 	require.ErrorContains(t, err, "CRC check failed")
 }
 
-// Z1: the text after the one that fills the dictionary is the first that is compressed with it.
+// Z1: once the dictionary is full, the next text is compressed with it.
 func TestCompressor_FullDictionary(t *testing.T) {
 	setLimits(t, 1, 1, 400)
 	c := &compressor{}
