@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What a member announces is what the others read, and any other text is no limit.
+// The others read the limit that a member announces, and any other text is no limit.
 func TestPace_LimitsInAnAnnotation(t *testing.T) {
 	for text, l := range map[string]limit{
 		"0": {}, "5": {most: 5}, "0 stuck": {stuck: true}, "12 stuck": {12, true},
@@ -28,13 +28,15 @@ func TestPace_LimitsInAnAnnotation(t *testing.T) {
 		assert.Equal(t, l, p.limit())
 	}
 	assert.Equal(t, unlimited, parseLimit(unlimited.String()))
-	for _, text := range []string{"", "x", " stuck", "-1", "-1 stuck", "5  stuck", "5 stuck ", "5.0"} {
+	for _, text := range []string{
+		"", "x", " stuck", "-1", "-1 stuck", "5  stuck", "5 stuck ", "5.0",
+	} {
 		assert.Equal(t, unlimited, parseLimit(text), "%q", text)
 	}
 }
 
-// A limit counts the active shards of a stuck member, and all owned ones of a new member: it gives
-// up none of them.
+// A limit counts the active shards of a stuck member, and all owned ones of a new member, which
+// therefore keeps them.
 func TestPace_LimitOfAPhase(t *testing.T) {
 	l := load{owned: 5, active: 3}
 	for _, test := range []struct {
@@ -74,8 +76,8 @@ func TestPace_Load(t *testing.T) {
 	}
 }
 
-// A list that brings objects has more time for its shard, up to a bound, and none for what it has
-// brought before.
+// A list that brings objects has more time for its shard, up to a bound. Objects that it has brought
+// before do not count.
 func TestPace_SyncUntil(t *testing.T) {
 	cache := &brokenCache{}
 	tn := &tenure{Shards: &Shards{
