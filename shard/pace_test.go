@@ -76,7 +76,7 @@ func TestPace_Load(t *testing.T) {
 	}
 }
 
-// A list that brings objects has more time for its shard, up to a bound. Objects that it has brought
+// A list that brings objects has more time for its shard, up to a bound. Objects that it brought
 // before do not count.
 func TestPace_SyncUntil(t *testing.T) {
 	cache := &brokenCache{}
