@@ -324,7 +324,7 @@ func (p *peer) limit() limit {
 // diedYoung reports whether the member has lived for a short time, and has neither left nor shown
 // that it lives.
 func (p *peer) diedYoung(now time.Time, young time.Duration) bool {
-	if p.lease == nil || holderOf(p.lease) == "" || p.renewed && p.alive(now) {
+	if holderOf(p.lease) == "" || p.renewed && p.alive(now) {
 		return false
 	}
 	spec := p.lease.Spec

@@ -268,7 +268,7 @@ func TestReadWatch_UnusualEvents(t *testing.T) {
 	for _, test := range []struct{ event, want string }{
 		{
 			`{"a":"DELETED","type":"ADDED","b":[1],"object":{"kind":"Pod","apiVersion":"v1"},` +
-				`"c":1}`,
+				`"c":"X"}`,
 			"ADDED *v1.Pod ",
 		},
 		{
@@ -286,6 +286,10 @@ func TestReadWatch_UnusualEvents(t *testing.T) {
 		{
 			`{"type":"ADDED","object":{"kind":"Status","apiVersion":"v1","code":"x"}}`,
 			"ERROR *v1.Status json: cannot unmarshal string",
+		},
+		{
+			`{"type":"ADDED","object":{"kind":"A"},"object":{"kind":"Pod","apiVersion":"v1"}}`,
+			"ADDED *v1.Pod ",
 		},
 		{`{"type":"ADDED","object":{"apiVersion":"v1"}}`, "ERROR *v1.Status the object has no"},
 		{`{"type":"ADDED","object":{"kind":"Pod"}}`, "ERROR *v1.Status the object has no"},

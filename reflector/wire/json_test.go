@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +133,7 @@ func TestJSON_TypeThatV2Refuses(t *testing.T) {
 	}
 	for range 3 {
 		require.Equal(t, 0, resting(odd, 1))
+		require.EqualValues(t, 2, d.v2.next.Load())
 		require.Equal(t, 1, resting(usual, 1000), "one odd object")
 	}
 	const count = 3_000
@@ -187,8 +189,17 @@ func TestJSON_IsPlain(t *testing.T) {
 		"quoted name": {reflect.TypeFor[struct {
 			A int `json:"'a'"`
 		}](), false},
-		"hidden field":         {reflect.StructOf([]reflect.StructField{hidden}), true},
-		"hidden tagged field":  {reflect.StructOf([]reflect.StructField{tagged}), false},
+		"hidden field":        {reflect.StructOf([]reflect.StructField{hidden}), true},
+		"hidden tagged field": {reflect.StructOf([]reflect.StructField{tagged}), false},
+		"embedded option": {reflect.TypeFor[struct {
+			metav1.ListMeta `json:",omitempty"`
+		}](), false},
+		"embedded number": {reflect.TypeFor[struct{ reflect.Kind }](), false},
+		"embedded any":    {reflect.TypeFor[struct{ reflect.StructField }](), false},
+		"hidden name": {reflect.TypeFor[struct {
+			metav1.TypeMeta
+			A string `json:"kind"`
+		}](), false},
 		"embedded pointer":     {reflect.TypeFor[struct{ *metav1.ObjectMeta }](), false},
 		"hidden embedded":      {reflect.TypeFor[struct{ embedded }](), false},
 		"embedded time":        {reflect.TypeFor[struct{ A embeddedTime }](), true},
@@ -199,6 +210,10 @@ func TestJSON_IsPlain(t *testing.T) {
 		"object's own decoder": {reflect.TypeFor[unstructured.Unstructured](), false},
 	} {
 		require.Equal(t, test.plain, readsPlainly(test.t), name)
+	}
+	usual := regexp.MustCompile(`^[a-zA-Z0-9_.$-]$`)
+	for c := range rune(300) {
+		require.Equal(t, !usual.MatchString(string(c)), isUnusualInNames(c), "%q", c)
 	}
 }
 

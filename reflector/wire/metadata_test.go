@@ -116,7 +116,7 @@ func TestSharedMetadata_Model(t *testing.T) {
 	require.Greater(t, forgottenFields, 3)
 }
 
-// Decoded objects share strings, in both formats, unless the code of their type has made them.
+// Decoded objects share their metadata, in both formats, unless the code of their type has made it.
 func TestSharedMetadata_OfDecodedObjects(t *testing.T) {
 	inJSON, err := json.Marshal(owned(1))
 	require.NoError(t, err)
@@ -140,6 +140,10 @@ func TestSharedMetadata_OfDecodedObjects(t *testing.T) {
 		for range 2 {
 			obj, err := decode(test.raw)
 			require.NoError(t, err)
+			if pod, ok := obj.(*v1.Pod); ok { // v2 shares short strings, too
+				data = append(data, &pod.ManagedFields[0].FieldsV1.Raw[0])
+				continue
+			}
 			data = append(data, unsafe.StringData(obj.(metav1.Object).GetNamespace()))
 		}
 		require.Equal(t, test.shared, data[0] == data[1], "%T, %v", d.newObject(), test.isProtobuf)
