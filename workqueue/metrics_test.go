@@ -350,10 +350,13 @@ func TestMetrics_ADoneThatPanicsEndsTheWork(t *testing.T) {
 // when the last Unfinished has returned.
 func TestMetrics_Unfinished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var total, longest time.Duration
-		slow, calls := time.Duration(0), []string{}
+		var mu sync.Mutex // guards the next two lines
+		var total, longest, slow time.Duration
+		var calls []string
 		q := workqueue.NewTyped(workqueue.Config[int]{Metrics: workqueue.Metrics{
 			Unfinished: func(sum, most time.Duration) {
+				mu.Lock()
+				defer mu.Unlock()
 				total, longest = sum, most
 				time.Sleep(slow)
 				calls = append(calls, "unfinished")
@@ -366,9 +369,11 @@ func TestMetrics_Unfinished(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
+		mu.Lock()
 		assert.Equal(t, 55*time.Second, total)
 		assert.Equal(t, 10*time.Second, longest)
 		slow, calls = time.Second, nil
+		mu.Unlock()
 		after(600 * time.Millisecond)
 		q.ShutDown()
 		assert.Greater(t, len(calls), 1)
