@@ -65,6 +65,8 @@ func difference(a, b *image.Gray) float64 {
 func (s *scene) looksAsBefore(view string) {
 	s.t.Helper()
 	ctx := s.ctx
+	evaluate[bool](s.tab, `new Promise((drawn) =>
+		requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))`)
 	full, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	require.NoError(s.t, err)
 	if *keep != "" {
