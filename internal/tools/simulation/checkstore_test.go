@@ -94,7 +94,7 @@ func (p *process) checkVersion() {
 				key, have, want)
 		}
 		p.checkAsOf(4, key, have, health.CurrentAsOf)
-		if !p.met {
+		if !p.met && p.impl != clientGo {
 			p.checkAsOf(10, key, have, time.Now().Add(-currentWithin))
 		}
 	}
