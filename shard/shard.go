@@ -84,6 +84,8 @@ type Shards struct {
 	// the goroutine of Run or of the manager, which are never busy at the same time.
 	ended map[string]bool
 
+	reflector atomic.Pointer[reflector.Reflector] // that of lister, once it runs
+
 	mu      sync.Mutex
 	lister  informer.SharedIndexInformer // of the Leases; Run sets it first
 	peers   map[string]*peer             // by the name of the Lease
@@ -173,6 +175,13 @@ func (s *Shards) newLister() informer.SharedIndexInformer {
 		Namespace: s.config.Namespace, LabelSelector: GroupLabel + "=" + s.config.Name,
 		// Without its answer this process would know no other member.
 		Reflector: reflector.Options{ListDeadline: s.config.LeaseDuration},
+		NewReflector: func(
+			lw reflector.ListerWatcher, example any, to reflector.Store, options reflector.Options,
+		) *reflector.Reflector {
+			r := reflector.New(lw, example, to, options)
+			s.reflector.Store(r)
+			return r
+		},
 	})
 	type lease = *coordinationv1.Lease
 	_, err := lister.AddTypedEventHandler(informer.TypedResourceEventHandlerFuncs[lease]{

@@ -43,8 +43,6 @@ const (
 	// simBound is the time in which every shard has an owner, once all is well: a lease, a drain
 	// of a stubborn reconcile, and a few retries.
 	simBound = simLease + simDrain + simBusy + 6*simRetry
-	// simRestored is how much longer that may take if the server was restored from a copy.
-	simRestored = 10 * time.Minute
 )
 
 // simulation is a world in which everything that can go wrong does.
@@ -56,12 +54,10 @@ type simulation struct {
 	starts  int
 	edited  time.Time               // when a person has last changed a Lease
 	backups []*coordinationv1.Lease // of a server that is to be restored
-
-	wasRestored bool
-	served      map[Shard]time.Time // when each shard was last active somewhere
-	deletes     bool                // people also delete the Leases of members
-	speeds      []int
-	objects     *objects
+	served  map[Shard]time.Time     // when each shard was last active somewhere
+	deletes bool                    // people also delete the Leases of members
+	speeds  []int
+	objects *objects
 }
 
 // Replicas join, leave, die, are paused and cut off; their clocks run at different speeds; requests
@@ -266,7 +262,7 @@ func (s *simulation) trouble() {
 		if s.backups != nil && !s.deletes {
 			s.ledger.restored()
 			s.restore(s.backups)
-			s.backups, s.edited, s.wasRestored = nil, time.Now(), true
+			s.backups, s.edited = nil, time.Now()
 			s.pause(2 * simLease)
 		}
 	}
@@ -434,9 +430,6 @@ func (s *simulation) calm() {
 		}
 	}
 	end := time.Now().Add(simDeadline + simRetry + simBound)
-	if s.wasRestored {
-		end = end.Add(simRestored)
-	}
 	s.pause(2*simLease + simRetry) // the last request has arrived, and what it renewed is over
 	if s.anyBroken() {
 		s.endure()

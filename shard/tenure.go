@@ -139,15 +139,19 @@ func (t *tenure) at(when time.Time) {
 }
 
 // look returns the Leases as this member knows them: as the informer has seen them, or as newer
-// answers say.
+// answers say. The informer lists again if it has missed an answer that is not newer: it watches
+// from a version of the history that the server had before it was restored.
 func (t *tenure) look() view {
 	v := t.read()
 	for s, lease := range t.answers {
 		if newer(lease.ResourceVersion, v.version) {
 			v.shards[s] = lease
 			t.at(time.Now().Add(t.config.RetryPeriod))
-		} else {
-			delete(t.answers, s)
+			continue
+		}
+		delete(t.answers, s)
+		if held := v.shards[s]; held != nil && newer(lease.ResourceVersion, held.ResourceVersion) {
+			t.reflector.Load().Relist(errRestored)
 		}
 	}
 	for s, lease := range v.shards {

@@ -118,6 +118,7 @@ func (t *tenure) failed(s Shard, verb string, err error) {
 // with nil if it does not exist.
 func (t *tenure) readBack(s Shard, then func(read *coordinationv1.Lease)) {
 	c := &t.claims[s]
+	known := t.stored(s)
 	t.request(func(ctx context.Context) func() {
 		read, err := t.leases.Get(ctx, t.leases.shardName(s), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -137,6 +138,9 @@ func (t *tenure) readBack(s Shard, then func(read *coordinationv1.Lease)) {
 			}
 			if read != nil {
 				t.answers[s] = read
+				if known != nil && newer(known.ResourceVersion, read.ResourceVersion) {
+					t.reflector.Load().Relist(errRestored) // known is of another history
+				}
 			}
 			then(read)
 		}
