@@ -103,6 +103,30 @@ func TestStory_TheServerIsRestored(t *testing.T) {
 	})
 }
 
+// A member is cut off while the server is restored from a copy, until the versions of the new history
+// are higher than those that it knows. So its watch goes on without an error, and without the moves
+// of shards before that version. It has its share soon all the same, and knows every owner.
+func TestStory_CutOffDuringARestore(t *testing.T) {
+	story(t, 16, func(w *world) {
+		a := w.process("a")
+		b := w.process("b")
+		w.after(5 * time.Second)
+		saved := w.backup()
+		w.after(DefaultLeaseDuration)
+		b.cutOff(true)
+		w.restore(saved)
+		w.after(4 * DefaultLeaseDuration)
+		w.process("c")
+		w.after(5 * time.Minute)
+		b.cutOff(false)
+		w.after(2*DefaultLeaseDuration + 4*DefaultRetryPeriod)
+		assert.Len(t, b.owns(), 5)
+		for s, theirs := range a.Status().Shards {
+			assert.Equal(t, theirs.Owner, b.Status().Shards[s].Owner, "shard %d", s)
+		}
+	})
+}
+
 // A member dies, and the server is restored from a copy in which the member's Lease is older than
 // others have seen it. They take its shards all the same.
 func TestStory_ADeadMemberInACopy(t *testing.T) {
