@@ -104,8 +104,9 @@ func TestStory_TheServerIsRestored(t *testing.T) {
 }
 
 // A member is cut off while the server is restored from a copy, until the versions of the new
-// history are higher than those that it knows. So its watch goes on without an error, and without the moves
-// of shards before that version. It has its share soon all the same, and knows every owner.
+// history are higher than those that it knows. So its watch continues without an error, and misses
+// the moves of shards before that version. It has its share soon all the same, and knows every
+// owner.
 func TestStory_CutOffDuringARestore(t *testing.T) {
 	story(t, 16, func(w *world) {
 		a := w.process("a")
