@@ -70,7 +70,7 @@ func TestOf_IsForgotten(t *testing.T) {
 	assert.LessOrEqual(t, groupCount(), before)
 }
 
-// A Group of which only the place is left is made anew.
+// If the Group was collected, and its place in the map is left, Of makes another one.
 func TestOf_AfterTheLastMember(t *testing.T) {
 	client := &rest.RESTClient{Client: &http.Client{Timeout: time.Hour}}
 	key := clientKey{weak.Make(client.Client), server(client)}

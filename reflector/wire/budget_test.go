@@ -193,7 +193,7 @@ func TestBudget_ASlowWatchStopsNobody(t *testing.T) {
 	}
 }
 
-// A watch whose bytes wait in the connection, because other watches hold the Budget, is not quiet.
+// While bytes wait in the connection, because others hold the Budget, a watch is not quiet.
 func TestBudget_AWatchThatWaitsForItIsNotQuiet(t *testing.T) {
 	event := encodeEvents(t, jsonStream, contents()[0])
 	synctest.Test(t, func(t *testing.T) {
