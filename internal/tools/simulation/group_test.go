@@ -157,14 +157,17 @@ func (w *waiting) learn(t reflector.Transition, isApply bool) (maybe, certain bo
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	isRequest := t.From == reflector.Listing || t.From == reflector.Opening ||
-		t.From == reflector.Streaming
+	isTooLarge := apierrors.HasStatusCause(t.Err, metav1.CauseTypeResourceVersionTooLarge)
 	isStatus := errors.As(t.Err, new(apierrors.APIStatus))
-	isAnswer := t.Err == nil || t.Pause || isStatus || apierrors.HasStatusCause(t.Err,
-		metav1.CauseTypeResourceVersionTooLarge)
+	isAnswer := t.Err == nil || t.Pause || isStatus || isTooLarge
+	// after a streaming list that failed, the LIST decides
+	isOpen := t.From == reflector.Streaming && t.Err != nil && !t.Pause && !isTooLarge &&
+		!apierrors.IsResourceExpired(t.Err) && !apierrors.IsGone(t.Err)
+	isRequest := !isOpen && (t.From == reflector.Listing || t.From == reflector.Opening ||
+		t.From == reflector.Streaming)
 	maybe = w.failed && isAnswer && (isRequest || t.Pause)
 	seconds, _ := apierrors.SuggestsClientDelay(t.Err)
-	if apierrors.HasStatusCause(t.Err, metav1.CauseTypeResourceVersionTooLarge) {
+	if isTooLarge {
 		seconds = 0 // it is due to the request, and another one need not wait
 	}
 	w.notBefore = now.Add(time.Duration(seconds) * time.Second)
