@@ -40,7 +40,8 @@ type candidate struct {
 	migrates bool          // the next program in its place has the next lock
 
 	mu        sync.Mutex
-	disturbed bool // something failed after stop
+	disturbed bool // something failed after stop, or in a release
+	releasing bool
 	trap      trap
 	trapped   string    // part of the path of the write that is met
 	stopping  time.Time // when stop was called
@@ -112,6 +113,9 @@ func (c *candidate) newElector() func(context.Context) {
 		Observe: func(t leaderelection.Transition) {
 			c.note("%s elector: %s -> %s %v", c.name, t.From, t.To, errorText(t.Err))
 			c.cover(fmt.Sprintf("elector %s -> %s", t.From, t.To))
+			c.mu.Lock()
+			c.releasing = t.To == leaderelection.Releasing
+			c.mu.Unlock()
 		},
 	})
 	if err != nil {
@@ -183,7 +187,7 @@ func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer.ContentLength <= 0 // cut
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
-	n.c.disturbed = n.c.disturbed || failed && !n.c.stopping.IsZero()
+	n.c.disturbed = n.c.disturbed || failed && (n.c.releasing || !n.c.stopping.IsZero())
 	return answer, err
 }
 

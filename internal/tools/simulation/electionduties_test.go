@@ -110,7 +110,7 @@ func (t *term) checkToken() {
 }
 
 // checkEnded checks that a program sends nothing more after its Run has returned, and that it has
-// released the lease, unless a request failed after the stop.
+// released the lease, unless a request failed after the stop or in the release.
 func (c *candidate) checkEnded() {
 	if c.impl != ours || !isClosed(c.ended) {
 		return
