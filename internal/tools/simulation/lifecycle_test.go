@@ -85,6 +85,7 @@ var processKinds = map[string]func(*world, *process, step){
 
 // stop stops a process, and checks that it has ended in time and leaves nothing.
 func (w *world) stop(p *process) {
+	p.met = true
 	p.cancel()
 	for end := time.Now().Add(stopWithin); !isClosed(p.ended); {
 		if w.violated() {

@@ -75,7 +75,7 @@ type process struct {
 	synced  bool          // HasSynced was seen
 	healed  time.Time     // when all faults ended, until the store is current
 	late    bool          // what it receives may arrive long after it was sent
-	met     bool          // a fault has met it since the last quiet time, or it started after that
+	met     bool          // a fault or a stop since the last quiet time, or it started after that
 	refused bool          // its store has refused writes, so adds may be missing
 	stopped atomic.Bool   // something but the script has stopped it
 
