@@ -59,9 +59,9 @@ type LeaderElector struct {
 	won      win                   // the write that won the lease, before there is a term
 	raw      []byte                // the bytes of the record that was last read; nil if not known
 	known    bool                  // the lock knows the version of observed, and no other
-	inDoubt  bool                  // a candidate's write failed, but the server may have done it
+	inDoubt  bool                  // in Acquiring: the server may have done a write that failed
 	ended    bool                  // leave has been called in this term
-	// when the last write was sent; zero if it was answered, or wrote the RenewTime that it found
+	// when the last write that changed RenewTime was sent; zero once a write was answered
 	unanswered clockReading
 	due        time.Time // when the next renewal is
 
