@@ -59,7 +59,7 @@ func (e *LeaderElector) attempt(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read lease %s: %w", e.config.Lock.Describe(), err)
 	}
-	if e.raw != nil && !bytes.Equal(raw, e.raw) {
+	if !bytes.Equal(raw, e.raw) {
 		e.inDoubt = false // as long as the version is the same, the server may still do the write
 	}
 	e.observe(record, raw)
@@ -221,7 +221,7 @@ func (e *LeaderElector) wrote(w win) error {
 // observe notes a record that was read or, with raw nil, written. Reading the same bytes again does
 // not restart the time after which the record is considered abandoned.
 func (e *LeaderElector) observe(record *resourcelock.LeaderElectionRecord, raw []byte) {
-	if e.raw != nil && raw != nil && bytes.Equal(raw, e.raw) {
+	if raw != nil && bytes.Equal(raw, e.raw) {
 		return
 	}
 	e.raw = raw

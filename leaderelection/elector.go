@@ -169,9 +169,7 @@ func (e *LeaderElector) acquire(ctx context.Context) error {
 			return nil
 		}
 		e.noteFailure(ctx, err)
-		if !sleep(ctx, e.untilNextAttempt(err)) {
-			break
-		}
+		sleep(ctx, e.untilNextAttempt(err))
 	}
 	return context.Cause(ctx)
 }
@@ -183,7 +181,7 @@ func (e *LeaderElector) untilNextAttempt(err error) time.Duration {
 	wait := e.config.RetryPeriod
 	wait += time.Duration(e.jitter() * JitterFactor * float64(wait))
 	left := max(time.Until(e.expiry()), e.config.RetryPeriod-time.Since(e.observedAt))
-	if errors.Is(err, errNotFree) && !e.config.Coordinated && left > 0 {
+	if errors.Is(err, errNotFree) && !e.config.Coordinated {
 		wait = min(wait, left)
 	}
 	return wait
@@ -281,7 +279,6 @@ func (e *LeaderElector) release(ctx context.Context) error {
 		e.known = false // a MultiLock may write one half
 		err = e.config.Lock.Update(ctx, free)
 		if err == nil {
-			e.known = true
 			e.observe(&free, nil)
 			return nil
 		}

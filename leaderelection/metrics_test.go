@@ -149,7 +149,12 @@ func TestStatus(t *testing.T) {
 func TestObserve(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", rejoining, releasing, func(c *LeaderElectionConfig) {
-			c.Observe = func(t Transition) { w.say("%s -> %s", t.From, t.To) }
+			c.Observe = func(t Transition) {
+				w.say("%s -> %s", t.From, t.To)
+				if t.To == Acquiring || t.To == Idle {
+					assert.False(w.t, w.candidates[0].hasTerm(), "E5")
+				}
+			}
 		}).works(time.Second).runs()
 		a.api("fails")
 		w.after(20 * time.Second)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/informerstack/leaderelection/resourcelock"
 )
@@ -49,16 +50,8 @@ func (l *lateLock) Update(_ context.Context, record resourcelock.LeaderElectionR
 }
 
 // The server may do a write as long as the record that it replaces has not changed, whatever it
-// answers to reads and other writes meanwhile. It may replace a record that the elector has not
-// read but written: that of its last release.
+// answers to reads and other writes meanwhile.
 func TestRelease_AWriteThatIsDoneLate(t *testing.T) {
-	t.Run("read", func(t *testing.T) { writesLate(t, func(*LeaderElector) {}) })
-	t.Run("released", func(t *testing.T) {
-		writesLate(t, func(e *LeaderElector) { e.known = true })
-	})
-}
-
-func writesLate(t *testing.T, begin func(e *LeaderElector)) {
 	synctest.Test(t, func(t *testing.T) {
 		lock := &lateLock{}
 		config := usual()
@@ -67,7 +60,6 @@ func writesLate(t *testing.T, begin func(e *LeaderElector)) {
 		config.Callbacks.OnStoppedLeading = func() {}
 		e, err := NewLeaderElector(config)
 		require.NoError(t, err)
-		begin(e)
 		ctx, cancel := context.WithCancel(quiet())
 		ended := make(chan struct{})
 		go func() {
@@ -81,6 +73,16 @@ func writesLate(t *testing.T, begin func(e *LeaderElector)) {
 		assert.Greater(t, lock.writes, 3)
 		assert.True(t, lock.released)
 	})
+}
+
+func TestIsRefusal(t *testing.T) {
+	for code, want := range map[int32]bool{
+		0: false, 399: false, 400: true, 403: true, 409: false, 499: true, 500: false,
+	} {
+		err := &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}}
+		assert.Equal(t, want, isRefusal(err), code)
+	}
+	assert.False(t, isRefusal(context.DeadlineExceeded))
 }
 
 // A candidate that knows that it does not have the lease sends nothing when it is stopped: an API
@@ -123,4 +125,33 @@ func TestRelease_OnlyInDoubt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A lease that was deleted need not be released: that is no failure.
+func TestRelease_ADeletedLease(t *testing.T) {
+	for _, deleted := range []bool{true, false} {
+		story(t, func(w *world) {
+			a := w.candidate("a", releasing, func(c *LeaderElectionConfig) {
+				c.Observe = func(t Transition) { assert.NoError(w.t, t.Err) }
+			}).runs()
+			if deleted {
+				w.shelf.set(nil)
+			}
+			a.stop()
+			w.saw("0s a started", "0s a stopped")
+			assert.Equal(t, Idle, a.Status().Phase)
+		})
+	}
+}
+
+// A release that fails is not tried again, unless the lease was written meanwhile.
+func TestRelease_FailsOnce(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", releasing).runs()
+		a.api("update:fails")
+		a.stop()
+		assert.True(t, a.returned())
+		w.holder("a")
+		w.take()
+	})
 }

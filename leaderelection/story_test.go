@@ -451,7 +451,7 @@ func TestStory_ASuspendBeforeTheWorkBegins(t *testing.T) {
 				var once sync.Once
 				a.lock.after = func(op string) {
 					if op == when {
-						once.Do(func() { a.sleeps(15 * time.Second) })
+						once.Do(func() { a.sleeps(a.config.right()) })
 					}
 				}
 				a.lock.events = func(string) { a.lock.after("event") }
@@ -495,6 +495,7 @@ func TestStory_ASuspendBeforeTheAnswerToARenewal(t *testing.T) {
 		w.after(2 * time.Second)
 		w.saw("0s a started", "2s a stopped")
 		assert.Equal(t, 1, w.shelf.count("update"))
+		assert.Equal(t, w.start, a.Status().LastRenewal)
 	})
 }
 
@@ -722,10 +723,13 @@ func TestStory_AReleasedLeaseHasNoStrategy(t *testing.T) {
 // So is a lease that a candidate without a coordinator has taken.
 func TestStory_ATakenLeaseHasNoStrategy(t *testing.T) {
 	stories(t, func(w *world) {
-		w.shelf.set(&resourcelock.LeaderElectionRecord{Strategy: "OldestEmulationVersion"})
+		w.shelf.set(&resourcelock.LeaderElectionRecord{
+			Strategy: "OldestEmulationVersion", PreferredHolder: "b",
+		})
 		w.candidate("a").runs()
 		w.holder("a")
 		assert.Empty(t, w.shelf.get().Strategy)
+		assert.Empty(t, w.shelf.get().PreferredHolder)
 		w.take()
 	})
 }
@@ -752,6 +756,23 @@ func TestStory_ACoordinatedCandidateWaitsToBeGivenTheLease(t *testing.T) {
 		w.after(5 * time.Second)
 		assert.Len(t, w.take(), 1)
 		assert.EqualValues(t, "OldestEmulationVersion", w.shelf.get().Strategy, "it is kept")
+	})
+}
+
+// A coordinated candidate that was given the lease, and could not renew it in time, does not renew
+// it later.
+func TestStory_ACoordinatedCandidateKeepsNoExpiredLease(t *testing.T) {
+	stories(t, func(w *world) {
+		lease := resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 15}
+		w.shelf.set(&lease)
+		a := w.candidate("a", coordinated)
+		a.api("update:fails")
+		a.runs()
+		w.after(20 * time.Second)
+		a.api("ok")
+		w.after(time.Minute)
+		w.saw()
+		assert.Zero(t, w.shelf.count("update"))
 	})
 }
 
