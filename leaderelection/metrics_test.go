@@ -171,3 +171,28 @@ func TestObserve(t *testing.T) {
 			"24s releasing -> idle"}, w.take())
 	})
 }
+
+// A lease that is lost while the work winds up: the work is waited for, and nothing is tried anew.
+func TestObserve_LostAfterTheStop(t *testing.T) {
+	for name, stop := range map[string]time.Duration{
+		"while leading": time.Second, "while stopping": 20 * time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				var phases []Phase
+				a := w.candidate("a", rejoining, releasing, func(c *LeaderElectionConfig) {
+					c.Observe = func(t Transition) { phases = append(phases, t.To) }
+				}).works(time.Minute).runs()
+				a.api("fails")
+				w.after(stop)
+				a.stop()
+				w.after(40 * time.Second)
+				assert.False(t, a.returned())
+				w.after(time.Minute)
+				assert.Equal(t, []Phase{Stopping, Releasing, Idle}, phases[len(phases)-3:])
+				w.saw("0s a started", "12s a stopped",
+					fmt.Sprint(time.Minute+min(stop, 12*time.Second), " a finished its work"))
+			})
+		})
+	}
+}
