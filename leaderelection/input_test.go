@@ -111,6 +111,7 @@ func TestNewLeaderElector_RefusesBadConfigs(t *testing.T) {
 }
 
 // A candidate waits for RetryPeriod and a random time, or until the lease that it has read expires.
+// A leader waits for RetryPeriod at most.
 func TestUntilNextAttempt(t *testing.T) {
 	const later = 4400 * time.Millisecond
 	for name, row := range map[string]struct {
@@ -135,6 +136,7 @@ func TestUntilNextAttempt(t *testing.T) {
 			e.observed.LeaseDurationSeconds = int(row.lease / time.Second)
 			e.observedAt = time.Now().Add(-row.age)
 			assert.Equal(t, row.want, e.untilNextAttempt(row.err), name)
+			assert.Equal(t, 1800*time.Millisecond, time.Until(e.nextRenewal(time.Now())))
 		})
 	}
 }

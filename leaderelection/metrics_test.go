@@ -131,9 +131,16 @@ func TestStatus(t *testing.T) {
 		assert.Error(t, s.LastError, "it is kept")
 		assert.Equal(t, time.Now().Add(-time.Second), s.LastRenewal)
 
-		b := w.candidate("b").runs()
-		assert.Equal(t, Status{Phase: Acquiring, RetryPeriod: b.config.RetryPeriod, Leader: "a"},
-			b.Status(), "waiting is no failure")
+		b := w.candidate("b")
+		want := Status{Phase: Acquiring, RetryPeriod: b.config.RetryPeriod, Leader: "a"}
+		b.runs()
+		assert.Equal(t, want, b.Status(), "waiting is no failure")
+		c := w.candidate("c")
+		c.api("fails")
+		c.runs()
+		c.api("ok")
+		w.after(2 * time.Second)
+		assert.Zero(t, c.Status().ConsecutiveFailures, "waiting ends failures")
 		a.stop()
 		w.settle()
 		assert.Equal(t, Finishing, a.Status().Phase)
@@ -145,12 +152,34 @@ func TestStatus(t *testing.T) {
 	})
 }
 
+// The slack is that of one term.
+func TestStatus_Slack(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", rejoining).runs()
+		assert.Zero(t, a.Status().LeastSlack)
+		w.after(2 * time.Second)
+		assert.Equal(t, 10*time.Second, a.Status().Slack)
+		a.api("update:back=5s")
+		w.after(11 * time.Second)
+		assert.Less(t, a.Status().LeastSlack, 10*time.Second)
+		w.takes("b")
+		a.api("ok")
+		w.after(5 * time.Second)
+		w.takes("")
+		w.after(5 * time.Second)
+		assert.Equal(t, 2, a.Status().Terms)
+		assert.Equal(t, 10*time.Second, a.Status().LeastSlack)
+		w.take()
+	})
+}
+
 // All phases show, in their order.
 func TestObserve(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", rejoining, releasing, func(c *LeaderElectionConfig) {
 			c.Observe = func(t Transition) {
 				w.say("%s -> %s", t.From, t.To)
+				assert.Equal(w.t, t.To, w.candidates[0].Status().Phase)
 				if t.To == Acquiring || t.To == Idle {
 					assert.False(w.t, w.candidates[0].hasTerm(), "E5")
 				}

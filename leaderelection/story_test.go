@@ -232,6 +232,22 @@ func TestStory_EverybodyHearsOfNewLeaders(t *testing.T) {
 	})
 }
 
+// A leader that has lost the lease is notified of the next one, although Run returns.
+func TestStory_ALeaderHearsOfItsSuccessor(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", func(c *LeaderElectionConfig) {
+			c.Callbacks.OnNewLeader = func(identity string) { w.say("a hears of %s", identity) }
+		}).runs()
+		w.after(time.Second)
+		w.take()
+		w.takes("b")
+		w.after(30 * time.Second)
+		assert.True(t, a.returned())
+		heard := strings.Join(w.take(), ", ")
+		assert.Contains(t, heard, "a hears of b")
+	})
+}
+
 // The lease is held until the work has returned, however long that takes: no other candidate can
 // start before.
 func TestStory_TheLeaseOutlivesTheWork(t *testing.T) {

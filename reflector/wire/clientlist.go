@@ -64,10 +64,7 @@ func (l clientList) presets(gvk schema.GroupVersionKind) bool {
 		return false
 	}
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
-	least, err := json.Marshal(metav1.TypeMeta{APIVersion: apiVersion, Kind: kind})
-	if err != nil {
-		return true
-	}
+	least, _ := json.Marshal(metav1.TypeMeta{APIVersion: apiVersion, Kind: kind})
 	list, _, err := l.Decoder.Decode(least, nil, nil)
 	if err != nil {
 		return true

@@ -19,7 +19,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -185,6 +187,56 @@ func TestNegotiator_SharesStrings(t *testing.T) {
 			require.NotSame(t, &a.ManagedFields[0].FieldsV1.Raw[0],
 				&b.ManagedFields[0].FieldsV1.Raw[0])
 		}
+	}
+}
+
+// given is a decoder that notes what it was given.
+type given struct {
+	runtime.Decoder
+	data []byte
+}
+
+func (g *given) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
+	g.data = append(g.data, data...)
+	return g.Decoder.Decode(data, defaults, into)
+}
+
+// The client's own decoder gets no items of a usual list, whatever it decodes into.
+func TestNegotiator_ItemsAreCutOut(t *testing.T) {
+	body := []byte(`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`)
+	for _, test := range []struct {
+		s    runtime.NegotiatedSerializer
+		into runtime.Object
+	}{{dynamicOnly, &unstructured.UnstructuredList{}}, {typed, nil}, {typed, &v1.PodList{}}} {
+		decoder, err := runtime.NewClientNegotiator(test.s, v1.SchemeGroupVersion).
+			Decoder(mediaJSON, nil)
+		require.NoError(t, err)
+		codec, ok := codecOf(reflect.ValueOf(decoder))
+		require.True(t, ok)
+		own := &given{Decoder: decoder}
+		list := clientList{own, codec, newSharedMetadata()}
+		got, _, err := list.Decode(body, nil, test.into)
+		require.NoError(t, err)
+		require.Equal(t, 1, meta.LenList(got))
+		require.NotContains(t, string(own.data), "name")
+	}
+}
+
+// Decoding into a nil pointer is an error, as in the client's own decoder.
+func TestNegotiator_IntoNil(t *testing.T) {
+	body := `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`
+	for _, into := range []runtime.Object{(*v1.PodList)(nil), noPointer{}} {
+		plain := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion)
+		own, err := plain.Decoder(mediaJSON, nil)
+		require.NoError(t, err)
+		faster, err := NewNegotiator().Faster(plain).Decoder(mediaJSON, nil)
+		require.NoError(t, err)
+		_, _, want := own.Decode([]byte(body), nil, into)
+		_, _, got := faster.Decode([]byte(body), nil, into)
+		require.Error(t, want)
+		require.Equal(t, want, got)
 	}
 }
 
