@@ -514,3 +514,50 @@ func TestNegotiator_StopIsNoError(t *testing.T) {
 	_, err = in.Read(make([]byte, 1024))
 	require.Equal(t, io.EOF, err)
 }
+
+// A frame that was read is not held.
+func TestRecorder(t *testing.T) {
+	r := &recorder{in: &endless{data: make([]byte, 100), size: 100, closed: make(chan struct{})}}
+	for range 100 {
+		n, err := r.Read(make([]byte, 100))
+		require.NoError(t, err)
+		require.Len(t, r.since(), n)
+		require.LessOrEqual(t, len(r.held), 200)
+		r.from += int64(n)
+	}
+}
+
+// The bound is that of one event. A watch of many events is not left to the client's own parts.
+func TestNegotiator_ManyEvents(t *testing.T) {
+	for contentType, mediaType := range map[string]string{
+		jsonStream: mediaJSON, protobufStream: mediaProtobuf,
+	} {
+		decoder, events, framer, err := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion).
+			StreamDecoder(mediaType, nil)
+		require.NoError(t, err)
+		n := NewNegotiator()
+		n.limits.ObjectBytes = 1000
+		w := newClientWatch(codec{protobuf: mediaType == mediaProtobuf}, framer, events, decoder, n)
+		event := encodeEvents(t, contentType,
+			watch.Event{Type: watch.Added, Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}})
+		body := bytes.NewReader(bytes.Repeat(event, 10_000/len(event)))
+		in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(body))
+		frame := make([]byte, 2000)
+		for range 10_000 / len(event) {
+			_, err := in.Read(frame)
+			require.NoError(t, err)
+			require.True(t, w.event.isUsual)
+		}
+		var received metav1.WatchEvent
+		_, _, err = eventSerializer{events, w}.Decode(w.frame, nil, &received)
+		require.NoError(t, err)
+		into := &v1.Pod{}
+		obj, _, err := eventDecoder{w}.Decode(received.Object.Raw, nil, into)
+		require.NoError(t, err)
+		require.Same(t, into, obj)
+		require.Equal(t, "a", into.Name)
+		_, err = in.Read(frame)
+		require.Equal(t, io.EOF, err)
+		require.Nil(t, w.own)
+	}
+}
