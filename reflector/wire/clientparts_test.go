@@ -515,6 +515,20 @@ func TestNegotiator_StopIsNoError(t *testing.T) {
 	require.Equal(t, io.EOF, err)
 }
 
+// The usual objects are not left to the client's own decoder.
+func TestNegotiator_UsualKinds(t *testing.T) {
+	for _, s := range []runtime.NegotiatedSerializer{
+		typed, dynamicOnly, withKinds{scheme.Codecs},
+	} {
+		decoder, events, framer, err := runtime.NewClientNegotiator(s, v1.SchemeGroupVersion).
+			StreamDecoder(mediaJSON, nil)
+		require.NoError(t, err)
+		c, _ := codecOf(reflect.ValueOf(decoder))
+		w := newClientWatch(c, framer, events, decoder, NewNegotiator())
+		require.NotNil(t, w.newDecoderOf(metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}))
+	}
+}
+
 // A frame that was read is not held.
 func TestRecorder(t *testing.T) {
 	r := &recorder{in: &endless{data: make([]byte, 100), size: 100, closed: make(chan struct{})}}

@@ -268,6 +268,15 @@ func TestReadList_Bad(t *testing.T) {
 			`{"items":[{}],"kind":"NodeList"}`,
 			`read list: expected a list of kind "PodList", got "NodeList"`,
 		},
+		"another kind after items of which the last has its own": {
+			`{"items":[{},{"kind":"Pod"}],"kind":"NodeList"}`,
+			`read list: expected a list of kind "PodList", got "NodeList"`,
+		},
+		"item of wrong shape before the kind": {
+			`{"items":[{"metadata":[]}],"kind":"PodList"}`,
+			`read list after 0 items: decode *v1.Pod: json: cannot unmarshal ` +
+				`array into Go struct field Pod.metadata of type v1.ObjectMeta`,
+		},
 		"success": {
 			`{"kind":"Status","apiVersion":"v1","status":"Success"}`,
 			`read list: got a Status "Success" instead`,
@@ -376,6 +385,27 @@ func TestReadList_ReadError(t *testing.T) {
 	items, _, err := decodeAll(in, newPod)
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 	require.Len(t, items, 1)
+}
+
+// The list of a custom resource has its kind at the end. Its items, which have their own, do not
+// wait for that.
+func TestReadList_ItemsOfAKindDoNotWait(t *testing.T) {
+	in := io.MultiReader(
+		strings.NewReader(`{"apiVersion":"x/v1","items":[{"apiVersion":"x/v1","kind":"Foo"}`),
+		iotest.ErrReader(io.ErrClosedPipe),
+	)
+	items, _, err := decodeAll(in, newUnstructured)
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+	require.Len(t, items, 1)
+}
+
+// An error of the caller stays as it is, even if the end of the body came with the last bytes.
+func TestTokens_Failed(t *testing.T) {
+	own := errors.New("own")
+	in := newTokens(iotest.DataErrReader(strings.NewReader(`{"kind":1}`)), 100)
+	err := in.object(func(string) error { return own })
+	require.Equal(t, io.EOF, in.err)
+	require.Equal(t, own, in.failed(err))
 }
 
 func TestReadList_StopsAtTheFirstError(t *testing.T) {
