@@ -165,7 +165,7 @@ func (p *listParts) cutJSON(data []byte) bool {
 
 // cutItems cuts the items out of data, which in reads.
 func (p *listParts) cutItems(in *jsontext.Decoder, data []byte) error {
-	if begin, err := in.ReadToken(); err != nil || begin.Kind() != '[' {
+	if begin, _ := in.ReadToken(); begin.Kind() != '[' {
 		return errSyntax
 	}
 	begin := in.InputOffset()
@@ -176,7 +176,7 @@ func (p *listParts) cutItems(in *jsontext.Decoder, data []byte) error {
 		}
 		p.items = append(p.items, item)
 	}
-	if end, err := in.ReadToken(); err != nil || end.Kind() != ']' {
+	if end, _ := in.ReadToken(); end.Kind() != ']' {
 		return errSyntax
 	}
 	p.head = slices.Concat(data[:begin], data[in.InputOffset()-1:])

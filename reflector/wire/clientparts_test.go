@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	protobufserializer "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 )
@@ -97,13 +98,58 @@ func TestNegotiator_SerializerWithOtherFields(t *testing.T) {
 	usual := jsonserializer.DefaultMetaFactory
 	require.True(t, isPlainJSON(reflect.ValueOf(known{options{}, usual})))
 	for _, other := range []any{
-		known{options{Strict: true}, usual},
+		known{options{Strict: true}, usual}, known{options{}, nil},
 		struct{ meta jsonserializer.MetaFactory }{usual},
 		struct{ options options }{options{}},
 		struct{ options *options }{&options{}},
 		struct{ options struct{ Yaml bool } }{},
 	} {
 		require.False(t, isPlainJSON(reflect.ValueOf(other)), "%T", other)
+	}
+}
+
+// targetZeroingDecoder has the name of a decoder of controller-runtime.
+type targetZeroingDecoder struct{ runtime.Decoder }
+
+// N1: a decoder without a serializer, and one that is only called as a known one, are unknown.
+func TestNegotiator_NoSerializer(t *testing.T) {
+	plain := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
+		scheme.Scheme, scheme.Scheme, jsonserializer.SerializerOptions{})
+	for _, decoder := range []runtime.Decoder{
+		nil, (*jsonserializer.Serializer)(nil), targetZeroingDecoder{plain},
+	} {
+		_, ok := codecOf(reflect.ValueOf(decoder))
+		require.False(t, ok, "%T", decoder)
+	}
+}
+
+// N1: the parts of a watch are replaced if all three are known, and belong together.
+func TestNegotiator_PartsOfAWatch(t *testing.T) {
+	jsonOf := func(options jsonserializer.SerializerOptions) runtime.Serializer {
+		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
+			scheme.Scheme, scheme.Scheme, options)
+	}
+	plain, strict := jsonOf(jsonserializer.SerializerOptions{}),
+		jsonOf(jsonserializer.SerializerOptions{Strict: true})
+	whole := protobufserializer.NewSerializer(scheme.Scheme, scheme.Scheme)
+	raw := protobufserializer.NewRawSerializer(scheme.Scheme, scheme.Scheme)
+	for _, test := range []struct {
+		codec  codec
+		events runtime.Serializer
+		framer runtime.Framer
+		want   bool
+	}{
+		{codec{}, plain, jsonserializer.Framer, true},
+		{codec{bare: true}, plain, jsonserializer.Framer, true},
+		{codec{}, strict, jsonserializer.Framer, false},
+		{codec{}, whole, jsonserializer.Framer, false},
+		{codec{}, raw, jsonserializer.Framer, false},
+		{codec{}, plain, protobufserializer.LengthDelimitedFramer, false},
+		{codec{protobuf: true}, raw, protobufserializer.LengthDelimitedFramer, true},
+		{codec{protobuf: true}, whole, protobufserializer.LengthDelimitedFramer, false},
+		{codec{protobuf: true}, raw, jsonserializer.Framer, false},
+	} {
+		require.Equal(t, test.want, test.codec.isOfEvents(test.events, test.framer), "%+v", test)
 	}
 }
 

@@ -383,7 +383,7 @@ func TestReadList_ReadError(t *testing.T) {
 		iotest.ErrReader(io.ErrClosedPipe),
 	)
 	items, _, err := decodeAll(in, newPod)
-	require.ErrorIs(t, err, io.ErrClosedPipe)
+	require.EqualError(t, err, "read list after 1 items: "+io.ErrClosedPipe.Error())
 	require.Len(t, items, 1)
 }
 
@@ -406,6 +406,11 @@ func TestTokens_Failed(t *testing.T) {
 	err := in.object(func(string) error { return own })
 	require.Equal(t, io.EOF, in.err)
 	require.Equal(t, own, in.failed(err))
+
+	in = newTokens(iotest.DataErrReader(strings.NewReader(`{}`)), 100)
+	ended, err := in.ended()
+	require.NoError(t, err)
+	require.False(t, ended)
 }
 
 func TestReadList_StopsAtTheFirstError(t *testing.T) {
