@@ -415,7 +415,7 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 	for _, list := range [][]byte{
 		field(2, pod, pod), join(field(2, pod), field(1, field(2, []byte("5"))), field(2, pod)),
 		join(field(2, pod), field(9, pod)), join(field(2, pod), []byte{2 << 3, 1}),
-		field(2, pod, pod[:len(pod)-1]), field(2, nil, nil),
+		field(2, pod, pod[:len(pod)-1]), field(2, nil, nil), field(1, field(2, []byte("5"))),
 	} {
 		for _, envelope := range [][]byte{
 			join(field(1, listKind), field(2, list)), join(field(2, list), field(1, listKind)),
