@@ -598,8 +598,8 @@ func TestNegotiator_ManyEvents(t *testing.T) {
 		n := NewNegotiator()
 		n.limits.ObjectBytes = 1000
 		w := newClientWatch(codec{protobuf: mediaType == mediaProtobuf}, framer, events, decoder, n)
-		event := encodeEvents(t, contentType,
-			watch.Event{Type: watch.Added, Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}})
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+		event := encodeEvents(t, contentType, watch.Event{Type: watch.Added, Object: pod})
 		body := bytes.NewReader(bytes.Repeat(event, 10_000/len(event)))
 		in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(body))
 		frame := make([]byte, 2000)
