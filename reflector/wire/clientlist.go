@@ -213,8 +213,8 @@ func cutField(
 			*rest = append(*rest, message[:n]...)
 		default:
 			_, wireType, tag := protowire.ConsumeTag(message)
-			value, size := protowire.ConsumeBytes(message[tag:])
-			if wireType != protowire.BytesType || size < 0 || !each(value) {
+			value, _ := protowire.ConsumeBytes(message[tag:])
+			if wireType != protowire.BytesType || !each(value) {
 				return false
 			}
 		}

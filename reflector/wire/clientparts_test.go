@@ -415,6 +415,7 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 	for _, list := range [][]byte{
 		field(2, pod, pod), join(field(2, pod), field(1, field(2, []byte("5"))), field(2, pod)),
 		join(field(2, pod), field(9, pod)), join(field(2, pod), []byte{2 << 3, 1}),
+		join([]byte{2 << 3, 1}, field(2, pod)),
 		field(2, pod, pod[:len(pod)-1]), field(2, nil, nil), field(1, field(2, []byte("5"))),
 	} {
 		for _, envelope := range [][]byte{
@@ -423,10 +424,11 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 			join(field(1, listKind), field(2, list), field(9, pod)),
 			join(field(1, kind), field(2, list)), join(field(1, listKind), field(2, list)[:4]),
 		} {
-			body := append([]byte(magic), envelope...)
-			for _, newList := range newLists {
-				newTwins(t, typed, protobufStream, bytes.NewReader(body)).
-					sameLists(t, newList, "%q", body)
+			for _, body := range [][]byte{append([]byte(magic), envelope...), envelope} {
+				for _, newList := range newLists {
+					newTwins(t, typed, protobufStream, bytes.NewReader(body)).
+						sameLists(t, newList, "%q", body)
+				}
 			}
 		}
 	}

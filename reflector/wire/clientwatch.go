@@ -217,7 +217,7 @@ func readKind(in *jsontext.Decoder) (of metav1.TypeMeta, err error) {
 		if field != nil {
 			text, _ := jsontext.AppendUnquote(nil, value)
 			*field = string(text)
-			isClear = isClear && (value.Kind() == '"' || value.Kind() == 'n')
+			isClear = isClear && value.Kind() == '"'
 		}
 		return err
 	})

@@ -97,7 +97,6 @@ func (t *tokens) object(field func(name string) error) error {
 	if _, err := t.decoder.ReadToken(); err != nil {
 		return err
 	}
-	t.begin = t.decoder.InputOffset() - 1
 	for t.decoder.PeekKind() != '}' {
 		name, err := t.decoder.ReadToken()
 		if err != nil {

@@ -154,6 +154,7 @@ func TestReadList_Forms(t *testing.T) {
 func TestReadList_Bad(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
 		"nothing": {``, "read list after 0 items: unexpected EOF"},
+		"blanks":  {"  ", "read list after 0 items: unexpected EOF"},
 		"cut between items": {
 			`{"kind":"PodList","items":[{},{}`, "read list after 2 items: unexpected EOF",
 		},
@@ -410,6 +411,9 @@ func TestTokens_Failed(t *testing.T) {
 	in = newTokens(iotest.DataErrReader(strings.NewReader(`{}`)), 100)
 	ended, err := in.ended()
 	require.NoError(t, err)
+	require.False(t, ended)
+	ended, err = newTokens(iotest.DataErrReader(strings.NewReader(`x`)), 100).ended()
+	require.Equal(t, io.ErrUnexpectedEOF, err)
 	require.False(t, ended)
 }
 
