@@ -34,7 +34,8 @@ var errNotFree = errors.New("lease is not free")
 //
 // The server accepts a write only in the version that is replaced, so the record has not changed
 // before the write was sent: E1. Each request has a time of its own. On a slow link all of them
-// together may take longer than RenewDeadline.
+// together may take longer than RenewDeadline. A coordinated candidate begins with the read: its
+// write would erase what the coordinator has written for it, if the lock compared no versions.
 //
 // Source: tools/leaderelection/leaderelection.go LeaderElector
 func (e *LeaderElector) attempt(ctx context.Context) error {
@@ -58,7 +59,7 @@ func (e *LeaderElector) attempt(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read lease %s: %w", e.config.Lock.Describe(), err)
 	}
-	if e.raw != nil && !bytes.Equal(raw, e.raw) {
+	if !bytes.Equal(raw, e.raw) {
 		e.inDoubt = false // as long as the version is the same, the server may still do the write
 	}
 	e.observe(record, raw)
@@ -184,15 +185,14 @@ func (e *LeaderElector) write(ctx context.Context,
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.config.right()) // a later answer is worth nothing
 	defer cancel()
-	e.unanswered = clockReading{}
 	if !record.RenewTime.Equal(&old.RenewTime) {
 		e.unanswered = sent
 	}
 	if err := put(ctx, record); err != nil {
-		e.inDoubt = e.term == nil && (e.inDoubt || !isRefusal(err))
+		e.inDoubt = e.inDoubt || !isRefusal(err)
 		return fmt.Errorf("write lease %s: %w", e.config.Lock.Describe(), err)
 	}
-	e.inDoubt, e.known = false, true
+	e.known = true
 	e.observe(&record, nil)
 	return e.wrote(win{sent: sent, token: e.token(record.LeaderTransitions)})
 }
@@ -203,7 +203,6 @@ func (e *LeaderElector) wrote(w win) error {
 	if e.term == nil {
 		w.took = e.now().since(w.sent)
 		if w.took >= e.config.right() {
-			e.inDoubt = true
 			return fmt.Errorf("%w: taking it took %v", errNotFree, w.took)
 		}
 		e.won = w
@@ -222,7 +221,7 @@ func (e *LeaderElector) wrote(w win) error {
 // observe notes a record that was read or, with raw nil, written. Reading the same bytes again does
 // not restart the time after which the record is considered abandoned.
 func (e *LeaderElector) observe(record *resourcelock.LeaderElectionRecord, raw []byte) {
-	if e.raw != nil && raw != nil && bytes.Equal(raw, e.raw) {
+	if raw != nil && bytes.Equal(raw, e.raw) {
 		return
 	}
 	e.raw = raw

@@ -121,7 +121,9 @@ func TestLeaseCandidate_StandsAndRenews(t *testing.T) {
 			LeaseName: "lease", BinaryVersion: "1.37.0", EmulationVersion: "1.36.0",
 			Strategy: coordinationv1.OldestEmulationVersion,
 		}, got.Spec)
-		time.Sleep(5 * time.Minute)
+		time.Sleep(4 * time.Minute)
+		assert.Equal(t, 4*time.Minute+time.Second, ago(candidateOn(t, s).Spec.RenewTime))
+		time.Sleep(time.Minute)
 		assert.Equal(t, time.Second, ago(candidateOn(t, s).Spec.RenewTime), "every five minutes")
 	})
 }
@@ -295,6 +297,28 @@ func TestLeaseCandidate_Failures(t *testing.T) {
 	})
 }
 
+// A success ends the growth of the pauses, however soon the next failure follows.
+func TestLeaseCandidate_FailuresAreForgotten(t *testing.T) {
+	withCandidate(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, _ func()) {
+		match := apitest.Match{Resource: "leasecandidates"}
+		refuse := func() {
+			s.Faults().Fail(0, match, apierrors.NewForbidden(leases, "a", errors.New("no")))
+			s.Faults().Break(apitest.Match{}, apitest.CutStream)
+		}
+		refuse()
+		time.Sleep(10 * time.Minute)
+		s.Faults().Clear()
+		time.Sleep(20 * time.Second)
+		require.Less(t, ago(candidateOn(t, s).Spec.RenewTime), 20*time.Second)
+		require.NoError(t, s.Delete(candidateOn(t, s)))
+		time.Sleep(2 * time.Second)
+		refuse()
+		s.ForgetRequests()
+		time.Sleep(10 * time.Second)
+		assert.Greater(t, len(s.Requests(match)), 2)
+	})
+}
+
 // A wait that the server names has a bound of a minute, whatever the request.
 func TestLeaseCandidate_RetryAfterIsBounded(t *testing.T) {
 	ours := []string{transcript.Ours}
@@ -350,6 +374,21 @@ func TestLeaseCandidate_WatchesThatEnd(t *testing.T) {
 			time.Sleep(time.Minute) // the last watch ends
 		})
 	}
+}
+
+func TestAsks(t *testing.T) {
+	at := func(second int64) *coordinationv1beta1.LeaseCandidate {
+		c := &coordinationv1beta1.LeaseCandidate{}
+		if second > 0 {
+			c.Spec.PingTime = &metav1.MicroTime{Time: time.Unix(second, 0)}
+		}
+		return c
+	}
+	assert.False(t, asks(at(0), at(0)))
+	assert.False(t, asks(at(0), at(1)), "an event that is older than the renewal")
+	assert.True(t, asks(at(1), at(0)))
+	assert.False(t, asks(at(1), at(1)))
+	assert.True(t, asks(at(2), at(1)))
 }
 
 func TestNewLeaseCandidate_BadInput(t *testing.T) {

@@ -30,6 +30,11 @@ func TestClockReading_Since(t *testing.T) {
 				mono: start.Add(time.Second), suspended: time.Hour + leastSuspend - 1,
 			}, time.Second,
 		},
+		"the shortest suspension": {
+			clockReading{
+				mono: start.Add(time.Second), suspended: time.Hour + leastSuspend,
+			}, time.Second + leastSuspend,
+		},
 		"the clock is no longer there": {
 			clockReading{mono: start.Add(time.Second)}, time.Second,
 		},

@@ -59,9 +59,9 @@ type LeaderElector struct {
 	won      win                   // the write that won the lease, before there is a term
 	raw      []byte                // the bytes of the record that was last read; nil if not known
 	known    bool                  // the lock knows the version of observed, and no other
-	inDoubt  bool                  // a candidate's write failed, but the server may have done it
+	inDoubt  bool                  // in Acquiring: the server may have done a write that failed
 	ended    bool                  // leave has been called in this term
-	// when the last write was sent; zero if it was answered, or wrote the RenewTime that it found
+	// when the last write that changed RenewTime was sent; zero once a write was answered
 	unanswered clockReading
 	due        time.Time // when the next renewal is
 
@@ -169,9 +169,7 @@ func (e *LeaderElector) acquire(ctx context.Context) error {
 			return nil
 		}
 		e.noteFailure(ctx, err)
-		if !sleep(ctx, e.untilNextAttempt(err)) {
-			break
-		}
+		sleep(ctx, e.untilNextAttempt(err))
 	}
 	return context.Cause(ctx)
 }
@@ -183,7 +181,7 @@ func (e *LeaderElector) untilNextAttempt(err error) time.Duration {
 	wait := e.config.RetryPeriod
 	wait += time.Duration(e.jitter() * JitterFactor * float64(wait))
 	left := max(time.Until(e.expiry()), e.config.RetryPeriod-time.Since(e.observedAt))
-	if errors.Is(err, errNotFree) && !e.config.Coordinated && left > 0 {
+	if errors.Is(err, errNotFree) && !e.config.Coordinated {
 		wait = min(wait, left)
 	}
 	return wait
@@ -281,7 +279,6 @@ func (e *LeaderElector) release(ctx context.Context) error {
 		e.known = false // a MultiLock may write one half
 		err = e.config.Lock.Update(ctx, free)
 		if err == nil {
-			e.known = true
 			e.observe(&free, nil)
 			return nil
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/leaderelection"
 
 	"example.com/informerstack/compat/adapt"
@@ -39,12 +40,12 @@ func TestNewLeaderElector_RefusesBadConfigs(t *testing.T) {
 		"renewDeadline must be greater than zero": func(
 			c *LeaderElectionConfig,
 		) {
-			c.RenewDeadline, c.RetryPeriod = 0, -5
+			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 1, 0, -5
 		},
 		"retryPeriod must be greater than zero": func(
 			c *LeaderElectionConfig,
 		) {
-			c.RetryPeriod = 0
+			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 2, 1, 0
 		},
 		"OnStartedLeading callback must not be nil": func(
 			c *LeaderElectionConfig,
@@ -100,6 +101,44 @@ func TestNewLeaderElector_RefusesBadConfigs(t *testing.T) {
 		assert.EqualError(t, err, want, "client-go")
 	}
 	assert.Equal(t, clientgo.JitterFactor, JitterFactor)
+	least := LeaderElectionConfig{
+		LeaseDuration: 3, RenewDeadline: 2, RetryPeriod: 1, Lock: &shelfLock{identity: "a"},
+		Callbacks: LeaderCallbacks{
+			OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
+		},
+	}
+	assert.NoError(t, least.validate())
+}
+
+// A candidate waits for RetryPeriod and a random time, or until the lease that it has read expires.
+// A leader waits for RetryPeriod at most.
+func TestUntilNextAttempt(t *testing.T) {
+	const later = 4400 * time.Millisecond
+	for name, row := range map[string]struct {
+		age, lease  time.Duration
+		err         error
+		coordinated bool
+		want        time.Duration
+	}{
+		"far from expiry": {time.Second, 15 * time.Second, errNotFree, false, later},
+		"before it expires": {
+			12 * time.Second, 15 * time.Second, errNotFree, false, 3 * time.Second,
+		},
+		"a failure":   {12 * time.Second, 15 * time.Second, errUnreadable, false, later},
+		"coordinated": {12 * time.Second, 15 * time.Second, errNotFree, true, later},
+		"a short lease": {
+			500 * time.Millisecond, time.Second, errNotFree, false, 1500 * time.Millisecond,
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &LeaderElector{config: usual(), jitter: func() float64 { return 1 }}
+			e.config.Coordinated = row.coordinated
+			e.observed.LeaseDurationSeconds = int(row.lease / time.Second)
+			e.observedAt = time.Now().Add(-row.age)
+			assert.Equal(t, row.want, e.untilNextAttempt(row.err), name)
+			assert.Equal(t, 1800*time.Millisecond, time.Until(e.nextRenewal(time.Now())))
+		})
+	}
 }
 
 // A context that is done before Run: no request, no callback.
@@ -191,7 +230,14 @@ func TestRun_PanicEndsTheTerm(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancel(quiet())
 		defer cancel()
+		crashes := 0
+		handlers := utilruntime.PanicHandlers
+		defer func() { utilruntime.PanicHandlers = handlers }()
+		utilruntime.PanicHandlers = []func(context.Context, any){
+			func(context.Context, any) { crashes++ },
+		}
 		assert.Panics(t, func() { a.run(ctx) })
+		assert.Equal(t, 1, crashes, "it is reported, as client-go does")
 		w.settle()
 		assert.Equal(t, Idle, a.Status().Phase)
 		assert.False(t, a.IsLeader())
@@ -258,6 +304,24 @@ func TestHealthzAdaptor_LostToAnother(t *testing.T) {
 		w.settle()
 		assert.NoError(t, a.check(0))
 		w.saw("0s a started", "2s a stopped", "16s a finished its work")
+	})
+}
+
+// Abandoned work of a leader that renews the lease no more: the check fails, whether or not the
+// lease was renewed before, until the candidate sees another holder.
+func TestHealthzAdaptor_AbandonedWork(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", abandoning).works(-1).runs()
+		w.after(time.Minute)
+		assert.NoError(t, a.check(0))
+		a.api("fails")
+		w.after(time.Minute)
+		assert.Error(t, a.check(0))
+		a.api("ok")
+		w.takes("b")
+		a.runs()
+		assert.NoError(t, a.check(0))
+		w.take()
 	})
 }
 

@@ -131,9 +131,16 @@ func TestStatus(t *testing.T) {
 		assert.Error(t, s.LastError, "it is kept")
 		assert.Equal(t, time.Now().Add(-time.Second), s.LastRenewal)
 
-		b := w.candidate("b").runs()
-		assert.Equal(t, Status{Phase: Acquiring, RetryPeriod: b.config.RetryPeriod, Leader: "a"},
-			b.Status(), "waiting is no failure")
+		b := w.candidate("b")
+		want := Status{Phase: Acquiring, RetryPeriod: b.config.RetryPeriod, Leader: "a"}
+		b.runs()
+		assert.Equal(t, want, b.Status(), "waiting is no failure")
+		c := w.candidate("c")
+		c.api("fails")
+		c.runs()
+		c.api("ok")
+		w.after(2 * time.Second)
+		assert.Zero(t, c.Status().ConsecutiveFailures, "waiting ends failures")
 		a.stop()
 		w.settle()
 		assert.Equal(t, Finishing, a.Status().Phase)
@@ -145,11 +152,38 @@ func TestStatus(t *testing.T) {
 	})
 }
 
+// The slack is that of one term.
+func TestStatus_Slack(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", rejoining).runs()
+		assert.Zero(t, a.Status().LeastSlack)
+		w.after(2 * time.Second)
+		assert.Equal(t, 10*time.Second, a.Status().Slack)
+		a.api("update:back=5s")
+		w.after(11 * time.Second)
+		assert.Less(t, a.Status().LeastSlack, 10*time.Second)
+		w.takes("b")
+		a.api("ok")
+		w.after(5 * time.Second)
+		w.takes("")
+		w.after(5 * time.Second)
+		assert.Equal(t, 2, a.Status().Terms)
+		assert.Equal(t, 10*time.Second, a.Status().LeastSlack)
+		w.take()
+	})
+}
+
 // All phases show, in their order.
 func TestObserve(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", rejoining, releasing, func(c *LeaderElectionConfig) {
-			c.Observe = func(t Transition) { w.say("%s -> %s", t.From, t.To) }
+			c.Observe = func(t Transition) {
+				w.say("%s -> %s", t.From, t.To)
+				assert.Equal(w.t, t.To, w.candidates[0].Status().Phase)
+				if t.To == Acquiring || t.To == Idle {
+					assert.False(w.t, w.candidates[0].hasTerm(), "E5")
+				}
+			}
 		}).works(time.Second).runs()
 		a.api("fails")
 		w.after(20 * time.Second)
@@ -165,4 +199,29 @@ func TestObserve(t *testing.T) {
 			"24s a stopped",
 			"24s releasing -> idle"}, w.take())
 	})
+}
+
+// A lease that is lost while the work winds up: the work is waited for, and nothing is tried anew.
+func TestObserve_LostAfterTheStop(t *testing.T) {
+	for name, stop := range map[string]time.Duration{
+		"while leading": time.Second, "while stopping": 20 * time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				var phases []Phase
+				a := w.candidate("a", rejoining, releasing, func(c *LeaderElectionConfig) {
+					c.Observe = func(t Transition) { phases = append(phases, t.To) }
+				}).works(time.Minute).runs()
+				a.api("fails")
+				w.after(stop)
+				a.stop()
+				w.after(40 * time.Second)
+				assert.False(t, a.returned())
+				w.after(time.Minute)
+				assert.Equal(t, []Phase{Stopping, Releasing, Idle}, phases[len(phases)-3:])
+				w.saw("0s a started", "12s a stopped",
+					fmt.Sprint(time.Minute+min(stop, 12*time.Second), " a finished its work"))
+			})
+		})
+	}
 }

@@ -51,14 +51,10 @@ func (e *LeaderElector) noteRenewal(sent clockReading, slack time.Duration) {
 	defer e.mu.Unlock()
 	e.status.LastRenewal = sent.mono
 	e.status.ConsecutiveFailures = 0
-	if e.term == nil {
-		e.status.Slack, e.status.LeastSlack = 0, 0
-		return
-	}
-	if e.status.LeastSlack == 0 || slack < e.status.LeastSlack {
+	e.status.Slack = slack
+	if e.term == nil || e.status.LeastSlack == 0 || slack < e.status.LeastSlack {
 		e.status.LeastSlack = slack
 	}
-	e.status.Slack = slack
 }
 
 // noteFailure notes an attempt that failed. The error names the lease and the operation.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -231,6 +232,22 @@ func TestStory_EverybodyHearsOfNewLeaders(t *testing.T) {
 	})
 }
 
+// A leader that has lost the lease is notified of the next one, although Run returns.
+func TestStory_ALeaderHearsOfItsSuccessor(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", func(c *LeaderElectionConfig) {
+			c.Callbacks.OnNewLeader = func(identity string) { w.say("a hears of %s", identity) }
+		}).runs()
+		w.after(time.Second)
+		w.take()
+		w.takes("b")
+		w.after(30 * time.Second)
+		assert.True(t, a.returned())
+		heard := strings.Join(w.take(), ", ")
+		assert.Contains(t, heard, "a hears of b")
+	})
+}
+
 // The lease is held until the work has returned, however long that takes: no other candidate can
 // start before.
 func TestStory_TheLeaseOutlivesTheWork(t *testing.T) {
@@ -431,7 +448,10 @@ func TestStory_ShortSuspendsGoUnnoticed(t *testing.T) {
 // A suspend between the write that wins the lease and the answer, or between that and the work: the
 // work never has a live context.
 func TestStory_ASuspendBeforeTheWorkBegins(t *testing.T) {
-	for name, when := range map[string]string{"the answer": "create", "the work": "event"} {
+	for name, when := range map[string]string{
+		"the answer": "create", "the answer to a write without a read": "update",
+		"the work": "event",
+	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
 				a := w.candidate("a", func(c *LeaderElectionConfig) {
@@ -444,12 +464,18 @@ func TestStory_ASuspendBeforeTheWorkBegins(t *testing.T) {
 						}
 					}
 				})
+				var once sync.Once
 				a.lock.after = func(op string) {
 					if op == when {
-						a.sleeps(15 * time.Second)
+						once.Do(func() { a.sleeps(a.config.right()) })
 					}
 				}
 				a.lock.events = func(string) { a.lock.after("event") }
+				if when == "update" {
+					w.shelf.set(&resourcelock.LeaderElectionRecord{
+						HolderIdentity: "gone", LeaseDurationSeconds: 15,
+					})
+				}
 				a.runs()
 				if when == "event" {
 					want := []string{
@@ -460,11 +486,33 @@ func TestStory_ASuspendBeforeTheWorkBegins(t *testing.T) {
 					return
 				}
 				w.saw()
+				if when == "update" {
+					w.after(15 * time.Second)
+					w.holder("a")
+					w.saw()
+				}
 				w.after(2 * time.Second) // the next try: its own lease
-				w.saw("2s a started")
+				w.saw(fmt.Sprint(time.Since(w.start), " a started"))
 			})
 		})
 	}
+}
+
+// A suspend between a renewal and its answer ends the term. The lease is not renewed once more.
+func TestStory_ASuspendBeforeTheAnswerToARenewal(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a")
+		a.lock.after = func(op string) {
+			if op == "update" {
+				a.sleeps(15 * time.Second)
+			}
+		}
+		a.runs()
+		w.after(2 * time.Second)
+		w.saw("0s a started", "2s a stopped")
+		assert.Equal(t, 1, w.shelf.count("update"))
+		assert.Equal(t, w.start, a.Status().LastRenewal)
+	})
 }
 
 // A query need not wait for the elector's next look, whichever query it is.
@@ -688,6 +736,20 @@ func TestStory_AReleasedLeaseHasNoStrategy(t *testing.T) {
 	})
 }
 
+// So is a lease that a candidate without a coordinator has taken.
+func TestStory_ATakenLeaseHasNoStrategy(t *testing.T) {
+	stories(t, func(w *world) {
+		w.shelf.set(&resourcelock.LeaderElectionRecord{
+			Strategy: "OldestEmulationVersion", PreferredHolder: "b",
+		})
+		w.candidate("a").runs()
+		w.holder("a")
+		assert.Empty(t, w.shelf.get().Strategy)
+		assert.Empty(t, w.shelf.get().PreferredHolder)
+		w.take()
+	})
+}
+
 // A coordinated candidate neither makes nor takes a lease, whatever its last holder.
 func TestStory_ACoordinatedCandidateWaitsToBeGivenTheLease(t *testing.T) {
 	stories(t, func(w *world) {
@@ -710,5 +772,41 @@ func TestStory_ACoordinatedCandidateWaitsToBeGivenTheLease(t *testing.T) {
 		w.after(5 * time.Second)
 		assert.Len(t, w.take(), 1)
 		assert.EqualValues(t, "OldestEmulationVersion", w.shelf.get().Strategy, "it is kept")
+	})
+}
+
+// A coordinated candidate that was given the lease, and could not renew it in time, does not renew
+// it later.
+func TestStory_ACoordinatedCandidateKeepsNoExpiredLease(t *testing.T) {
+	stories(t, func(w *world) {
+		lease := resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 15}
+		w.shelf.set(&lease)
+		a := w.candidate("a", coordinated)
+		a.api("update:fails")
+		a.runs()
+		w.after(20 * time.Second)
+		a.api("ok")
+		w.after(time.Minute)
+		w.saw()
+		assert.Zero(t, w.shelf.count("update"))
+	})
+}
+
+// A coordinated leader reads the lease before each renewal: a server that compares no versions, as
+// client-go's fake clientset, keeps what the coordinator has written.
+func TestStory_ACoordinatedLeaderReadsBeforeItWrites(t *testing.T) {
+	stories(t, func(w *world) {
+		lease := resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 15}
+		w.shelf.set(&lease)
+		a := w.candidate("a", coordinated).runs()
+		w.after(5 * time.Second)
+		lease = w.shelf.get()
+		lease.PreferredHolder = "b"
+		w.shelf.set(&lease)
+		a.lock.know(w.shelf.version, w.shelf.made) // so that a write is no conflict
+		w.after(15 * time.Second)
+		assert.Equal(t, "b", w.shelf.get().PreferredHolder)
+		assert.True(t, a.returned())
+		w.take()
 	})
 }

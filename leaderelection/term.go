@@ -92,12 +92,9 @@ func (t *term) left() (time.Duration, bool) {
 }
 
 func (t *term) leftLocked(now clockReading) (time.Duration, bool) {
-	if t.err != nil {
-		return 0, false
-	}
 	passed := now.since(t.renewed)
 	switch {
-	case t.over.Err() != nil: // Run was called in a term that is over
+	case t.over.Err() != nil: // T2; or Run was called in a term that is over
 		t.endLocked(context.Cause(t.over))
 	case passed >= t.hold:
 		cause := fmt.Errorf("%w: lease was not renewed for %v", ErrLost, passed)
@@ -144,10 +141,7 @@ func (t *term) named() FencingToken {
 
 // watch ends the term when its time has passed.
 func (t *term) watch() {
-	left, ok := t.left()
-	if !ok {
-		return
-	}
+	left, _ := t.left()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err == nil {

@@ -119,6 +119,25 @@ func TestTermContext_EndsBeforeAnythingIsTold(t *testing.T) {
 	})
 }
 
+func TestTermContext_EndsWithoutARelease(t *testing.T) {
+	story(t, func(w *world) {
+		var term context.Context
+		a := w.candidate("a", func(c *LeaderElectionConfig) {
+			c.Callbacks.OnStartedLeading = func(ctx context.Context) {
+				term = TermContext(ctx)
+				<-ctx.Done()
+			}
+			stopped := c.Callbacks.OnStoppedLeading
+			c.Callbacks.OnStoppedLeading = func() {
+				w.say("%v", context.Cause(term))
+				stopped()
+			}
+		}).runs()
+		a.stop()
+		w.saw("0s "+errEnded.Error(), "0s a stopped")
+	})
+}
+
 // A context that belongs to no term grants no time beyond its own end.
 func TestTermContext_WithoutATerm(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

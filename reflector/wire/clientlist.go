@@ -64,10 +64,7 @@ func (l clientList) presets(gvk schema.GroupVersionKind) bool {
 		return false
 	}
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
-	least, err := json.Marshal(metav1.TypeMeta{APIVersion: apiVersion, Kind: kind})
-	if err != nil {
-		return true
-	}
+	least, _ := json.Marshal(metav1.TypeMeta{APIVersion: apiVersion, Kind: kind})
 	list, _, err := l.Decoder.Decode(least, nil, nil)
 	if err != nil {
 		return true
@@ -168,7 +165,7 @@ func (p *listParts) cutJSON(data []byte) bool {
 
 // cutItems cuts the items out of data, which in reads.
 func (p *listParts) cutItems(in *jsontext.Decoder, data []byte) error {
-	if begin, err := in.ReadToken(); err != nil || begin.Kind() != '[' {
+	if begin, _ := in.ReadToken(); begin.Kind() != '[' {
 		return errSyntax
 	}
 	begin := in.InputOffset()
@@ -179,7 +176,7 @@ func (p *listParts) cutItems(in *jsontext.Decoder, data []byte) error {
 		}
 		p.items = append(p.items, item)
 	}
-	if end, err := in.ReadToken(); err != nil || end.Kind() != ']' {
+	if end, _ := in.ReadToken(); end.Kind() != ']' {
 		return errSyntax
 	}
 	p.head = slices.Concat(data[:begin], data[in.InputOffset()-1:])
@@ -216,8 +213,8 @@ func cutField(
 			*rest = append(*rest, message[:n]...)
 		default:
 			_, wireType, tag := protowire.ConsumeTag(message)
-			value, size := protowire.ConsumeBytes(message[tag:])
-			if wireType != protowire.BytesType || size < 0 || !each(value) {
+			value, _ := protowire.ConsumeBytes(message[tag:])
+			if wireType != protowire.BytesType || !each(value) {
 				return false
 			}
 		}

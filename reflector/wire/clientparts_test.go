@@ -19,11 +19,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	protobufserializer "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 )
@@ -95,13 +98,58 @@ func TestNegotiator_SerializerWithOtherFields(t *testing.T) {
 	usual := jsonserializer.DefaultMetaFactory
 	require.True(t, isPlainJSON(reflect.ValueOf(known{options{}, usual})))
 	for _, other := range []any{
-		known{options{Strict: true}, usual},
+		known{options{Strict: true}, usual}, known{options{}, nil},
 		struct{ meta jsonserializer.MetaFactory }{usual},
 		struct{ options options }{options{}},
 		struct{ options *options }{&options{}},
 		struct{ options struct{ Yaml bool } }{},
 	} {
 		require.False(t, isPlainJSON(reflect.ValueOf(other)), "%T", other)
+	}
+}
+
+// targetZeroingDecoder has the name of a decoder of controller-runtime.
+type targetZeroingDecoder struct{ runtime.Decoder }
+
+// N1: a decoder without a serializer, and one that is only called as a known one, are unknown.
+func TestNegotiator_NoSerializer(t *testing.T) {
+	plain := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
+		scheme.Scheme, scheme.Scheme, jsonserializer.SerializerOptions{})
+	for _, decoder := range []runtime.Decoder{
+		nil, (*jsonserializer.Serializer)(nil), targetZeroingDecoder{plain},
+	} {
+		_, ok := codecOf(reflect.ValueOf(decoder))
+		require.False(t, ok, "%T", decoder)
+	}
+}
+
+// N1: the parts of a watch are replaced if all three are known, and belong together.
+func TestNegotiator_PartsOfAWatch(t *testing.T) {
+	jsonOf := func(options jsonserializer.SerializerOptions) runtime.Serializer {
+		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
+			scheme.Scheme, scheme.Scheme, options)
+	}
+	plain, strict := jsonOf(jsonserializer.SerializerOptions{}),
+		jsonOf(jsonserializer.SerializerOptions{Strict: true})
+	whole := protobufserializer.NewSerializer(scheme.Scheme, scheme.Scheme)
+	raw := protobufserializer.NewRawSerializer(scheme.Scheme, scheme.Scheme)
+	for _, test := range []struct {
+		codec  codec
+		events runtime.Serializer
+		framer runtime.Framer
+		want   bool
+	}{
+		{codec{}, plain, jsonserializer.Framer, true},
+		{codec{bare: true}, plain, jsonserializer.Framer, true},
+		{codec{}, strict, jsonserializer.Framer, false},
+		{codec{}, whole, jsonserializer.Framer, false},
+		{codec{}, raw, jsonserializer.Framer, false},
+		{codec{}, plain, protobufserializer.LengthDelimitedFramer, false},
+		{codec{protobuf: true}, raw, protobufserializer.LengthDelimitedFramer, true},
+		{codec{protobuf: true}, whole, protobufserializer.LengthDelimitedFramer, false},
+		{codec{protobuf: true}, raw, jsonserializer.Framer, false},
+	} {
+		require.Equal(t, test.want, test.codec.isOfEvents(test.events, test.framer), "%+v", test)
 	}
 }
 
@@ -185,6 +233,56 @@ func TestNegotiator_SharesStrings(t *testing.T) {
 			require.NotSame(t, &a.ManagedFields[0].FieldsV1.Raw[0],
 				&b.ManagedFields[0].FieldsV1.Raw[0])
 		}
+	}
+}
+
+// given is a decoder that notes what it was given.
+type given struct {
+	runtime.Decoder
+	data []byte
+}
+
+func (g *given) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
+	g.data = append(g.data, data...)
+	return g.Decoder.Decode(data, defaults, into)
+}
+
+// The client's own decoder gets no items of a usual list, whatever it decodes into.
+func TestNegotiator_ItemsAreCutOut(t *testing.T) {
+	body := []byte(`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`)
+	for _, test := range []struct {
+		s    runtime.NegotiatedSerializer
+		into runtime.Object
+	}{{dynamicOnly, &unstructured.UnstructuredList{}}, {typed, nil}, {typed, &v1.PodList{}}} {
+		decoder, err := runtime.NewClientNegotiator(test.s, v1.SchemeGroupVersion).
+			Decoder(mediaJSON, nil)
+		require.NoError(t, err)
+		codec, ok := codecOf(reflect.ValueOf(decoder))
+		require.True(t, ok)
+		own := &given{Decoder: decoder}
+		list := clientList{own, codec, newSharedMetadata()}
+		got, _, err := list.Decode(body, nil, test.into)
+		require.NoError(t, err)
+		require.Equal(t, 1, meta.LenList(got))
+		require.NotContains(t, string(own.data), "name")
+	}
+}
+
+// Decoding into a nil pointer is an error, as in the client's own decoder.
+func TestNegotiator_IntoNil(t *testing.T) {
+	body := `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`
+	for _, into := range []runtime.Object{(*v1.PodList)(nil), noPointer{}} {
+		plain := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion)
+		own, err := plain.Decoder(mediaJSON, nil)
+		require.NoError(t, err)
+		faster, err := NewNegotiator().Faster(plain).Decoder(mediaJSON, nil)
+		require.NoError(t, err)
+		_, _, want := own.Decode([]byte(body), nil, into)
+		_, _, got := faster.Decode([]byte(body), nil, into)
+		require.Error(t, want)
+		require.Equal(t, want, got)
 	}
 }
 
@@ -317,7 +415,8 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 	for _, list := range [][]byte{
 		field(2, pod, pod), join(field(2, pod), field(1, field(2, []byte("5"))), field(2, pod)),
 		join(field(2, pod), field(9, pod)), join(field(2, pod), []byte{2 << 3, 1}),
-		field(2, pod, pod[:len(pod)-1]), field(2, nil, nil),
+		join([]byte{2 << 3, 1}, field(2, pod)),
+		field(2, pod, pod[:len(pod)-1]), field(2, nil, nil), field(1, field(2, []byte("5"))),
 	} {
 		for _, envelope := range [][]byte{
 			join(field(1, listKind), field(2, list)), join(field(2, list), field(1, listKind)),
@@ -325,10 +424,11 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 			join(field(1, listKind), field(2, list), field(9, pod)),
 			join(field(1, kind), field(2, list)), join(field(1, listKind), field(2, list)[:4]),
 		} {
-			body := append([]byte(magic), envelope...)
-			for _, newList := range newLists {
-				newTwins(t, typed, protobufStream, bytes.NewReader(body)).
-					sameLists(t, newList, "%q", body)
+			for _, body := range [][]byte{append([]byte(magic), envelope...), envelope} {
+				for _, newList := range newLists {
+					newTwins(t, typed, protobufStream, bytes.NewReader(body)).
+						sameLists(t, newList, "%q", body)
+				}
 			}
 		}
 	}
@@ -461,4 +561,65 @@ func TestNegotiator_StopIsNoError(t *testing.T) {
 	require.NoError(t, in.Close())
 	_, err = in.Read(make([]byte, 1024))
 	require.Equal(t, io.EOF, err)
+}
+
+// The usual objects are not left to the client's own decoder.
+func TestNegotiator_UsualKinds(t *testing.T) {
+	for _, s := range []runtime.NegotiatedSerializer{
+		typed, dynamicOnly, withKinds{scheme.Codecs},
+	} {
+		decoder, events, framer, err := runtime.NewClientNegotiator(s, v1.SchemeGroupVersion).
+			StreamDecoder(mediaJSON, nil)
+		require.NoError(t, err)
+		c, _ := codecOf(reflect.ValueOf(decoder))
+		w := newClientWatch(c, framer, events, decoder, NewNegotiator())
+		require.NotNil(t, w.newDecoderOf(metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}))
+	}
+}
+
+// A frame that was read is not held.
+func TestRecorder(t *testing.T) {
+	r := &recorder{in: &endless{data: make([]byte, 100), size: 100, closed: make(chan struct{})}}
+	for range 100 {
+		n, err := r.Read(make([]byte, 100))
+		require.NoError(t, err)
+		require.Len(t, r.since(), n)
+		require.LessOrEqual(t, len(r.held), 200)
+		r.from += int64(n)
+	}
+}
+
+// The bound is that of one event. A watch of many events is not left to the client's own parts.
+func TestNegotiator_ManyEvents(t *testing.T) {
+	for contentType, mediaType := range map[string]string{
+		jsonStream: mediaJSON, protobufStream: mediaProtobuf,
+	} {
+		decoder, events, framer, err := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion).
+			StreamDecoder(mediaType, nil)
+		require.NoError(t, err)
+		n := NewNegotiator()
+		n.limits.ObjectBytes = 1000
+		w := newClientWatch(codec{protobuf: mediaType == mediaProtobuf}, framer, events, decoder, n)
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+		event := encodeEvents(t, contentType, watch.Event{Type: watch.Added, Object: pod})
+		body := bytes.NewReader(bytes.Repeat(event, 10_000/len(event)))
+		in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(body))
+		frame := make([]byte, 2000)
+		for range 10_000 / len(event) {
+			_, err := in.Read(frame)
+			require.NoError(t, err)
+			require.True(t, w.event.isUsual)
+		}
+		var received metav1.WatchEvent
+		_, _, err = eventSerializer{events, w}.Decode(w.frame, nil, &received)
+		require.NoError(t, err)
+		into := &v1.Pod{}
+		obj, _, err := eventDecoder{w}.Decode(received.Object.Raw, nil, into)
+		require.NoError(t, err)
+		require.Same(t, into, obj)
+		require.Equal(t, "a", into.Name)
+		_, err = in.Read(frame)
+		require.Equal(t, io.EOF, err)
+		require.Nil(t, w.own)
+	}
 }

@@ -276,3 +276,58 @@ func TestNegotiator_LongLists(t *testing.T) {
 		}
 	}
 }
+
+// fieldsList has the fields of a list, of any types.
+type fieldsList[Type, Meta any] struct {
+	Type  Type   `json:",inline"`
+	Meta  Meta   `json:"metadata"`
+	Items []kept `json:"items"`
+}
+
+func (l *fieldsList[Type, Meta]) DeepCopyObject() runtime.Object   { return l }
+func (l *fieldsList[Type, Meta]) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+type wideList struct {
+	fieldsList[metav1.TypeMeta, metav1.ListMeta]
+	More, Most string
+}
+
+type renamedList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []kept `json:"things"`
+}
+
+func (l *renamedList) DeepCopyObject() runtime.Object { return l }
+
+type numberedList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []kept `json:"items" protobuf:"bytes,3,rep,name=items"`
+}
+
+func (l *numberedList) DeepCopyObject() runtime.Object { return l }
+
+type ownList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []kept `json:"items"`
+}
+
+func (l *ownList) DeepCopyObject() runtime.Object { return l }
+func (l *ownList) UnmarshalJSON([]byte) error     { return nil }
+
+// Only the usual form of a list is cut.
+func TestItemsOf(t *testing.T) {
+	for _, list := range []runtime.Object{
+		&fieldsList[metav1.TypeMeta, metav1.ListMeta]{}, &keptList{}, &v1.PodList{},
+	} {
+		require.True(t, itemsOf(list).IsValid(), "%T", list)
+	}
+	for _, list := range []runtime.Object{
+		&fieldsList[string, metav1.ListMeta]{}, &fieldsList[metav1.TypeMeta, string]{},
+		&wideList{}, &renamedList{}, &numberedList{}, &ownList{}, &noPointer{}, &v1.Pod{},
+	} {
+		require.False(t, itemsOf(list).IsValid(), "%T", list)
+	}
+}

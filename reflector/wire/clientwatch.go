@@ -89,9 +89,7 @@ func (w *clientWatch) Close() error {
 
 // Read reads a frame, or a part of one with io.ErrShortBuffer.
 func (w *clientWatch) Read(p []byte) (n int, err error) {
-	if n, err = w.read(p); err == nil {
-		return n, nil
-	}
+	n, err = w.read(p)
 	select {
 	case <-w.in.stopped: // the client's own reader may return any error then
 		return n, io.EOF
@@ -102,7 +100,6 @@ func (w *clientWatch) Read(p []byte) (n int, err error) {
 
 func (w *clientWatch) read(p []byte) (int, error) {
 	if len(w.unread) == 0 && w.own == nil {
-		w.event.isUsual = false
 		if err := w.cut(); err != nil {
 			return 0, err
 		}
@@ -121,16 +118,16 @@ func (w *clientWatch) read(p []byte) (int, error) {
 // cutJSON cuts {"type": "...", "object": {...}}.
 func (w *clientWatch) cutJSON(in *tokens, noted *recorder) error {
 	ended, err := in.ended()
-	if err == nil && !ended {
+	if ended {
+		return io.EOF
+	}
+	if err == nil {
 		w.event, err = readEvent(in.decoder, noted)
 	}
-	if err == nil && !ended {
+	if err == nil {
 		err = in.endFrame(in.decoder.InputOffset() - in.begin)
 	}
-	switch {
-	case ended:
-		return io.EOF
-	case err != nil:
+	if err != nil {
 		w.handOver(noted.since(), w.in)
 		return nil
 	}
@@ -220,7 +217,7 @@ func readKind(in *jsontext.Decoder) (of metav1.TypeMeta, err error) {
 		if field != nil {
 			text, _ := jsontext.AppendUnquote(nil, value)
 			*field = string(text)
-			isClear = isClear && (value.Kind() == '"' || value.Kind() == 'n')
+			isClear = isClear && value.Kind() == '"'
 		}
 		return err
 	})
@@ -240,7 +237,7 @@ func (w *clientWatch) cutProtobuf(in *messages) error {
 		w.frame, err = in.take(int(binary.BigEndian.Uint32(length)))
 	}
 	if errors.Is(err, ErrTooLarge) {
-		w.handOver(bytes.Clone(length), in.in)
+		w.handOver(length, in.in)
 		return nil
 	}
 	if err != nil {

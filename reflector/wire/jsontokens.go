@@ -4,7 +4,6 @@ package wire
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -93,12 +92,11 @@ func (t *tokens) ended() (bool, error) {
 func (t *tokens) object(field func(name string) error) error {
 	if kind := t.decoder.PeekKind(); kind != '{' && t.err == nil {
 		begin := bytes.TrimSpace(t.decoder.UnreadBuffer())
-		return fmt.Errorf("%w: expected '{', got %.64q", errSyntax, begin[:min(len(begin), 64)])
+		return fmt.Errorf("%w: expected '{', got %.64q", errSyntax, begin)
 	}
 	if _, err := t.decoder.ReadToken(); err != nil {
 		return err
 	}
-	t.begin = t.decoder.InputOffset() - 1
 	for t.decoder.PeekKind() != '}' {
 		name, err := t.decoder.ReadToken()
 		if err != nil {
@@ -145,8 +143,8 @@ func (t *tokens) frame() (jsontext.Value, error) {
 
 // eachMember calls member after each name of an object, to read its value.
 func eachMember(in *jsontext.Decoder, member func(name []byte) error) error {
-	if begin, err := in.ReadToken(); err != nil || begin.Kind() != '{' {
-		return cmp.Or(err, errSyntax)
+	if begin, _ := in.ReadToken(); begin.Kind() != '{' {
+		return errSyntax
 	}
 	var text []byte
 	for in.PeekKind() == '"' {

@@ -106,7 +106,7 @@ func TestReadList_Forms(t *testing.T) {
 			`{"kind":"PodList","apiVersion":"v1","items":null}`, "", metav1.ListMeta{},
 		},
 		"blanks everywhere": {
-			" { \"kind\" :\n\"PodList\" , \"apiVersion\":\t\"v1\", \"items\" : [ { " +
+			"\t{ \"kind\" :\n\"PodList\" , \"apiVersion\":\t\"v1\", \"items\" : [ { " +
 				"\"metadata\" : { \"name\" : \"a\" } } ] } \n",
 			"v1/Pod a", metav1.ListMeta{},
 		},
@@ -154,6 +154,7 @@ func TestReadList_Forms(t *testing.T) {
 func TestReadList_Bad(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
 		"nothing": {``, "read list after 0 items: unexpected EOF"},
+		"blanks":  {"  ", "read list after 0 items: unexpected EOF"},
 		"cut between items": {
 			`{"kind":"PodList","items":[{},{}`, "read list after 2 items: unexpected EOF",
 		},
@@ -170,6 +171,22 @@ func TestReadList_Bad(t *testing.T) {
 		},
 		"protobuf, cut off": {
 			"k8s\x00\n\x0c", "read list after 0 items: unexpected EOF",
+		},
+		"protobuf, cut in the magic": {"k8", "read list after 0 items: unexpected EOF"},
+		"protobuf, cut in a tag":     {"k8s\x00\x80", "read list after 0 items: unexpected EOF"},
+		"protobuf, cut in a length":  {"k8s\x00\n\x80", "read list after 0 items: unexpected EOF"},
+		"protobuf, another magic": {
+			"k8s\x01", `read list after 0 items: not protobuf: the list begins with "k8s\x01"`,
+		},
+		"protobuf, a known field of 4 bytes": {
+			"k8s\x00\r1234", "read list after 0 items: not protobuf: field 1 has type 5",
+		},
+		"protobuf, a known field of 8 bytes": {
+			"k8s\x00\t12345678", "read list after 0 items: not protobuf: field 1 has type 1",
+		},
+		"protobuf, a length of 64 bits": {
+			"k8s\x00\n" + strings.Repeat("\x80", 9) + "\x01", "read list after 0 items: " +
+				"not protobuf: field 1 has a length of 9223372036854775808",
 		},
 		"a page of a proxy": {
 			`<html>`, `read list after 0 items: not JSON: expected '{', got "<html>"`,
@@ -252,6 +269,15 @@ func TestReadList_Bad(t *testing.T) {
 			`{"items":[{}],"kind":"NodeList"}`,
 			`read list: expected a list of kind "PodList", got "NodeList"`,
 		},
+		"another kind after items of which the last has its own": {
+			`{"items":[{},{"kind":"Pod"}],"kind":"NodeList"}`,
+			`read list: expected a list of kind "PodList", got "NodeList"`,
+		},
+		"item of wrong shape before the kind": {
+			`{"items":[{"metadata":[]}],"kind":"PodList"}`,
+			`read list after 0 items: decode *v1.Pod: json: cannot unmarshal ` +
+				`array into Go struct field Pod.metadata of type v1.ObjectMeta`,
+		},
 		"success": {
 			`{"kind":"Status","apiVersion":"v1","status":"Success"}`,
 			`read list: got a Status "Success" instead`,
@@ -306,6 +332,39 @@ func TestReadList_Status(t *testing.T) {
 	body = append([]byte(`{"kind":"Status","apiVersion":"v1",`), body[1:]...)
 	_, _, err = decodeAll(bytes.NewReader(body), newPod)
 	require.True(t, apierrors.IsResourceExpired(err), "%v", err)
+
+	status := apierrors.NewResourceExpired("too old").Status()
+	unknown := &runtime.Unknown{
+		TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Status"}, Raw: marshaled(t, &status),
+	}
+	body = append([]byte(magic), marshaled(t, unknown)...)
+	_, _, err = decodeAll(bytes.NewReader(body), newPod)
+	require.True(t, apierrors.IsResourceExpired(err), "%v", err)
+}
+
+// Fields that are not known are skipped, whatever their type.
+func TestReadList_UnknownProtobuf(t *testing.T) {
+	body := encodeList(t, protobufStream, &v1.PodList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: make([]v1.Pod, 1),
+	})
+	for _, field := range []string{"\x38\x81\x01", "\x3d1234", "\x3912345678", "\x3a\x02ab"} {
+		items, _, err := decodeAll(strings.NewReader(magic+field+string(body[len(magic):])), newPod)
+		require.NoError(t, err, "%q", field)
+		require.Len(t, items, 1)
+	}
+}
+
+func TestTypeMeta(t *testing.T) {
+	last := metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
+	for _, want := range []metav1.TypeMeta{
+		last, {APIVersion: "events.k8s.io/v1", Kind: "Event"}, {APIVersion: "v1", Kind: "Pod"},
+	} {
+		raw := marshaled(t, &runtime.TypeMeta{APIVersion: want.APIVersion, Kind: want.Kind})
+		of, isUsual, err := typeMeta(raw, last)
+		require.NoError(t, err)
+		require.True(t, isUsual)
+		require.Equal(t, want, of)
+	}
 }
 
 // The chunks that bodies pass on to each other have no goroutine or channel of a body.
@@ -325,8 +384,37 @@ func TestReadList_ReadError(t *testing.T) {
 		iotest.ErrReader(io.ErrClosedPipe),
 	)
 	items, _, err := decodeAll(in, newPod)
+	require.EqualError(t, err, "read list after 1 items: "+io.ErrClosedPipe.Error())
+	require.Len(t, items, 1)
+}
+
+// The list of a custom resource has its kind at the end. Its items, which have their own, do not
+// wait for that.
+func TestReadList_ItemsOfAKindDoNotWait(t *testing.T) {
+	in := io.MultiReader(
+		strings.NewReader(`{"apiVersion":"x/v1","items":[{"apiVersion":"x/v1","kind":"Foo"}`),
+		iotest.ErrReader(io.ErrClosedPipe),
+	)
+	items, _, err := decodeAll(in, newUnstructured)
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 	require.Len(t, items, 1)
+}
+
+// An error of the caller stays as it is, even if the end of the body came with the last bytes.
+func TestTokens_Failed(t *testing.T) {
+	own := errors.New("own")
+	in := newTokens(iotest.DataErrReader(strings.NewReader(`{"kind":1}`)), 100)
+	err := in.object(func(string) error { return own })
+	require.Equal(t, io.EOF, in.err)
+	require.Equal(t, own, in.failed(err))
+
+	in = newTokens(iotest.DataErrReader(strings.NewReader(`{}`)), 100)
+	ended, err := in.ended()
+	require.NoError(t, err)
+	require.False(t, ended)
+	ended, err = newTokens(iotest.DataErrReader(strings.NewReader(`x`)), 100).ended()
+	require.Equal(t, io.ErrUnexpectedEOF, err)
+	require.False(t, ended)
 }
 
 func TestReadList_StopsAtTheFirstError(t *testing.T) {

@@ -279,6 +279,47 @@ func (w *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// closing answers with one body.
+type closing struct{ body io.ReadCloser }
+
+func (c closing) RoundTrip(req *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {mediaJSON}}, Body: c.body,
+		Request: req,
+	}, nil
+}
+
+// A list that is refused in the middle leaves no open body.
+func TestListWatch_ClosesTheBody(t *testing.T) {
+	body := &closeCounter{Reader: bytes.NewReader(podList(t, 2))}
+	lw := NewListWatch(restClient(t, closing{body}), "pods", "", newPod, Options{})
+	refusal := errors.New("refused")
+	_, err := lw.ListStream(t.Context(), metav1.ListOptions{}, func(runtime.Object) error {
+		return refusal
+	})
+	require.Equal(t, refusal, err)
+	require.EqualValues(t, 1, body.count.Load())
+}
+
+// The version of the client is a default, and a client may have none.
+func TestNewListWatch_Kind(t *testing.T) {
+	client := restClient(t, &roundTripper{})
+	for _, test := range []struct {
+		client      Getter
+		given, want schema.GroupVersionKind
+	}{
+		{client, schema.GroupVersionKind{}, schema.GroupVersionKind{Version: "v1"}},
+		{struct{ Getter }{client}, schema.GroupVersionKind{}, schema.GroupVersionKind{}},
+		{
+			client, schema.GroupVersionKind{Group: "x", Version: "v2", Kind: "Foo"},
+			schema.GroupVersionKind{Group: "x", Version: "v2", Kind: "Foo"},
+		},
+	} {
+		lw := NewListWatch(test.client, "pods", "", newPod, Options{Kind: test.given})
+		require.Equal(t, test.want, lw.options.Kind)
+	}
+}
+
 // restClient returns a client of core/v1 on w.
 func restClient(t testing.TB, w http.RoundTripper) *rest.RESTClient {
 	client, err := rest.RESTClientForConfigAndClient(restConfig(t), &http.Client{Transport: w})

@@ -232,6 +232,8 @@ var oddEvents = []string{
 	`{"Type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"}}`,
 	`{"type":"added","object":{"kind":"Pod","apiVersion":"v1"}}`,
 	`{"type":5,"object":{"kind":"Pod","apiVersion":"v1"}}`,
+	`{"type":5,"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"}}`,
+	`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"},"a":{"kind":"A","apiVersion":"v1"}}`,
 	`{"type":"\u0041DDED","obj\u0065ct":{"k\u0069nd":"Pod","apiVersion":"v1"}}`,
 	`{"type":"ADDED","object":{"kind":"Pod","kind":"Node","apiVersion":"v1"}}`,
 	`{"type":"ADDED","object":{"kind":"Pod","Kind":"Node","apiVersion":"v1"}}`,

@@ -47,7 +47,7 @@ func send(
 ) (io.ReadCloser, error) {
 	for count := 0; ; count++ {
 		body, err := request.Stream(ctx)
-		if err == nil || !lost(err) || count == repeats || ctx.Err() != nil {
+		if !lost(err) || count == repeats {
 			return body, err
 		}
 		pause := time.NewTimer(repeatPause)

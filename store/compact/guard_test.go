@@ -238,14 +238,22 @@ func TestListAll_LabelSelector(t *testing.T) {
 
 func TestFieldsOf_WrongPath(t *testing.T) {
 	for path, want := range map[string]string{
-		"":                   "path is empty",
-		"spec.nodename":      `v1.PodSpec has no field "nodename"`,
-		"spec[*]":            "v1.PodSpec is no list",
-		"spec.containers.x":  `[]v1.Container has no field "x"`,
-		"spec..nodeName":     "cannot read",
-		"metadata.labels['a": "cannot read",
-		"labels":             `v1.Pod has no field "labels"`,
-		"annotations['x']":   `v1.Pod has no field "annotations"`,
+		"":                            "path is empty",
+		"spec.nodename":               `v1.PodSpec has no field "nodename"`,
+		"spec[*]":                     "v1.PodSpec is no list",
+		"spec.containers.x":           `[]v1.Container has no field "x"`,
+		"spec..nodeName":              "cannot read",
+		"metadata.labels['a":          "cannot read",
+		"metadata.labels['']":         "cannot read",
+		"spec.node Name":              "cannot read",
+		"spec.nodeName'":              "cannot read",
+		"spec.nodeName]":              "cannot read",
+		"metadata.labels['a']x":       "cannot read",
+		"[*]":                         "cannot read",
+		"metadata.labels[*]":          "map[string]string is no list",
+		"spec.overhead['cpu'].Format": `resource.Quantity has no field "Format"`,
+		"labels":                      `v1.Pod has no field "labels"`,
+		"annotations['x']":            `v1.Pod has no field "annotations"`,
 	} {
 		func() {
 			defer func() {
@@ -261,6 +269,19 @@ func TestFieldsOf_WrongPath(t *testing.T) {
 		*Itself
 	}
 	assert.Panics(t, func() { FieldsOf[*Itself]("missing") }, "it ends, without the field")
+	type Text string
+	type Open struct {
+		corev1.Pod
+		Text
+		Any   any `json:"any"`
+		Place struct{ X string }
+
+		hidden string
+	}
+	assert.Empty(t, Open{}.hidden)
+	assert.Panics(t, func() { FieldsOf[*Open]("hidden") }, "it is not in the JSON")
+	assert.NotPanics(t, func() { FieldsOf[*Open]("any.x[*].y") }, "nothing is known of it")
+	assert.NotPanics(t, func() { FieldsOf[*Open]("Text", "Place.X") }, "fields without a tag")
 }
 
 // Objects without a Go type have a form in JSON.
@@ -274,11 +295,18 @@ func TestUnstructured(t *testing.T) {
 	}
 	u := &unstructured.Unstructured{Object: content}
 	assert.Equal(t, u, only(t, Compressed(), u))
-	form := FieldsOf[*unstructured.Unstructured]("spec.size", "spec.ports[*].n", "spec.missing")
+	form := FieldsOf[*unstructured.Unstructured](
+		"spec.size", "spec.ports[*].n", "spec.missing", "spec[*].size", "spec.ports.n",
+		"spec.size.x",
+	)
 	f := only(t, form, u).(*Fields)
 	requireField(t, int64(1<<60), f, "spec.size")
 	requireField(t, []int64{1}, f, "spec.ports[*].n")
-	requireField(t, "", f, "spec.missing")
+	for _, path := range []string{
+		"spec.missing", "spec[*].size", "spec.ports.n", "spec.size.x",
+	} {
+		requireField(t, "", f, path)
+	}
 }
 
 // An index of a part cannot be looked up with a part: it is computed from whole objects.
@@ -294,4 +322,41 @@ func TestAdd_OtherType(t *testing.T) {
 	s := New(Summary(summarize), store.Options{})
 	err := s.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	require.EqualError(t, err, "pack n: object is a *v1.Node, not a *v1.Pod")
+}
+
+// The reads and writes of one object, in each form.
+func TestIndexer_OneObject(t *testing.T) {
+	byNode := store.Indexers{"node": func(obj any) ([]string, error) {
+		return []string{obj.(*corev1.Pod).Spec.NodeName}, nil
+	}}
+	for _, form := range []Form{Compressed(), Summary(summarize)} {
+		s := New(form, store.Options{Indexers: byNode})
+		a, b := labeledPod(), labeledPod()
+		b.Name = "b"
+		require.NoError(t, s.Replace([]any{a, b}, "5"))
+		require.Error(t, s.Replace([]any{"no object"}, "6"))
+		require.Equal(t, 2, s.Len())
+		require.Equal(t, "5", s.LastStoreSyncResourceVersion())
+		s.Bookmark("7")
+		require.Equal(t, "7", s.LastStoreSyncResourceVersion())
+		for range s.All() {
+			break
+		}
+		all, err := s.AllByIndex("node", a.Spec.NodeName)
+		require.NoError(t, err)
+		for range all {
+			break
+		}
+		require.NoError(t, s.Delete(a))
+		for _, pod := range []*corev1.Pod{a, b} {
+			got, exists, err := s.Get(pod)
+			require.NoError(t, err)
+			require.Equal(t, pod == b, exists)
+			require.Equal(t, exists, got != nil)
+			got, exists, err = s.GetByKey("ns/" + pod.Name)
+			require.NoError(t, err)
+			require.Equal(t, pod == b, exists)
+			require.Equal(t, exists, got != nil)
+		}
+	}
 }

@@ -79,7 +79,7 @@ func (p path) checkType(t reflect.Type) error {
 			s != each && t.Kind() == reflect.Map && t.Key().Kind() == reflect.String:
 			t = t.Elem()
 			continue
-		case s != each && t.Kind() == reflect.Struct && !marshalsItself(t):
+		case t.Kind() == reflect.Struct && !marshalsItself(t):
 			if field, ok := jsonField(t, s.name); ok {
 				t = field.Type
 				continue
@@ -141,7 +141,7 @@ var (
 // marshalsItself reports whether a struct has another form in JSON than that of its fields, such as
 // a quantity or a time.
 func marshalsItself(t reflect.Type) bool {
-	return t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler)
+	return reflect.PointerTo(t).Implements(marshaler)
 }
 
 // jsonField returns the field that has a name in JSON. An embedded struct without a name of its own
