@@ -3,6 +3,7 @@
 package shard
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -176,4 +177,32 @@ func TestPeer_TheInformerLags(t *testing.T) {
 	p.confirm(version("5"), now, now)
 	assert.False(t, p.list(nil, now))
 	assert.NotNil(t, p.lease)
+}
+
+// The server is restored from a copy while a member gives up its shards. Until its watch ends, it
+// sees Leases that the server does not have. It does not read them again and again.
+func TestStory_LeavingDuringARestore(t *testing.T) {
+	story(t, 2, func(w *world) {
+		first := w.process("first")
+		w.after(time.Second)
+		first.stop()
+		w.after(time.Second)
+		saved := w.backup() // of free shards
+		a := w.process("a")
+		w.after(time.Second)
+		w.loads(2)
+		a.link.setWeather(func(r *http.Request) weather {
+			if strings.Contains(r.URL.RawQuery, "labelSelector=") {
+				return weather{back: time.Minute}
+			}
+			return weather{back: time.Millisecond}
+		})
+		w.restore(saved)
+		before := a.link.reads
+		a.stop()
+		w.after(DefaultRetryPeriod)
+		assert.Less(t, a.link.reads-before, 40)
+		w.after(time.Minute)
+		assert.True(t, a.returned())
+	})
 }

@@ -49,13 +49,13 @@ type tenure struct {
 
 // claim is what the manager remembers about one shard.
 type claim struct {
-	busy      bool                  // a request is under way
-	sent      time.Time             // acquireTime of the last acquisition in this term
-	doubt     bool                  // the last write may have been done
-	retry     time.Time             // not before
-	conflicts int                   // since the last acquisition
-	missing   string                // the version that first showed no Lease of the shard
-	checked   *coordinationv1.Lease // its count of shards is right
+	busy    bool                  // a request is under way
+	sent    time.Time             // acquireTime of the last acquisition in this term
+	doubt   bool                  // the last write may have been done
+	retry   time.Time             // not before
+	reads   int                   // after writes in doubt
+	missing string                // the version that first showed no Lease of the shard
+	checked *coordinationv1.Lease // its count of shards is right
 }
 
 func newTenure(s *Shards, member *membership, led context.Context) *tenure {
