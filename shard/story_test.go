@@ -188,6 +188,7 @@ func TestStory_ALostMembershipEndsTheReconciles(t *testing.T) {
 		_, ok = FencingTokenFromContext(busy.ctx)
 		assert.False(t, ok)
 		assert.False(t, a.Ready())
+		assert.Equal(t, 1, a.Status().Terms, "the reconcile has not returned")
 
 		busy.finish()
 		w.after(time.Second)
@@ -388,6 +389,23 @@ func TestStory_AnotherCountIsRefused(t *testing.T) {
 			"default/group-0 says, but Config.Count is 16: set Count to 8, or choose another Name "+
 			"for the group")
 		w.loads(8)
+	})
+}
+
+// A member that finds out that the group has another number of shards gives its shards up, and says
+// why.
+func TestStory_AnotherCountAppears(t *testing.T) {
+	story(t, 8, func(w *world) {
+		a := w.process("a")
+		lease := w.lease(3)
+		lease.Annotations[CountAnnotation] = "16"
+		require.NoError(t, w.server.Update(lease))
+		w.after(time.Second)
+		assert.True(t, a.returned())
+		assert.ErrorContains(t, a.err, "the group has 16 shards, as Lease default/group-3 says")
+		for s := range Shard(8) {
+			assert.Empty(t, holderOf(w.lease(s)))
+		}
 	})
 }
 

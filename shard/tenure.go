@@ -3,6 +3,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -49,13 +50,12 @@ type tenure struct {
 
 // claim is what the manager remembers about one shard.
 type claim struct {
-	busy    bool                  // a request is under way
-	sent    time.Time             // acquireTime of the last acquisition in this term
-	doubt   bool                  // the last write may have been done
-	retry   time.Time             // not before
-	reads   int                   // after writes in doubt
-	missing string                // the version that first showed no Lease of the shard
-	checked *coordinationv1.Lease // its count of shards is right
+	busy    bool      // a request is under way
+	sent    time.Time // acquireTime of the last acquisition in this term
+	doubt   bool      // the last write may have been done
+	retry   time.Time // not before
+	reads   int       // after writes in doubt
+	missing string    // the version that first showed no Lease of the shard
 }
 
 func newTenure(s *Shards, member *membership, led context.Context) *tenure {
@@ -155,26 +155,15 @@ func (t *tenure) look() view {
 		}
 	}
 	for s, lease := range v.shards {
-		c := &t.claims[s]
-		if lease != nil {
+		switch c := &t.claims[s]; {
+		case lease == nil:
+			c.missing = cmp.Or(c.missing, v.version)
+		default:
 			c.missing = ""
-			if lease != c.checked {
-				t.check(lease)
-				c.checked = lease
-			}
-		} else if c.missing == "" {
-			c.missing = v.version
+			t.failure = cmp.Or(t.failure, t.leases.checkCount(lease))
 		}
 	}
 	return v
-}
-
-// check makes this member leave if the group has another number of shards.
-func (t *tenure) check(lease *coordinationv1.Lease) {
-	if err := t.leases.checkCount(lease); err != nil && t.failure == nil {
-		t.failure = err
-		t.wakeUp()
-	}
 }
 
 // step takes a shard one step further, if it can. All decisions about a shard are made here, except
