@@ -184,14 +184,14 @@ func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now 
 		t.wakeUp()
 		return
 	}
-	wanted := !t.leaving && t.plan.targets[s] == t.me
+	wanted := t.plan.targets[s] == t.me
 	switch state {
 	case Elsewhere:
-		late := t.took(s, lease) // a write that was given up has been done
-		wanted = wanted || mine  // a person may have written this member into the Lease
-		if running == 0 && (late || wanted && t.free(s, lease, now)) && t.may(c, now) {
+		// A person may have written this member into the Lease, or a write that was given up has
+		// been done: then the others wait until this member has released the shard.
+		wanted = wanted || mine
+		if running == 0 && wanted && t.free(s, lease, now) && t.may(c, now) {
 			t.move(s, Acquiring, nil, nil)
-			c.doubt = late
 			t.acquire(s, lease)
 		}
 

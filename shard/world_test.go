@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -140,7 +141,16 @@ func (p *process) start() {
 	p.w.settle()
 }
 
+// moves are the changes of a state that the drawing at tenure.step has. Besides, a shard that is
+// lost is Elsewhere at once.
+var moves = map[State][]State{
+	Elsewhere: {Acquiring}, Acquiring: {Elsewhere, Syncing}, Syncing: {Active, Draining},
+	Active: {Syncing, Draining}, Draining: {Syncing, Releasing}, Releasing: {Elsewhere},
+}
+
 func (p *process) observe(m Move) {
+	assert.True(p.w.t, slices.Contains(moves[m.From], m.To) || m.Err != nil && m.To == Elsewhere,
+		"%s: %v", p.name, m)
 	p.w.lines.add(p.w.start, p.name, m.String())
 	if m.Acquired() || m.Released() {
 		p.w.narrate.Event("worker", "%s: %s", p.name, m)
