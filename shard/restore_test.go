@@ -179,6 +179,22 @@ func TestPeer_TheInformerLags(t *testing.T) {
 	assert.NotNil(t, p.lease)
 }
 
+// A member without a Lease, which only a shard's Lease names, is over when its Lease was missing
+// for its duration.
+func TestPeer_WithoutLease(t *testing.T) {
+	now := time.Now()
+	p := &peer{identity: "b_1", duration: time.Minute, least: time.Minute}
+	assert.True(t, p.list(nil, now))
+	assert.Equal(t, now.Add(time.Minute), p.expiry())
+	now = now.Add(time.Minute - 1)
+	assert.False(t, p.list(nil, now))
+	p.confirm(nil, now, now)
+	assert.False(t, p.over)
+	now = now.Add(1)
+	p.confirm(nil, now, now)
+	assert.True(t, p.over)
+}
+
 // The server is restored from a copy while a member gives up its shards. Until its watch ends, it
 // sees Leases that the server does not have. It does not read them again and again.
 func TestStory_LeavingDuringARestore(t *testing.T) {

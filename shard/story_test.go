@@ -35,6 +35,18 @@ func TestStory_OneReplicaOwnsAll(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, leases, 16, "the member's Lease is deleted")
 		assert.Empty(t, holderOf(w.lease(3)))
+		var states []State
+		for _, m := range w.log {
+			if m.Shard != 3 {
+				continue
+			}
+			states = append(states, m.To)
+			owned := m.From.owned() || m.To.owned()
+			assert.Equal(t, owned, m.Token == tokenOf(w.lease(3)), m)
+		}
+		assert.Equal(t, []State{
+			Acquiring, Syncing, Active, Draining, Releasing, Elsewhere,
+		}, states)
 	})
 }
 
@@ -81,6 +93,7 @@ func TestStory_AReplicaThatIsCutOffStops(t *testing.T) {
 		w.loads(8, 0)
 		w.after(2 * DefaultRetryPeriod)
 		w.loads(16, 0)
+		assert.True(t, b.caches.owned.empty(), "its informers hold nothing")
 		b.cutOff(false)
 		w.after(2 * DefaultRetryPeriod)
 		w.loads(8, 8)
@@ -486,7 +499,7 @@ func TestStory_TheWatchLags(t *testing.T) {
 // Run can be called again, but not while it runs.
 func TestRun_Twice(t *testing.T) {
 	story(t, 4, func(w *world) {
-		a := w.process("a")
+		a := w.process("a", func(c *Config) { c.Observe = nil })
 		assert.ErrorIs(t, a.Run(t.Context()), ErrRunning)
 		a.stop()
 		w.after(time.Second)

@@ -234,9 +234,8 @@ func isGrant(lease *coordinationv1.Lease, identity string, r *right) bool {
 }
 
 // took reports whether the Lease of a shard is as this member has written it in this term.
-func (t *tenure) took(s Shard, lease *coordinationv1.Lease) bool {
-	o := ownerOf(lease)
-	return o.member == t.me && o.acquired.Equal(t.claims[s].sent) && !isEdited(lease)
+func (t *tenure) took(lease *coordinationv1.Lease) bool {
+	return holderOf(lease) == t.me && !isEdited(lease)
 }
 
 // may reports whether a request for a shard may be made now.

@@ -60,6 +60,22 @@ func TestTenure_Look(t *testing.T) {
 	assert.Empty(t, tn.answers)
 }
 
+// After a write in doubt, the shard is this member's if the Lease is as the member has written it.
+// If a person has written the member into it, another owner may not know that yet.
+func TestTenure_Took(t *testing.T) {
+	tn := &tenure{me: "a"}
+	l := newLeases(&Config{Name: "g", Namespace: "default", Count: 1})
+	assert.False(t, tn.took(nil))
+	assert.False(t, tn.took(l.free(0)))
+	assert.False(t, tn.took(l.given(l.free(0), "b")))
+	mine := l.given(l.free(0), "a")
+	assert.True(t, tn.took(mine))
+	assert.False(t, tn.took(l.released(mine)))
+	edited := l.given(l.free(0), "b")
+	edited.Spec.HolderIdentity = new("a")
+	assert.False(t, tn.took(edited))
+}
+
 // A person writes a member into the Leases of shards that it is not to own. It gives them back.
 func TestStory_AHolderThatIsNotToOwn(t *testing.T) {
 	story(t, 4, func(w *world) {

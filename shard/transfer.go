@@ -31,7 +31,7 @@ func (t *tenure) acquire(s Shard, lease *coordinationv1.Lease) {
 	c.busy = true
 	if c.doubt {
 		t.readBack(s, func(read *coordinationv1.Lease) {
-			if c.doubt = false; t.took(s, read) {
+			if c.doubt = false; t.took(read) {
 				t.grant(s, read)
 				return
 			}

@@ -149,8 +149,8 @@ var moves = map[State][]State{
 }
 
 func (p *process) observe(m Move) {
-	assert.True(p.w.t, slices.Contains(moves[m.From], m.To) || m.Err != nil && m.To == Elsewhere,
-		"%s: %v", p.name, m)
+	lost := m.Err != nil && m.From != Elsewhere && m.To == Elsewhere
+	assert.True(p.w.t, slices.Contains(moves[m.From], m.To) || lost, "%s: %v", p.name, m)
 	p.w.lines.add(p.w.start, p.name, m.String())
 	if m.Acquired() || m.Released() {
 		p.w.narrate.Event("worker", "%s: %s", p.name, m)
