@@ -70,3 +70,26 @@ func TestArrange_PlansAgainWhenAStuckMemberTakesAShard(t *testing.T) {
 		assert.Equal(t, []string{"a", "c"}, a.plan.targets)
 	})
 }
+
+// A shard that is being acquired counts as this member's newest: if that is one too many, the
+// member keeps the older ones.
+func TestArrange_CountsWhatIsBeingAcquired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Config{
+			Name: "g", Namespace: "default", Count: 2, Client: restClient(t, newLink(nil)),
+		})
+		require.NoError(t, err)
+		a := newTenure(s, &membership{shards: s, identity: "a", limit: unlimited},
+			context.Background())
+		mine := s.leases.given(s.leases.free(0), "a")
+		now := time.Now()
+		a.slots[1].set(Acquiring, nil, nil)
+		a.claims[1].sent = now.Add(time.Second)
+		a.peers["g-m-b"] = &peer{
+			identity: "b", since: now, duration: time.Minute,
+			lease: s.leases.given(s.leases.free(1), "b"),
+		}
+		a.arrange(view{shards: []*coordinationv1.Lease{mine, nil}}, now)
+		assert.Equal(t, []string{"a", "b"}, a.plan.targets)
+	})
+}

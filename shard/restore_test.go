@@ -129,6 +129,40 @@ func TestStory_CutOffDuringARestore(t *testing.T) {
 	})
 }
 
+// age makes the versions of the server higher.
+func (w *world) age(versions int) {
+	w.t.Helper()
+	for range versions / 2 {
+		other := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "other",
+		}}
+		require.NoError(w.t, w.server.Create(other))
+		require.NoError(w.t, w.server.Delete(other))
+	}
+}
+
+// The same, and the Leases of the new history have lower versions than those that the member knows.
+func TestStory_CutOffDuringARestoreOfLowVersions(t *testing.T) {
+	story(t, 16, func(w *world) {
+		w.age(400)
+		a := w.process("a")
+		b := w.process("b")
+		w.after(5 * time.Second)
+		saved := w.backup()
+		w.after(DefaultLeaseDuration)
+		b.cutOff(true)
+		w.restore(saved)
+		w.after(4 * DefaultLeaseDuration)
+		w.age(600)
+		b.cutOff(false)
+		w.after(2*DefaultLeaseDuration + 4*DefaultRetryPeriod)
+		assert.Len(t, b.owns(), 8)
+		for s, theirs := range a.Status().Shards {
+			assert.Equal(t, theirs.Owner, b.Status().Shards[s].Owner, "shard %d", s)
+		}
+	})
+}
+
 // A member dies, and the server is restored from a copy in which the member's Lease is older than
 // others have seen it. They take its shards all the same.
 func TestStory_ADeadMemberInACopy(t *testing.T) {

@@ -31,6 +31,7 @@ func TestStory_OneReplicaOwnsAll(t *testing.T) {
 		assert.True(t, a.returned())
 		assert.NoError(t, a.err)
 		assert.False(t, a.Ready())
+		assert.Equal(t, map[string]int{MoveAcquired: 16, MoveReleased: 16}, a.Status().Moves)
 		leases, err := w.server.List("leases", "default")
 		require.NoError(t, err)
 		assert.Len(t, leases, 16, "the member's Lease is deleted")
@@ -174,7 +175,7 @@ func TestStory_AReconcileThatIgnoresItsContextKeepsItsShard(t *testing.T) {
 		assert.NoError(t, stubborn.ctx.Err())
 		w.after(2 * time.Second)
 		assert.ErrorIs(t, context.Cause(stubborn.ctx), ErrMoved)
-		w.after(time.Hour)
+		w.after(10 * time.Minute)
 		w.loads(0, 0)
 		assert.False(t, a.returned())
 		assert.ErrorContains(t, a.Check(time.Minute), "block shards 0 of group group")
@@ -291,6 +292,11 @@ func TestStory_AnAnswerIsLost(t *testing.T) {
 			w.after(2 * DefaultRetryPeriod)
 			w.loads(1)
 			assert.Equal(t, 1, tokenOf(w.lease(0)).Transitions)
+			if err := a.Status().LastError; code == 409 {
+				assert.NoError(t, err, "conflicts are normal")
+			} else {
+				assert.ErrorContains(t, err, "take shard 0")
+			}
 			losing = true
 			a.stop()
 			w.after(2 * DefaultRetryPeriod)
@@ -434,6 +440,7 @@ func TestStory_AForeignLease(t *testing.T) {
 		w.loads(3)
 		assert.False(t, a.Ready())
 		assert.ErrorContains(t, a.Status().LastError, "lease default/group-2 has no label")
+		assert.Equal(t, Elsewhere, a.Status().Shards[2].State)
 		require.NoError(t, w.server.Delete(lease))
 		w.after(time.Minute)
 		w.loads(4)
