@@ -380,10 +380,13 @@ func TestStory_ARollingUpdate(t *testing.T) {
 	})
 }
 
-// Leases of members that died long ago are deleted, by one of the others.
+// Leases of members that died long ago are deleted, by one of the others, and the members are
+// forgotten.
 func TestStory_OldLeasesAreDeleted(t *testing.T) {
 	story(t, 2, func(w *world) {
-		w.process("a")
+		a := w.process("a")
+		w.deleteLease(a.leases.memberName(a.Status().Identity))
+		w.after(2 * DefaultRetryPeriod)
 		w.process("b").crash()
 		w.process("c")
 		lock := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
@@ -395,6 +398,14 @@ func TestStory_OldLeasesAreDeleted(t *testing.T) {
 		w.after(2 * time.Minute)
 		assert.Len(t, w.members(), 3)
 		assert.Contains(t, w.members(), "group-m-other", "it does not belong to the group")
+		a.Shards.mu.Lock()
+		assert.Len(t, a.peers, 3, "the first identity of a is forgotten")
+		a.Shards.mu.Unlock()
+		w.after(8 * time.Minute)
+		a.Shards.mu.Lock()
+		defer a.Shards.mu.Unlock()
+		assert.Len(t, a.peers, 2)
+		assert.Empty(t, a.ended)
 	})
 }
 
