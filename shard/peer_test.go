@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What a process knows about a member follows from the versions of its Lease, in the order in which
-// they are seen.
+// A process learns about a member from the versions of its Lease, in the order in which it sees
+// them.
 func TestPeer_Observe(t *testing.T) {
 	const minute = time.Minute
 	now := time.Now()

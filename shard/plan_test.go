@@ -201,8 +201,8 @@ func TestStory_ADeadMemberCannotBeRead(t *testing.T) {
 	})
 }
 
-// A member that takes shards slowly is not stuck. One that takes no more is, and keeps those that it
-// has.
+// A member that takes shards slowly is not stuck. A member that takes no more is stuck, and keeps
+// those that it has.
 func TestArrange_ASlowMemberIsNotStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := New(Config{

@@ -16,8 +16,8 @@ type waiting struct{ queued *int }
 
 func (w waiting) Requeue() { *w.queued++ }
 
-// A key waits in each state but Elsewhere and Active: G4. It waits in an active shard whose right
-// is over, too, and is queued with the next change to Active or Elsewhere.
+// A key waits in each state but Elsewhere and Active: G4. If the right is over, it waits in an
+// active shard, too. It is queued with the next change to Active or Elsewhere.
 func TestSlot_Park(t *testing.T) {
 	for _, over := range []bool{false, true} {
 		for _, state := range []State{

@@ -395,8 +395,19 @@ func TestStory_OldLeasesAreDeleted(t *testing.T) {
 		require.NoError(t, w.server.Create(lock))
 		w.after(5 * time.Minute)
 		assert.Len(t, w.members(), 4)
+		assert.NoError(t, a.Status().LastError)
+		deletes := 0
+		a.link.setWeather(func(r *http.Request) (fate weather) {
+			if r.Method == http.MethodDelete {
+				deletes++
+				fate.fails = deletes == 1
+			}
+			return fate
+		})
 		w.after(2 * time.Minute)
 		assert.Len(t, w.members(), 3)
+		assert.Equal(t, 2, deletes)
+		assert.Error(t, a.Status().LastError)
 		assert.Contains(t, w.members(), "group-m-other", "it does not belong to the group")
 		a.Shards.mu.Lock()
 		assert.Len(t, a.peers, 3, "the first identity of a is forgotten")

@@ -44,7 +44,8 @@ func TestStory_FewRequestsAtATime(t *testing.T) {
 	})
 }
 
-// A member whose release is in doubt does not clear the Lease of another owner.
+// A member that does not know whether it has released a shard does not clear the Lease of another
+// owner.
 func TestStory_AnotherOwnersLeaseIsNotCleared(t *testing.T) {
 	story(t, 1, func(w *world) {
 		w.process("a")
