@@ -4,6 +4,7 @@ package shard
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,4 +158,64 @@ func TestStory_AnOlderVersionIsRead(t *testing.T) {
 		_, err = m.Get(t.Context(), name, metav1.GetOptions{})
 		assert.ErrorIs(t, err, leaderelection.ErrLost)
 	})
+}
+
+// A process that may not read the Leases of shards tries to join again and again, with pauses.
+func TestStory_JoiningFails(t *testing.T) {
+	story(t, 2, func(w *world) {
+		a := w.newProcess("a")
+		reads, forbids := 0, true
+		a.link.setWeather(func(r *http.Request) (fate weather) {
+			if !strings.HasSuffix(r.URL.Path, "group-0") {
+				return fate
+			}
+			reads++
+			if forbids {
+				fate = weather{back: 10 * time.Millisecond, code: http.StatusForbidden}
+			}
+			return fate
+		})
+		a.start()
+		w.after(10 * DefaultRetryPeriod)
+		assert.ErrorContains(t, a.Status().LastError, "read or create Lease group-0")
+		assert.GreaterOrEqual(t, reads, 6)
+		assert.LessOrEqual(t, reads, 11)
+		forbids = false
+		w.after(2 * DefaultRetryPeriod)
+		w.loads(2)
+	})
+}
+
+// A member has obeyed a version if it acts for no shard that has another owner there: M2.
+func TestMembership_Obeyed(t *testing.T) {
+	s, err := New(Config{
+		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
+	})
+	require.NoError(t, err)
+	s.lister = s.newLister()
+	mine := s.leases.given(s.leases.free(0), "a")
+	others := s.leases.given(mine, "b")
+	again := s.leases.given(others, "a")
+	for _, test := range []struct {
+		state   State
+		running int
+		lease   *coordinationv1.Lease
+		want    bool
+	}{
+		{Elsewhere, 0, others, true}, {Elsewhere, 1, others, false}, {Acquiring, 0, mine, false},
+		{Syncing, 0, mine, true}, {Active, 1, mine, true}, {Draining, 1, mine, true},
+		{Active, 0, others, false}, {Active, 0, again, false}, {Active, 0, nil, false},
+		{Releasing, 0, others, true}, {Releasing, 1, others, false},
+	} {
+		var list []any
+		if test.lease != nil {
+			list = append(list, test.lease)
+		}
+		require.NoError(t, s.lister.GetStore().Replace(list, "10"))
+		s.slots[0] = &slot{state: test.state, running: test.running}
+		if test.state.owned() {
+			s.slots[0].right = newRight(t.Context(), tokenOf(mine))
+		}
+		assert.Equal(t, test.want, s.obeyed("a") == "10", "%+v", test)
+	}
 }

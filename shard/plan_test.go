@@ -140,7 +140,9 @@ func TestMeet_WhatTheOthersHaveObeyed(t *testing.T) {
 			v.shards[0] = s.leases.given(s.leases.free(0), "e")
 			meet()
 			assert.False(t, a.obeyedByAll("20"))
-			a.peerLocked(s.leases.memberName("e"), "").over = true
+			e := a.peers[s.leases.memberName("e")]
+			assert.Equal(t, "e", e.identity)
+			e.over = true
 			meet()
 			assert.True(t, a.obeyedByAll("20"))
 		}
