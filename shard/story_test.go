@@ -203,6 +203,7 @@ func TestStory_ALostMembershipEndsTheReconciles(t *testing.T) {
 		assert.False(t, ok)
 		assert.False(t, a.Ready())
 		assert.Equal(t, 1, a.Status().Terms, "the reconcile has not returned")
+		assert.False(t, a.Status().Joined)
 
 		busy.finish()
 		w.after(time.Second)
