@@ -30,11 +30,11 @@ type keys struct {
 	turned       time.Time // when before was gone
 }
 
-const (
-	// goneFor is longer than the longest wait of a workqueue's retries.
-	goneFor = 20 * time.Minute
-	maxGone = 1 << 20
-)
+// goneFor is longer than the longest wait of a workqueue's retries.
+const goneFor = 20 * time.Minute
+
+// maxGone bounds each of the maps gone and before. A test sets it, to cross it soon.
+var maxGone = 1 << 20
 
 func newKeys(by By) keys {
 	return keys{

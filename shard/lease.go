@@ -49,8 +49,8 @@ type leases struct {
 	resourcelock.Client[coordinationv1.Lease]
 	rest             rest.Interface
 	group, namespace string
-	count            int
-	seconds          int32 // of the lease duration
+	count            string // of shards
+	seconds          int32  // of the lease duration
 	names            []string
 	numbers          map[string]Shard // by name
 }
@@ -58,7 +58,7 @@ type leases struct {
 func newLeases(config *Config) leases {
 	l := leases{
 		Client: resourcelock.LeaseClient(config.Client, config.Namespace), rest: config.Client,
-		group: config.Name, namespace: config.Namespace, count: config.Count,
+		group: config.Name, namespace: config.Namespace, count: strconv.Itoa(config.Count),
 		seconds: int32((config.LeaseDuration + time.Second - 1) / time.Second),
 		names:   make([]string, config.Count), numbers: make(map[string]Shard, config.Count),
 	}
@@ -86,7 +86,7 @@ func (l leases) free(s Shard) *coordinationv1.Lease {
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: l.shardName(s), Namespace: l.namespace, Labels: l.labels(),
-			Annotations: map[string]string{CountAnnotation: strconv.Itoa(l.count)},
+			Annotations: map[string]string{CountAnnotation: l.count},
 		},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: new(""), LeaseTransitions: new(int32(0)),
@@ -131,11 +131,11 @@ func isEdited(lease *coordinationv1.Lease) bool {
 // checkCount returns a configError if a Lease is of a group with another number of shards.
 func (l leases) checkCount(lease *coordinationv1.Lease) error {
 	count, ok := lease.Annotations[CountAnnotation]
-	if !ok || count == strconv.Itoa(l.count) {
+	if !ok || count == l.count {
 		return nil
 	}
 	return &configError{fmt.Sprintf("the group has %s shards, as Lease %s/%s says, but "+
-		"Config.Count is %d: set Count to %s, or choose another Name for the group",
+		"Config.Count is %s: set Count to %s, or choose another Name for the group",
 		count, l.namespace, lease.Name, l.count, count)}
 }
 

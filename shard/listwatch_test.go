@@ -10,6 +10,7 @@ import (
 	"net/http"
 	goruntime "runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -284,10 +285,17 @@ func TestKeys_AreForgottenAfterAWhile(t *testing.T) {
 		time.Sleep(2 * goneFor)
 		assert.False(t, known("ns/a"))
 
-		for i := range uint64(3 * maxGone) {
-			k.forget(i, "")
+		defer func(most int) { maxGone = most }(maxGone)
+		maxGone = 100
+		for i := range 3 * maxGone {
+			k.forget(uint64(i), strconv.Itoa(i))
+			assert.LessOrEqual(t, len(k.gone)+len(k.before), 2*maxGone)
+			for age := range min(i+1, maxGone) { // the last ones are known
+				_, gone := k.gone[uint64(i-age)]
+				_, before := k.before[uint64(i-age)]
+				assert.True(t, gone || before, "%d of %d", i-age, i)
+			}
 		}
-		assert.LessOrEqual(t, len(k.gone)+len(k.before), 2*maxGone)
 	})
 }
 

@@ -102,15 +102,11 @@ func (m *membership) Create(
 	ctx context.Context, lease *coordinationv1.Lease, opts metav1.CreateOptions,
 ) (*coordinationv1.Lease, error) {
 	m.mu.Lock()
-	used, begun := m.created, m.begun
+	used := m.created
 	m.created = true
 	m.mu.Unlock()
 	if used {
-		err := fmt.Errorf("%w: Lease %s was deleted", leaderelection.ErrLost, lease.Name)
-		if !begun {
-			m.burn(err)
-		}
-		return nil, err
+		return nil, fmt.Errorf("%w: Lease %s was deleted", leaderelection.ErrLost, lease.Name)
 	}
 	known := m.shards.lister.GetStore().LastStoreSyncResourceVersion()
 	created, err := m.Client.Create(ctx, m.annotated(lease), opts)
@@ -125,14 +121,6 @@ func (m *membership) Create(
 func (m *membership) Update(
 	ctx context.Context, lease *coordinationv1.Lease, opts metav1.UpdateOptions,
 ) (*coordinationv1.Lease, error) {
-	m.mu.Lock()
-	begun := m.begun
-	m.mu.Unlock()
-	if !begun && holderOf(lease) != "" {
-		err := fmt.Errorf("create Lease %s: the answer came too late", lease.Name)
-		m.burn(err)
-		return nil, err
-	}
 	known := m.shards.lister.GetStore().LastStoreSyncResourceVersion()
 	updated, err := m.Client.Update(ctx, m.annotated(lease), opts)
 	if err != nil {

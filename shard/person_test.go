@@ -130,6 +130,7 @@ func TestStory_AVersionThatIsNoNumberWasNotSeen(t *testing.T) {
 		w.after(10 * time.Second)
 		w.editMember(b, func(lease *coordinationv1.Lease) {
 			lease.Annotations[SeenAnnotation] = "none"
+			lease.Annotations["note"] = "kept"
 		})
 		shard := w.lease(b.owns()[0])
 		shard.Spec.HolderIdentity = new(a.Status().Identity)
@@ -138,6 +139,7 @@ func TestStory_AVersionThatIsNoNumberWasNotSeen(t *testing.T) {
 		seen := w.memberLease(b).Annotations[SeenAnnotation]
 		_, ok := number(seen)
 		assert.True(t, ok, seen)
+		assert.Equal(t, "kept", w.memberLease(b).Annotations["note"])
 	})
 }
 

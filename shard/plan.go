@@ -60,7 +60,7 @@ func (t *tenure) meet(v view, now time.Time) {
 		if v.members[name] == nil {
 			p.list(nil, now)
 		}
-		if p.identity != t.me && own != nil && precedes(p.lease, own) && t.failure == nil {
+		if own != nil && precedes(p.lease, own) && t.failure == nil {
 			t.failure = t.checkBy(p, now)
 		}
 		if !t.mayAct(p) {
@@ -183,7 +183,6 @@ func (t *tenure) arrange(v view, now time.Time) {
 		l := p.limit()
 		if now.Before(p.stuck.until) {
 			l = limit{min(l.most, p.stuck.shards), true}
-			t.at(p.stuck.until)
 		}
 		if l != unlimited {
 			next.limits[p.identity] = l
@@ -200,7 +199,7 @@ func (t *tenure) arrange(v view, now time.Time) {
 			next.owners[s] = owner{t.me, t.claims[s].sent}
 		}
 	}
-	if t.plan.targets == nil || !slices.Equal(next.members, t.plan.members) ||
+	if !slices.Equal(next.members, t.plan.members) ||
 		!slices.Equal(next.owners, t.plan.owners) || !maps.Equal(next.limits, t.plan.limits) {
 		next.targets = assignment(next.members, next.limits, next.owners)
 		t.plans.Add(1)
@@ -231,7 +230,6 @@ func (t *tenure) findStuckLocked(now time.Time) {
 		st.shards = owned[p.identity]
 		due := st.since.Add(stuckAfter * t.config.LeaseDuration)
 		switch {
-		case !waiting[p.identity]:
 		case now.Before(due):
 			t.at(due)
 		case !now.Before(st.until):
@@ -248,11 +246,9 @@ func (t *tenure) sweep(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, p := range t.peers {
-		old := p.since.Add(forgetAfter * max(t.config.LeaseDuration, p.duration))
+		old := p.since.Add(forgetAfter * p.duration)
 		switch {
-		case p.identity == t.me || p.alive(now) || p.asking:
-		case now.Before(old):
-			t.at(old)
+		case p.identity == t.me || p.asking || now.Before(old):
 		case p.lease == nil:
 			delete(t.peers, name) // a shard's Lease that names it makes it known again
 			delete(t.ended, p.identity)

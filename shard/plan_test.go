@@ -3,8 +3,12 @@
 package shard
 
 import (
+	"cmp"
 	"context"
+	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,5 +72,169 @@ func TestArrange_PlansAgainWhenAStuckMemberTakesAShard(t *testing.T) {
 		assert.False(t, pass(mine, taken))
 		assert.Empty(t, a.plan.limits)
 		assert.Equal(t, []string{"a", "c"}, a.plan.targets)
+	})
+}
+
+// A shard that is being acquired counts as this member's newest: if that is one too many, the
+// member keeps the older ones.
+func TestArrange_CountsWhatIsBeingAcquired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Config{
+			Name: "g", Namespace: "default", Count: 2, Client: restClient(t, newLink(nil)),
+		})
+		require.NoError(t, err)
+		a := newTenure(s, &membership{shards: s, identity: "a", limit: unlimited},
+			context.Background())
+		mine := s.leases.given(s.leases.free(0), "a")
+		now := time.Now()
+		a.slots[1].set(Acquiring, nil, nil)
+		a.claims[1].sent = now.Add(time.Second)
+		a.peers["g-m-b"] = &peer{
+			identity: "b", since: now, duration: time.Minute,
+			lease: s.leases.given(s.leases.free(1), "b"),
+		}
+		a.arrange(view{shards: []*coordinationv1.Lease{mine, nil}}, now)
+		assert.Equal(t, []string{"a", "b"}, a.plan.targets)
+	})
+}
+
+// Other members may act up to the lowest version that one of them has obeyed. A member that only a
+// shard's Lease names counts too, and nothing is known about what it has obeyed.
+func TestMeet_WhatTheOthersHaveObeyed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Config{
+			Name: "g", Namespace: "default", Count: 2, Client: restClient(t, newLink(nil)),
+		})
+		require.NoError(t, err)
+		member := func(identity, seen string) *coordinationv1.Lease {
+			return &coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{
+					Name: s.leases.memberName(identity), ResourceVersion: "50",
+					Annotations: map[string]string{SeenAnnotation: seen},
+				},
+				Spec: coordinationv1.LeaseSpec{HolderIdentity: &identity},
+			}
+		}
+		for range 20 { // in any order of the members
+			a := newTenure(s, &membership{shards: s, identity: "a", limit: unlimited}, quiet())
+			clear(s.peers)
+			v := view{
+				version: "50", shards: make([]*coordinationv1.Lease, 2),
+				members: map[string]*coordinationv1.Lease{},
+			}
+			meet := func(leases ...*coordinationv1.Lease) {
+				for _, lease := range leases {
+					v.members[lease.Name] = lease
+				}
+				a.meet(v, time.Now())
+				a.next = time.Now().Add(time.Hour)
+			}
+			meet(member("a", "3"))
+			assert.True(t, a.alone && a.obeyedByAll("40"))
+			meet(member("b", "20"), member("c", "30"), member("d", "40"))
+			assert.False(t, a.alone)
+			assert.True(t, a.obeyedByAll("20"))
+			assert.Greater(t, time.Until(a.next), time.Minute)
+			assert.False(t, a.obeyedByAll("21"))
+			assert.LessOrEqual(t, time.Until(a.next), DefaultRetryPeriod/4, "it looks again soon")
+			v.shards[0] = s.leases.given(s.leases.free(0), "e")
+			meet()
+			assert.False(t, a.obeyedByAll("20"))
+			e := a.peers[s.leases.memberName("e")]
+			assert.Equal(t, "e", e.identity)
+			e.over = true
+			meet()
+			assert.True(t, a.obeyedByAll("20"))
+		}
+	})
+}
+
+// A member asks once whether another one is over, when it seems to be.
+func TestStory_ADeadMemberIsReadOnce(t *testing.T) {
+	story(t, 16, func(w *world) {
+		a := w.process("a")
+		b := w.process("b")
+		w.after(time.Second)
+		w.loads(8, 8)
+		name, reads := b.leases.memberName(b.Status().Identity), 0
+		a.link.setWeather(func(r *http.Request) weather {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, name) {
+				reads++
+				return weather{back: DefaultRetryPeriod / 2}
+			}
+			return weather{}
+		})
+		b.crash()
+		w.process("c") // everything is looked at again
+		w.after(DefaultLeaseDuration + DefaultRetryPeriod)
+		w.loads(8, 8)
+		assert.Equal(t, 1, reads)
+	})
+}
+
+// The read of the Lease of a dead member fails for some seconds. It is tried again, not too often.
+func TestStory_ADeadMemberCannotBeRead(t *testing.T) {
+	story(t, 16, func(w *world) {
+		a := w.process("a")
+		b := w.process("b")
+		w.after(time.Second)
+		name, reads := b.leases.memberName(b.Status().Identity), 0
+		var first time.Time
+		a.link.setWeather(func(r *http.Request) (fate weather) {
+			if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, name) {
+				return fate
+			}
+			if reads++; reads == 1 {
+				first = time.Now()
+			}
+			if fate.back = 10 * time.Millisecond; time.Since(first) < 5*time.Second {
+				fate.code = http.StatusInternalServerError
+			}
+			return fate
+		})
+		b.crash()
+		w.after(DefaultLeaseDuration + time.Second)
+		w.loads(8)
+		assert.Equal(t, 1, reads)
+		assert.Error(t, a.Status().LastError)
+		w.after(4 * DefaultRetryPeriod)
+		w.loads(16)
+		assert.Equal(t, 4, reads)
+	})
+}
+
+// A member that takes shards slowly is not stuck. A member that takes no more is stuck, and keeps
+// those that it has.
+func TestArrange_ASlowMemberIsNotStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Config{
+			Name: "g", Namespace: "default", Count: 8, Client: restClient(t, newLink(nil)),
+		})
+		require.NoError(t, err)
+		a := newTenure(s, &membership{shards: s, identity: "a", limit: unlimited}, quiet())
+		v := view{shards: make([]*coordinationv1.Lease, 8)}
+		pass := func() {
+			a.peers["g-m-c"] = cmp.Or(a.peers["g-m-c"], &peer{
+				identity: "c", duration: time.Minute, lease: s.leases.given(s.leases.free(0), "c"),
+			})
+			a.peers["g-m-c"].since = time.Now() // it renews its Lease
+			a.arrange(v, time.Now())
+		}
+		for taken := range 3 {
+			pass()
+			time.Sleep(stuckAfter*DefaultLeaseDuration - time.Second)
+			pass()
+			assert.Empty(t, a.plan.limits, "it has taken %d", taken)
+			next := slices.Index(a.plan.targets, "c")
+			for v.shards[next] != nil {
+				next += 1 + slices.Index(a.plan.targets[next+1:], "c")
+			}
+			v.shards[next] = s.leases.given(s.leases.free(Shard(next)), "c")
+		}
+		pass()
+		time.Sleep(stuckAfter * DefaultLeaseDuration)
+		pass()
+		pass()
+		assert.Equal(t, map[string]limit{"c": {3, true}}, a.plan.limits)
 	})
 }

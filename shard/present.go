@@ -32,8 +32,9 @@ type presenting struct {
 	newest    map[uint64]uint64 // by key, the newest version that the inner watch has brought
 }
 
-// maxWaiting bounds the number of events that wait for the end of a list.
-const maxWaiting = 10_000
+// maxWaiting bounds the number of events that wait for the end of a list. A test sets it, to cross
+// it soon.
+var maxWaiting = 10_000
 
 var (
 	errStopped = errors.New("the watch was stopped")

@@ -3,6 +3,7 @@
 package shard
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -128,6 +129,40 @@ func TestStory_CutOffDuringARestore(t *testing.T) {
 	})
 }
 
+// age makes the versions of the server higher.
+func (w *world) age(versions int) {
+	w.t.Helper()
+	for range versions / 2 {
+		other := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "other",
+		}}
+		require.NoError(w.t, w.server.Create(other))
+		require.NoError(w.t, w.server.Delete(other))
+	}
+}
+
+// The same, and the Leases of the new history have lower versions than those that the member knows.
+func TestStory_CutOffDuringARestoreOfLowVersions(t *testing.T) {
+	story(t, 16, func(w *world) {
+		w.age(400)
+		a := w.process("a")
+		b := w.process("b")
+		w.after(5 * time.Second)
+		saved := w.backup()
+		w.after(DefaultLeaseDuration)
+		b.cutOff(true)
+		w.restore(saved)
+		w.after(4 * DefaultLeaseDuration)
+		w.age(600)
+		b.cutOff(false)
+		w.after(2*DefaultLeaseDuration + 4*DefaultRetryPeriod)
+		assert.Len(t, b.owns(), 8)
+		for s, theirs := range a.Status().Shards {
+			assert.Equal(t, theirs.Owner, b.Status().Shards[s].Owner, "shard %d", s)
+		}
+	})
+}
+
 // A member dies, and the server is restored from a copy in which the member's Lease is older than
 // others have seen it. They take its shards all the same.
 func TestStory_ADeadMemberInACopy(t *testing.T) {
@@ -176,4 +211,48 @@ func TestPeer_TheInformerLags(t *testing.T) {
 	p.confirm(version("5"), now, now)
 	assert.False(t, p.list(nil, now))
 	assert.NotNil(t, p.lease)
+}
+
+// A member without a Lease, which only a shard's Lease names, is over when its Lease was missing
+// for its duration.
+func TestPeer_WithoutLease(t *testing.T) {
+	now := time.Now()
+	p := &peer{identity: "b_1", duration: time.Minute, least: time.Minute}
+	assert.True(t, p.list(nil, now))
+	assert.Equal(t, now.Add(time.Minute), p.expiry())
+	now = now.Add(time.Minute - 1)
+	assert.False(t, p.list(nil, now))
+	p.confirm(nil, now, now)
+	assert.False(t, p.over)
+	now = now.Add(1)
+	p.confirm(nil, now, now)
+	assert.True(t, p.over)
+}
+
+// The server is restored from a copy while a member gives up its shards. Until its watch ends, it
+// sees Leases that the server does not have. It does not read them again and again.
+func TestStory_LeavingDuringARestore(t *testing.T) {
+	story(t, 2, func(w *world) {
+		first := w.process("first")
+		w.after(time.Second)
+		first.stop()
+		w.after(time.Second)
+		saved := w.backup() // of free shards
+		a := w.process("a")
+		w.after(time.Second)
+		w.loads(2)
+		a.link.setWeather(func(r *http.Request) weather {
+			if strings.Contains(r.URL.RawQuery, "labelSelector=") {
+				return weather{back: time.Minute}
+			}
+			return weather{back: time.Millisecond}
+		})
+		w.restore(saved)
+		before := a.link.reads
+		a.stop()
+		w.after(DefaultRetryPeriod)
+		assert.Less(t, a.link.reads-before, 40)
+		w.after(time.Minute)
+		assert.True(t, a.returned())
+	})
 }

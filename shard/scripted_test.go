@@ -263,3 +263,51 @@ func TestStory_AnObjectOfAnotherTypeIsListed(t *testing.T) {
 		assert.Equal(t, []string{"ns/a"}, i.GetStore().ListKeys())
 	})
 }
+
+// While a new shard is listed, more changes of it arrive than may wait for the end of the list. The
+// shard is listed again, and has every change.
+func TestStory_ManyChangesWhileAShardIsListed(t *testing.T) {
+	defer func(most int) { maxWaiting = most }(maxWaiting)
+	maxWaiting = 3
+	for changes, wantLists := range map[int]int{maxWaiting: 1, maxWaiting + 1: 2} {
+		t.Run(fmt.Sprint(changes), func(t *testing.T) {
+			scriptedStory(t, ByNamespace, informer.Options{}, func(
+				t *testing.T, server *scripted, s *Shards, i informer.SharedIndexInformer,
+			) {
+				var all []*corev1.ConfigMap
+				for n := range changes {
+					all = append(all, versioned(fmt.Sprintf("ns/%d", n), fmt.Sprint(10+n), "u"))
+				}
+				lists := 0
+				server.mu.Lock()
+				server.onWatch = func(w *watch.RaceFreeFakeWatcher, _ metav1.ListOptions) {
+					if lists > 0 {
+						return
+					}
+					go func() {
+						time.Sleep(time.Second)
+						for _, m := range all {
+							w.Add(m)
+						}
+					}()
+				}
+				server.list = func(metav1.ListOptions) (runtime.Object, error) {
+					server.mu.Lock()
+					lists++
+					server.mu.Unlock()
+					if time.Sleep(3 * time.Second); lists == 1 {
+						return listOf("9"), nil
+					}
+					return listOf("20", all...), nil
+				}
+				server.mu.Unlock()
+				s.caches.assign(newShardSet(8, shardOf("ns", 8)))
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				assert.Equal(t, wantLists, lists)
+				assert.True(t, s.caches.stored().has(shardOf("ns", 8)), "the shard is stored")
+				assert.Len(t, i.GetStore().ListKeys(), changes)
+			})
+		})
+	}
+}

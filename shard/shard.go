@@ -187,7 +187,7 @@ func (s *Shards) newLister() informer.SharedIndexInformer {
 	_, err := lister.AddTypedEventHandler(informer.TypedResourceEventHandlerFuncs[lease]{
 		AddFunc:    s.saw,
 		UpdateFunc: func(_, newer lease) { s.saw(newer) },
-		DeleteFunc: func(gone informer.DeletedObject[lease]) { s.sawNo(gone.GetName()) },
+		DeleteFunc: func(informer.DeletedObject[lease]) { s.wakeUp() },
 	}, informer.HandlerOptions{})
 	if err != nil {
 		panic(err) // the informer is new
@@ -207,16 +207,6 @@ func (s *Shards) saw(lease *coordinationv1.Lease) {
 	if changed {
 		s.wakeUp()
 	}
-}
-
-// sawNo notes that a Lease was deleted.
-func (s *Shards) sawNo(name string) {
-	if s.leases.isMember(name) {
-		s.mu.Lock()
-		s.peerLocked(name, "").list(nil, time.Now())
-		s.mu.Unlock()
-	}
-	s.wakeUp()
 }
 
 // peerLocked returns the peer with that Lease.

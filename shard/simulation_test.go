@@ -132,9 +132,9 @@ func (s *simulation) pause(d time.Duration) {
 // note notes which shards are served.
 func (s *simulation) note() {
 	for _, p := range s.living {
-		for shard, slot := range p.slots {
-			if state, _, right := slot.look(); state == Active && right.valid() {
-				s.served[Shard(shard)] = time.Now()
+		for _, shard := range p.owns() {
+			if state, _, _ := p.slots[shard].look(); state == Active {
+				s.served[shard] = time.Now()
 			}
 		}
 	}

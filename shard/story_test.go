@@ -31,10 +31,23 @@ func TestStory_OneReplicaOwnsAll(t *testing.T) {
 		assert.True(t, a.returned())
 		assert.NoError(t, a.err)
 		assert.False(t, a.Ready())
+		assert.Equal(t, map[string]int{MoveAcquired: 16, MoveReleased: 16}, a.Status().Moves)
 		leases, err := w.server.List("leases", "default")
 		require.NoError(t, err)
 		assert.Len(t, leases, 16, "the member's Lease is deleted")
 		assert.Empty(t, holderOf(w.lease(3)))
+		var states []State
+		for _, m := range w.log {
+			if m.Shard != 3 {
+				continue
+			}
+			states = append(states, m.To)
+			owned := m.From.owned() || m.To.owned()
+			assert.Equal(t, owned, m.Token == tokenOf(w.lease(3)), m)
+		}
+		assert.Equal(t, []State{
+			Acquiring, Syncing, Active, Draining, Releasing, Elsewhere,
+		}, states)
 	})
 }
 
@@ -81,6 +94,7 @@ func TestStory_AReplicaThatIsCutOffStops(t *testing.T) {
 		w.loads(8, 0)
 		w.after(2 * DefaultRetryPeriod)
 		w.loads(16, 0)
+		assert.True(t, b.caches.owned.empty(), "its informers hold nothing")
 		b.cutOff(false)
 		w.after(2 * DefaultRetryPeriod)
 		w.loads(8, 8)
@@ -161,7 +175,7 @@ func TestStory_AReconcileThatIgnoresItsContextKeepsItsShard(t *testing.T) {
 		assert.NoError(t, stubborn.ctx.Err())
 		w.after(2 * time.Second)
 		assert.ErrorIs(t, context.Cause(stubborn.ctx), ErrMoved)
-		w.after(time.Hour)
+		w.after(10 * time.Minute)
 		w.loads(0, 0)
 		assert.False(t, a.returned())
 		assert.ErrorContains(t, a.Check(time.Minute), "block shards 0 of group group")
@@ -188,6 +202,8 @@ func TestStory_ALostMembershipEndsTheReconciles(t *testing.T) {
 		_, ok = FencingTokenFromContext(busy.ctx)
 		assert.False(t, ok)
 		assert.False(t, a.Ready())
+		assert.Equal(t, 1, a.Status().Terms, "the reconcile has not returned")
+		assert.False(t, a.Status().Joined)
 
 		busy.finish()
 		w.after(time.Second)
@@ -277,6 +293,11 @@ func TestStory_AnAnswerIsLost(t *testing.T) {
 			w.after(2 * DefaultRetryPeriod)
 			w.loads(1)
 			assert.Equal(t, 1, tokenOf(w.lease(0)).Transitions)
+			if err := a.Status().LastError; code == 409 {
+				assert.NoError(t, err, "conflicts are normal")
+			} else {
+				assert.ErrorContains(t, err, "take shard 0")
+			}
 			losing = true
 			a.stop()
 			w.after(2 * DefaultRetryPeriod)
@@ -360,10 +381,13 @@ func TestStory_ARollingUpdate(t *testing.T) {
 	})
 }
 
-// Leases of members that died long ago are deleted, by one of the others.
+// Leases of members that died long ago are deleted, by one of the others, and the members are
+// forgotten.
 func TestStory_OldLeasesAreDeleted(t *testing.T) {
 	story(t, 2, func(w *world) {
-		w.process("a")
+		a := w.process("a")
+		w.deleteLease(a.leases.memberName(a.Status().Identity))
+		w.after(2 * DefaultRetryPeriod)
 		w.process("b").crash()
 		w.process("c")
 		lock := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
@@ -372,9 +396,28 @@ func TestStory_OldLeasesAreDeleted(t *testing.T) {
 		require.NoError(t, w.server.Create(lock))
 		w.after(5 * time.Minute)
 		assert.Len(t, w.members(), 4)
+		assert.NoError(t, a.Status().LastError)
+		deletes := 0
+		a.link.setWeather(func(r *http.Request) (fate weather) {
+			if r.Method == http.MethodDelete {
+				deletes++
+				fate.fails = deletes == 1
+			}
+			return fate
+		})
 		w.after(2 * time.Minute)
 		assert.Len(t, w.members(), 3)
+		assert.Equal(t, 2, deletes)
+		assert.Error(t, a.Status().LastError)
 		assert.Contains(t, w.members(), "group-m-other", "it does not belong to the group")
+		a.Shards.mu.Lock()
+		assert.Len(t, a.peers, 3, "the first identity of a is forgotten")
+		a.Shards.mu.Unlock()
+		w.after(8 * time.Minute)
+		a.Shards.mu.Lock()
+		defer a.Shards.mu.Unlock()
+		assert.Len(t, a.peers, 2)
+		assert.Empty(t, a.ended)
 	})
 }
 
@@ -391,6 +434,23 @@ func TestStory_AnotherCountIsRefused(t *testing.T) {
 	})
 }
 
+// A member that finds out that the group has another number of shards gives its shards up, and says
+// why.
+func TestStory_AnotherCountAppears(t *testing.T) {
+	story(t, 8, func(w *world) {
+		a := w.process("a")
+		lease := w.lease(3)
+		lease.Annotations[CountAnnotation] = "16"
+		require.NoError(t, w.server.Update(lease))
+		w.after(time.Second)
+		assert.True(t, a.returned())
+		assert.ErrorContains(t, a.err, "the group has 16 shards, as Lease default/group-3 says")
+		for s := range Shard(8) {
+			assert.Empty(t, holderOf(w.lease(s)))
+		}
+	})
+}
+
 // A Lease with the name of a shard's, but without the label of the group, is left alone.
 func TestStory_AForeignLease(t *testing.T) {
 	story(t, 4, func(w *world) {
@@ -403,6 +463,7 @@ func TestStory_AForeignLease(t *testing.T) {
 		w.loads(3)
 		assert.False(t, a.Ready())
 		assert.ErrorContains(t, a.Status().LastError, "lease default/group-2 has no label")
+		assert.Equal(t, Elsewhere, a.Status().Shards[2].State)
 		require.NoError(t, w.server.Delete(lease))
 		w.after(time.Minute)
 		w.loads(4)
@@ -468,7 +529,7 @@ func TestStory_TheWatchLags(t *testing.T) {
 // Run can be called again, but not while it runs.
 func TestRun_Twice(t *testing.T) {
 	story(t, 4, func(w *world) {
-		a := w.process("a")
+		a := w.process("a", func(c *Config) { c.Observe = nil })
 		assert.ErrorIs(t, a.Run(t.Context()), ErrRunning)
 		a.stop()
 		w.after(time.Second)

@@ -3,6 +3,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -49,13 +50,12 @@ type tenure struct {
 
 // claim is what the manager remembers about one shard.
 type claim struct {
-	busy      bool                  // a request is under way
-	sent      time.Time             // acquireTime of the last acquisition in this term
-	doubt     bool                  // the last write may have been done
-	retry     time.Time             // not before
-	conflicts int                   // since the last acquisition
-	missing   string                // the version that first showed no Lease of the shard
-	checked   *coordinationv1.Lease // its count of shards is right
+	busy    bool      // a request is under way
+	sent    time.Time // acquireTime of the last acquisition in this term
+	doubt   bool      // the last write may have been done
+	retry   time.Time // not before
+	reads   int       // after writes in doubt
+	missing string    // the version that first showed no Lease of the shard
 }
 
 func newTenure(s *Shards, member *membership, led context.Context) *tenure {
@@ -155,26 +155,15 @@ func (t *tenure) look() view {
 		}
 	}
 	for s, lease := range v.shards {
-		c := &t.claims[s]
-		if lease != nil {
+		switch c := &t.claims[s]; {
+		case lease == nil:
+			c.missing = cmp.Or(c.missing, v.version)
+		default:
 			c.missing = ""
-			if lease != c.checked {
-				t.check(lease)
-				c.checked = lease
-			}
-		} else if c.missing == "" {
-			c.missing = v.version
+			t.failure = cmp.Or(t.failure, t.leases.checkCount(lease))
 		}
 	}
 	return v
-}
-
-// check makes this member leave if the group has another number of shards.
-func (t *tenure) check(lease *coordinationv1.Lease) {
-	if err := t.leases.checkCount(lease); err != nil && t.failure == nil {
-		t.failure = err
-		t.wakeUp()
-	}
 }
 
 // step takes a shard one step further, if it can. All decisions about a shard are made here, except
@@ -195,14 +184,14 @@ func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now 
 		t.wakeUp()
 		return
 	}
-	wanted := !t.leaving && t.plan.targets[s] == t.me
+	wanted := t.plan.targets[s] == t.me
 	switch state {
 	case Elsewhere:
-		late := t.took(s, lease) // a write that was given up has been done
-		wanted = wanted || mine  // a person may have written this member into the Lease
-		if running == 0 && (late || wanted && t.free(s, lease, now)) && t.may(c, now) {
+		// A person may have written this member into the Lease, or a write that was given up has
+		// been done: then the others wait until this member has released the shard.
+		wanted = wanted || mine
+		if running == 0 && wanted && t.free(s, lease, now) && t.may(c, now) {
 			t.move(s, Acquiring, nil, nil)
-			c.doubt = late
 			t.acquire(s, lease)
 		}
 
@@ -245,9 +234,8 @@ func isGrant(lease *coordinationv1.Lease, identity string, r *right) bool {
 }
 
 // took reports whether the Lease of a shard is as this member has written it in this term.
-func (t *tenure) took(s Shard, lease *coordinationv1.Lease) bool {
-	o := ownerOf(lease)
-	return o.member == t.me && o.acquired.Equal(t.claims[s].sent) && !isEdited(lease)
+func (t *tenure) took(lease *coordinationv1.Lease) bool {
+	return holderOf(lease) == t.me && !isEdited(lease)
 }
 
 // may reports whether a request for a shard may be made now.

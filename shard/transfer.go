@@ -31,7 +31,7 @@ func (t *tenure) acquire(s Shard, lease *coordinationv1.Lease) {
 	c.busy = true
 	if c.doubt {
 		t.readBack(s, func(read *coordinationv1.Lease) {
-			if c.doubt = false; t.took(s, read) {
+			if c.doubt = false; t.took(read) {
 				t.grant(s, read)
 				return
 			}
@@ -66,7 +66,7 @@ func (t *tenure) acquire(s Shard, lease *coordinationv1.Lease) {
 
 // grant begins the ownership of a shard: T1. If the term is over by now, the right is, too.
 func (t *tenure) grant(s Shard, lease *coordinationv1.Lease) {
-	t.answers[s], t.claims[s].conflicts = lease, 0
+	t.answers[s] = lease
 	t.move(s, Syncing, newRight(t.term, tokenOf(lease)), nil)
 }
 
@@ -104,10 +104,6 @@ func (t *tenure) failed(s Shard, verb string, err error) {
 	c := &t.claims[s]
 	c.doubt = true
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		// After a restore of the server, the Leases of the informer stay old for a moment.
-		if c.conflicts++; c.conflicts > 3 {
-			c.retry = time.Now().Add(t.config.RetryPeriod / 4)
-		}
 		return
 	}
 	c.retry = time.Now().Add(wait.Jitter(t.config.RetryPeriod, 0.5))
@@ -135,6 +131,11 @@ func (t *tenure) readBack(s Shard, then func(read *coordinationv1.Lease)) {
 				t.move(s, Elsewhere, nil, nil)
 				t.noteError(t.led, t.leases.foreign(read))
 				return
+			}
+			// After a restore of the server, the Leases of the informer stay old for a moment, and
+			// each read would be followed by another one at once.
+			if c.reads++; c.reads > 3 {
+				c.retry = time.Now().Add(t.config.RetryPeriod / 4)
 			}
 			if read != nil {
 				t.answers[s] = read

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -66,8 +68,11 @@ type process struct {
 	alive     context.Context  // until Run has returned
 }
 
-// The second error handler of apimachinery sleeps, by a clock that began outside of the bubble.
-func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
+func init() {
+	// The second error handler of apimachinery sleeps, by a clock that began outside of the bubble.
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+	debug.SetGCPercent(400) // the tests make much garbage, and hold little
+}
 
 func story(t *testing.T, count int, play func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -140,7 +145,16 @@ func (p *process) start() {
 	p.w.settle()
 }
 
+// moves are the changes of a state that the drawing at tenure.step has. Besides, a shard that is
+// lost is Elsewhere at once.
+var moves = map[State][]State{
+	Elsewhere: {Acquiring}, Acquiring: {Elsewhere, Syncing}, Syncing: {Active, Draining},
+	Active: {Syncing, Draining}, Draining: {Syncing, Releasing}, Releasing: {Elsewhere},
+}
+
 func (p *process) observe(m Move) {
+	lost := m.Err != nil && m.From != Elsewhere && m.To == Elsewhere
+	assert.True(p.w.t, slices.Contains(moves[m.From], m.To) || lost, "%s: %v", p.name, m)
 	p.w.lines.add(p.w.start, p.name, m.String())
 	if m.Acquired() || m.Released() {
 		p.w.narrate.Event("worker", "%s: %s", p.name, m)
@@ -213,10 +227,20 @@ func (p *process) returned() bool {
 	}
 }
 
-// owns returns the shards that the process has the right to act for.
+// owns returns the shards that the process has the right to act for. It asks each term once: that
+// reads the clocks, with a system call.
 func (p *process) owns() (owned []Shard) {
+	var term context.Context
+	var lasts bool
 	for s, slot := range p.slots {
-		if _, _, right := slot.look(); right != nil && right.valid() {
+		_, _, right := slot.look()
+		if right == nil {
+			continue
+		}
+		if right.term != term {
+			term, lasts = right.term, right.term.Err() == nil
+		}
+		if lasts && right.ctx.Err() == nil {
 			owned = append(owned, Shard(s))
 		}
 	}
@@ -240,7 +264,7 @@ func (w *world) after(d time.Duration) {
 // check checks I1: a shard has one owner, by the clocks of the processes.
 func (w *world) check() {
 	w.t.Helper()
-	owners := map[Shard]string{}
+	owners := make([]string, w.count)
 	for _, p := range w.processes {
 		if p.dead {
 			continue

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/leaderelection"
+)
+
+// M3: a term is lost if the server's versions go back, compared with the last write, or with what
+// the informer knew before it. The next term is compared with what came afterwards.
+func TestMembership_VersionsGoBack(t *testing.T) {
+	s, err := New(Config{
+		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
+	})
+	require.NoError(t, err)
+	for _, step := range []struct {
+		known, version string
+		back           bool
+	}{
+		{"", "20", false}, {"25", "30", false}, {"30", "30", false}, {"3", "12", true},
+		{"3", "13", false}, {"20", "15", true}, {"14", "16", false},
+	} {
+		for _, begun := range []bool{false, true} {
+			written, burnt := s.written, false
+			m := &membership{shards: s, begun: begun, burn: func(error) { burnt = true }}
+			err := m.follow(step.known, &coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{ResourceVersion: step.version},
+			})
+			if step.back {
+				assert.ErrorIs(t, err, leaderelection.ErrLost, "%+v", step)
+			} else {
+				assert.NoError(t, err, "%+v", step)
+			}
+			assert.Equal(t, step.back, m.wentBack(), "%+v", step)
+			assert.Equal(t, step.back && !begun, burnt, "a term that has not begun must not")
+			if !begun {
+				s.written = written
+			}
+		}
+	}
+}
+
+// The creation of a membership's Lease fails, perhaps after it was done. The process joins as
+// another member: M1.
+func TestStory_ACreationInDoubt(t *testing.T) {
+	for name, fate := range map[string]weather{"done": {code: 500}, "not done": {fails: true}} {
+		t.Run(name, func(t *testing.T) {
+			story(t, 2, func(w *world) {
+				w.process("a")
+				b := w.newProcess("b")
+				failed := false
+				b.link.setWeather(func(r *http.Request) weather {
+					if r.Method != http.MethodPost || failed {
+						return weather{}
+					}
+					failed = true
+					return fate
+				})
+				b.start()
+				assert.ErrorContains(t, b.Status().LastError, "create Lease group-m-")
+				w.after(2 * DefaultRetryPeriod)
+				w.loads(1, 1)
+				assert.Equal(t, 1, b.Status().Terms)
+				assert.Len(t, w.members(), 2)
+			})
+		})
+	}
+}
+
+// Each renewal says what other members must know. The version up to which the Leases were obeyed
+// does not go back while a shard is acquired: M2.
+func TestMembership_Annotations(t *testing.T) {
+	s, err := New(Config{
+		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
+	})
+	require.NoError(t, err)
+	s.lister = s.newLister()
+	s.caches.uses("v1.Pod", ByUID)
+	m := &membership{shards: s, identity: "a", limit: unlimited}
+	for _, step := range []struct {
+		version string
+		state   State
+		change  func()
+		holder  string
+		want    map[string]string
+	}{
+		{"10", Elsewhere, func() {}, "a", map[string]string{SeenAnnotation: "10"}},
+		{"11", Acquiring, func() {}, "a", map[string]string{SeenAnnotation: "10"}},
+		{"12", Elsewhere, func() { m.take(limit{most: 3}) }, "a", map[string]string{
+			SeenAnnotation: "12", LimitAnnotation: "3",
+		}},
+		{"12", Elsewhere, func() { m.take(unlimited) }, "a", map[string]string{
+			SeenAnnotation: "12",
+		}},
+		{"13", Elsewhere, m.leave, "a", map[string]string{
+			SeenAnnotation: "13", LeavingAnnotation: "true",
+		}},
+		{"13", Elsewhere, func() {}, "", map[string]string{
+			SeenAnnotation: "13", LeavingAnnotation: hasLeft,
+		}},
+	} {
+		require.NoError(t, s.lister.GetStore().Replace(nil, step.version))
+		s.slots[0].set(step.state, nil, nil)
+		step.change()
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Annotations: map[string]string{"note": "kept", LimitAnnotation: "7"},
+		}}
+		lease.Spec.HolderIdentity = &step.holder
+		step.want["note"], step.want[ByAnnotation] = "kept", "v1.Pod=uid"
+		assert.Equal(t, step.want, m.annotated(lease).Annotations)
+	}
+}
+
+// A member that leaves is replaced, shard by shard, before its last reconcile has returned.
+func TestStory_ALeavingMemberIsReplaced(t *testing.T) {
+	story(t, 4, func(w *world) {
+		a := w.process("a")
+		b := w.process("b")
+		w.after(time.Second)
+		w.loads(2, 2)
+		busy := w.busy(b, b.owns()[0])[0]
+		b.stop()
+		w.after(DefaultRetryPeriod + time.Second)
+		w.loads(3, 0)
+		members := a.Status().Members
+		require.Len(t, members, 2)
+		assert.Equal(t, []bool{false, true}, []bool{members[0].Leaving, members[1].Leaving})
+		busy.finish()
+		w.after(time.Second)
+		w.loads(4)
+	})
+}
+
+// M3 holds for reads, too: one may be all that a renewal needs.
+func TestStory_AnOlderVersionIsRead(t *testing.T) {
+	story(t, 1, func(w *world) {
+		a := w.process("a")
+		name := a.leases.memberName(a.Status().Identity)
+		m := &membership{leases: a.leases, shards: a.Shards, begun: true}
+		_, err := m.Get(t.Context(), "group-m-other", metav1.GetOptions{})
+		assert.True(t, apierrors.IsNotFound(err), err)
+		_, err = m.Get(t.Context(), name, metav1.GetOptions{})
+		assert.NoError(t, err)
+		a.Shards.mu.Lock()
+		a.written = "999999"
+		a.Shards.mu.Unlock()
+		_, err = m.Get(t.Context(), name, metav1.GetOptions{})
+		assert.ErrorIs(t, err, leaderelection.ErrLost)
+	})
+}
+
+// A process that may not read the Leases of shards tries to join again and again, with pauses.
+func TestStory_JoiningFails(t *testing.T) {
+	story(t, 2, func(w *world) {
+		a := w.newProcess("a")
+		reads, forbids := 0, true
+		a.link.setWeather(func(r *http.Request) (fate weather) {
+			if !strings.HasSuffix(r.URL.Path, "group-0") {
+				return fate
+			}
+			reads++
+			if forbids {
+				fate = weather{back: 10 * time.Millisecond, code: http.StatusForbidden}
+			}
+			return fate
+		})
+		a.start()
+		w.after(10 * DefaultRetryPeriod)
+		assert.ErrorContains(t, a.Status().LastError, "read or create Lease group-0")
+		assert.GreaterOrEqual(t, reads, 6)
+		assert.LessOrEqual(t, reads, 11)
+		forbids = false
+		w.after(2 * DefaultRetryPeriod)
+		w.loads(2)
+	})
+}
+
+// A member has obeyed a version if it acts for no shard that has another owner there: M2.
+func TestMembership_Obeyed(t *testing.T) {
+	s, err := New(Config{
+		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
+	})
+	require.NoError(t, err)
+	s.lister = s.newLister()
+	mine := s.leases.given(s.leases.free(0), "a")
+	others := s.leases.given(mine, "b")
+	again := s.leases.given(others, "a")
+	for _, test := range []struct {
+		state   State
+		running int
+		lease   *coordinationv1.Lease
+		want    bool
+	}{
+		{Elsewhere, 0, others, true}, {Elsewhere, 1, others, false}, {Acquiring, 0, mine, false},
+		{Syncing, 0, mine, true}, {Active, 1, mine, true}, {Draining, 1, mine, true},
+		{Active, 0, others, false}, {Active, 0, again, false}, {Active, 0, nil, false},
+		{Releasing, 0, others, true}, {Releasing, 1, others, false},
+	} {
+		var list []any
+		if test.lease != nil {
+			list = append(list, test.lease)
+		}
+		require.NoError(t, s.lister.GetStore().Replace(list, "10"))
+		s.slots[0] = &slot{state: test.state, running: test.running}
+		if test.state.owned() {
+			s.slots[0].right = newRight(t.Context(), tokenOf(mine))
+		}
+		assert.Equal(t, test.want, s.obeyed("a") == "10", "%+v", test)
+	}
+}

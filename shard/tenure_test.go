@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A member knows an answer before its informer does, until the informer has reached its version.
+// It remembers since when a shard has had no Lease.
+func TestTenure_Look(t *testing.T) {
+	s, err := New(Config{
+		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
+	})
+	require.NoError(t, err)
+	s.lister = s.newLister()
+	tn := newTenure(s, &membership{shards: s, identity: "a"}, context.Background())
+	lease := func(version string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "g-0", ResourceVersion: version,
+		}}
+	}
+	for _, step := range []struct {
+		informer, answer, version string // of the Lease, or ""; and of the list
+		want, missing             string
+	}{
+		{"", "", "10", "", "10"},
+		{"", "", "11", "", "10"},
+		{"", "12", "11", "12", ""},
+		{"12", "", "12", "12", ""},
+		{"12", "15", "14", "15", ""},
+		{"15", "", "16", "15", ""},
+		{"15", "18", "17", "18", ""},
+		{"", "", "19", "", "19"}, // it was deleted at 19
+		{"20", "", "20", "20", ""},
+		{"", "", "21", "", "21"},
+	} {
+		var list []any
+		if step.informer != "" {
+			list = append(list, lease(step.informer))
+		}
+		require.NoError(t, s.lister.GetStore().Replace(list, step.version))
+		if step.answer != "" {
+			tn.answers[0] = lease(step.answer)
+		}
+		got := ""
+		if shown := tn.look().shards[0]; shown != nil {
+			got = shown.ResourceVersion
+		}
+		assert.Equal(t, step.want, got, "%+v", step)
+		assert.Equal(t, step.missing, tn.claims[0].missing, "%+v", step)
+	}
+	assert.Empty(t, tn.answers)
+}
+
+// After a write in doubt, the shard is this member's if the Lease is as the member has written it.
+// If a person has written the member into it, another owner may not know that yet.
+func TestTenure_Took(t *testing.T) {
+	tn := &tenure{me: "a"}
+	l := newLeases(&Config{Name: "g", Namespace: "default", Count: 1})
+	assert.False(t, tn.took(nil))
+	assert.False(t, tn.took(l.free(0)))
+	assert.False(t, tn.took(l.given(l.free(0), "b")))
+	mine := l.given(l.free(0), "a")
+	assert.True(t, tn.took(mine))
+	assert.False(t, tn.took(l.released(mine)))
+	edited := l.given(l.free(0), "b")
+	edited.Spec.HolderIdentity = new("a")
+	assert.False(t, tn.took(edited))
+}
+
+// A person writes a member into the Leases of shards that it is not to own. It gives them back.
+func TestStory_AHolderThatIsNotToOwn(t *testing.T) {
+	story(t, 4, func(w *world) {
+		a := w.process("a")
+		b := w.process("b")
+		w.after(time.Second)
+		w.loads(2, 2)
+		for _, s := range b.owns() { // a has acquired its own ones earlier, and keeps them
+			lease := w.lease(s)
+			lease.Spec.HolderIdentity = new(a.Status().Identity)
+			require.NoError(t, w.server.Update(lease))
+		}
+		w.after(DefaultLeaseDuration)
+		w.loads(2, 2)
+	})
+}
+
+// A member takes a shard that it has lost again at once, if the shard is free.
+func TestStory_ALostShardIsTakenAtOnce(t *testing.T) {
+	story(t, 2, func(w *world) {
+		a := w.process("a")
+		w.after(DefaultLeaseDuration + DefaultRetryPeriod)
+		lease := w.lease(1)
+		*lease.Spec.LeaseTransitions++
+		require.NoError(t, w.server.Update(lease))
+		w.settle()
+		assert.Equal(t, 1, a.Status().Moves[MoveLost])
+		w.loads(2)
+		assert.Equal(t, 3, tokenOf(w.lease(1)).Transitions)
+	})
+}
+
+// A shard that is drained is not released if its owner is to keep it after all. But if the context
+// of its reconcile is done by then, the shard is released first.
+func TestStory_ADrainedShardIsWantedAgain(t *testing.T) {
+	for _, after := range []time.Duration{time.Second, DefaultDrainTimeout + time.Second} {
+		t.Run(after.String(), func(t *testing.T) {
+			story(t, 2, func(w *world) {
+				a := w.process("a")
+				busy := w.busy(a, 0, 1)
+				b := w.process("b")
+				w.after(after)
+				w.loads(1, 0)
+				b.stop()
+				w.after(time.Second)
+				ended := after > DefaultDrainTimeout
+				if ended {
+					assert.Len(t, a.owns(), 1)
+				} else {
+					assert.Len(t, a.owns(), 2)
+					w.after(DefaultDrainTimeout)
+				}
+				for _, r := range busy {
+					r.finish()
+				}
+				w.after(time.Second)
+				assert.Len(t, a.owns(), 2)
+				w.loads(2)
+				sum := tokenOf(w.lease(0)).Transitions + tokenOf(w.lease(1)).Transitions
+				if ended {
+					assert.Equal(t, 1+2, sum)
+				} else {
+					assert.Equal(t, 1+1, sum)
+				}
+			})
+		})
+	}
+}
