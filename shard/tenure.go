@@ -54,7 +54,7 @@ type claim struct {
 	sent    time.Time // acquireTime of the last acquisition in this term
 	doubt   bool      // the last write may have been done
 	retry   time.Time // not before
-	reads   int       // after writes in doubt
+	reads   int       // after writes in doubt, since the last acquisition
 	missing string    // the version that first showed no Lease of the shard
 }
 

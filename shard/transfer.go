@@ -66,7 +66,7 @@ func (t *tenure) acquire(s Shard, lease *coordinationv1.Lease) {
 
 // grant begins the ownership of a shard: T1. If the term is over by now, the right is, too.
 func (t *tenure) grant(s Shard, lease *coordinationv1.Lease) {
-	t.answers[s] = lease
+	t.answers[s], t.claims[s].reads = lease, 0
 	t.move(s, Syncing, newRight(t.term, tokenOf(lease)), nil)
 }
 
