@@ -117,10 +117,19 @@ func (m *membership) Create(
 	return created, m.follow(known, created)
 }
 
-// Update renews or releases the member's Lease.
+// Update renews or releases the member's Lease. It begins no term: if the process was suspended
+// while the Lease was created, the elector would renew it, but for others the member may be over.
 func (m *membership) Update(
 	ctx context.Context, lease *coordinationv1.Lease, opts metav1.UpdateOptions,
 ) (*coordinationv1.Lease, error) {
+	m.mu.Lock()
+	begun := m.begun
+	m.mu.Unlock()
+	if !begun && holderOf(lease) != "" {
+		err := fmt.Errorf("create Lease %s: the answer came too late", lease.Name)
+		m.burn(err)
+		return nil, err
+	}
 	known := m.shards.lister.GetStore().LastStoreSyncResourceVersion()
 	updated, err := m.Client.Update(ctx, m.annotated(lease), opts)
 	if err != nil {

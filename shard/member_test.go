@@ -78,6 +78,30 @@ func TestStory_ACreationInDoubt(t *testing.T) {
 	}
 }
 
+// A term that does not begin with the answer to the creation of its Lease never begins: M1.
+func TestMembership_TheAnswerCameTooLate(t *testing.T) {
+	story(t, 1, func(w *world) {
+		a := w.process("a")
+		var burnt error
+		m := &membership{
+			leases: a.leases, shards: a.Shards, identity: "late",
+			burn: func(err error) { burnt = err },
+		}
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Name: m.memberName(m.identity), Namespace: m.namespace, Labels: m.labels(),
+		}}
+		lease.Spec.HolderIdentity = &m.identity
+		lease, err := m.Create(t.Context(), lease, metav1.CreateOptions{})
+		require.NoError(t, err)
+		_, err = m.Update(t.Context(), lease, metav1.UpdateOptions{})
+		assert.ErrorContains(t, err, "the answer came too late")
+		assert.Equal(t, err, burnt)
+		lease.Spec.HolderIdentity = new("")
+		_, err = m.Update(t.Context(), lease, metav1.UpdateOptions{})
+		assert.NoError(t, err, "a release")
+	})
+}
+
 // Each renewal says what other members must know. The version up to which the Leases were obeyed
 // does not go back while a shard is acquired: M2.
 func TestMembership_Annotations(t *testing.T) {
