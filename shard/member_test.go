@@ -5,6 +5,7 @@ package shard
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -188,13 +189,13 @@ func TestStory_AnOlderVersionIsRead(t *testing.T) {
 func TestStory_JoiningFails(t *testing.T) {
 	story(t, 2, func(w *world) {
 		a := w.newProcess("a")
-		reads, forbids := 0, true
+		var reads atomic.Int64
+		var allows atomic.Bool
 		a.link.setWeather(func(r *http.Request) (fate weather) {
 			if !strings.HasSuffix(r.URL.Path, "group-0") {
 				return fate
 			}
-			reads++
-			if forbids {
+			if reads.Add(1); !allows.Load() {
 				fate = weather{back: 10 * time.Millisecond, code: http.StatusForbidden}
 			}
 			return fate
@@ -202,9 +203,9 @@ func TestStory_JoiningFails(t *testing.T) {
 		a.start()
 		w.after(10 * DefaultRetryPeriod)
 		assert.ErrorContains(t, a.Status().LastError, "read or create Lease group-0")
-		assert.GreaterOrEqual(t, reads, 6)
-		assert.LessOrEqual(t, reads, 11)
-		forbids = false
+		assert.GreaterOrEqual(t, reads.Load(), int64(6))
+		assert.LessOrEqual(t, reads.Load(), int64(11))
+		allows.Store(true)
 		w.after(2 * DefaultRetryPeriod)
 		w.loads(2)
 	})

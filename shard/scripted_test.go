@@ -294,8 +294,9 @@ func TestStory_ManyChangesWhileAShardIsListed(t *testing.T) {
 				server.list = func(metav1.ListOptions) (runtime.Object, error) {
 					server.mu.Lock()
 					lists++
+					isFirst := lists == 1
 					server.mu.Unlock()
-					if time.Sleep(3 * time.Second); lists == 1 {
+					if time.Sleep(3 * time.Second); isFirst {
 						return listOf("9"), nil
 					}
 					return listOf("20", all...), nil
