@@ -160,6 +160,39 @@ func TestReconcile_Context(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// registered counts the functions that wait for the end of a context.
+type registered struct {
+	context.Context
+	count *int
+}
+
+func (registered) Done() <-chan struct{} { return make(chan struct{}) }
+
+func (r registered) AfterFunc(func()) (stop func() bool) {
+	*r.count++
+	return func() bool { *r.count--; return true }
+}
+
+// A call of reconcile leaves nothing behind in the contexts of the worker and of the right, which
+// last for millions of calls; and its own context ends.
+func TestReconcile_LeavesNothing(t *testing.T) {
+	s, _ := shards(t, Active)
+	count := 0
+	counted := registered{t.Context(), &count}
+	s.slots[0].right.ctx = counted
+	var used context.Context
+	_, err := Reconcile(s, always("v"), func(
+		ctx context.Context, _ string,
+	) (controller.Result, error) {
+		used = ctx
+		assert.Equal(t, 2, count)
+		return controller.Result{}, ctx.Err()
+	})(counted, "key")
+	assert.NoError(t, err)
+	assert.Zero(t, count)
+	assert.ErrorIs(t, used.Err(), context.Canceled)
+}
+
 // A reconcile that panics does not count as running.
 func TestReconcile_Panics(t *testing.T) {
 	s, _ := shards(t, Active)
@@ -193,6 +226,16 @@ func TestValueIn(t *testing.T) {
 	assert.True(t, ok)
 	_, ok = ValueIn(objects, ByUID)("ns/gone")
 	assert.False(t, ok)
+	_, ok = ValueIn(unreadable{objects}, ByUID)("ns/a")
+	assert.False(t, ok)
+}
+
+// unreadable is a store of another module that fails to read.
+type unreadable struct{ store.Indexer }
+
+func (u unreadable) GetByKey(key string) (item any, ok bool, err error) {
+	item, ok, _ = u.Indexer.GetByKey(key)
+	return item, ok, errors.New("unreadable")
 }
 
 // The value of a key is that of the object as it was received: a transform or a form may have

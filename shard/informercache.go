@@ -129,7 +129,7 @@ type informerCache struct {
 	storedShards shardSet
 	pending      pending
 	ahead        []*ahead        // oldest first
-	watch        *selectiveWatch // the newest; nil after the begin of a list
+	watch        *selectiveWatch // the newest; nil after a list
 	paged        *listing        // the newest list, if a page of it is missing
 	backoff      wait.Backoff    // of failed lists of new shards
 }

@@ -45,7 +45,7 @@ func (lw listWatch) ListWithContext(
 ) (runtime.Object, error) {
 	l := lw.cache.beginPage(&options)
 	list, err := lw.ListerWatcher.ListWithContext(ctx, options)
-	if err != nil || list == nil {
+	if err != nil {
 		return list, err
 	}
 	m, err := meta.ListAccessor(list)
@@ -185,13 +185,11 @@ func (c *informerCache) notOlder(options *metav1.ListOptions) {
 // notOlderLocked makes a list as new as the objects that are held. Some may be newer than the
 // reflector's resourceVersion.
 func (c *informerCache) notOlderLocked(options *metav1.ListOptions) {
-	version, ok := number(options.ResourceVersion)
-	if n := len(c.ahead); n > 0 && ok && options.Continue == "" {
-		for _, a := range c.ahead {
-			if a.version > version {
-				version = a.version
-				options.ResourceVersion = strconv.FormatUint(version, 10)
-			}
+	version, ok := number(options.ResourceVersion) // not of a next page, which has none
+	for _, a := range c.ahead {
+		if ok && a.version > version {
+			version = a.version
+			options.ResourceVersion = strconv.FormatUint(version, 10)
 		}
 	}
 }
@@ -235,6 +233,7 @@ func (c *informerCache) endPage(ctx context.Context, l *listing, m metav1.ListIn
 		l.next, c.paged = token, l
 	default:
 		c.listedLocked(l)
+		c.watch = nil // a watch that was stopped may still be at its last event
 	}
 	return token
 }

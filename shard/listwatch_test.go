@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -31,6 +32,7 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )
 
@@ -189,8 +191,115 @@ func TestListing_OnlyTheReflectorsListsCount(t *testing.T) {
 	cancel()
 	page(ctx, metav1.ListOptions{ResourceVersion: "0"}, "")
 	assert.True(t, c.held.empty(), "given up")
-	page(t.Context(), metav1.ListOptions{ResourceVersion: "0"}, "")
+	page(t.Context(), metav1.ListOptions{ResourceVersion: "0", Limit: 1}, "")
 	assert.Equal(t, newShardSet(8, 1), c.held)
+}
+
+// streaming is a server that streams its lists.
+type streaming struct{ *scripted }
+
+func (s streaming) IsWatchListSemanticsUnSupported() bool { return false }
+
+func (s streaming) ListStream(
+	ctx context.Context, o metav1.ListOptions, each func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	list, err := s.ListWithContext(ctx, o)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	return list.(*corev1.ConfigMapList).ListMeta, meta.EachListItem(list, each)
+}
+
+// What a server can do, and what it refuses, is known through the wrapper.
+func TestListWatch_IsAsItsServer(t *testing.T) {
+	c := newInformerCache(ByUID, 8, func() {})
+	plain, streams := newListWatch(&scripted{}, c), newListWatch(streaming{&scripted{}}, c)
+	_, ok := plain.(reflector.StreamLister)
+	assert.False(t, ok)
+	_, ok = streams.(reflector.StreamLister)
+	assert.True(t, ok)
+	assert.True(t, plain.(reflector.WatchListRefuser).IsWatchListSemanticsUnSupported())
+	assert.False(t, streams.(reflector.WatchListRefuser).IsWatchListSemanticsUnSupported())
+}
+
+// itemsOnly is a list without metadata.
+type itemsOnly struct {
+	metav1.TypeMeta
+	Items []corev1.ConfigMap
+}
+
+func (l *itemsOnly) DeepCopyObject() runtime.Object { return l }
+
+// An answer that is no list, or that comes with an error as an empty list does from the typed
+// clients of client-go, does not count as a list: its shards would become active without objects.
+func TestListWatch_BadAnswers(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer runtime.Object
+		err    error
+	}{
+		"a failure":             {nil, io.EOF},
+		"an empty list, failed": {&corev1.ConfigMapList{}, io.EOF},
+		"nothing":               {nil, nil},
+		"a status":              {&metav1.Status{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}, nil},
+		"an object":             {configMap("ns/a"), nil},
+		"no metadata":           {&itemsOnly{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newInformerCache(ByUID, 8, func() {})
+			c.assign(allShards(8))
+			lw := listWatch{&scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
+				return test.answer, test.err
+			}}, c}
+			answer, err := lw.ListWithContext(t.Context(), metav1.ListOptions{})
+			assert.Equal(t, test.answer, answer, "the reflector says what is wrong")
+			assert.Equal(t, test.err, err)
+			assert.True(t, c.held.empty())
+			assert.True(t, c.stored().empty())
+			assert.False(t, c.answered())
+			_, err = lw.newest(t.Context())
+			assert.Error(t, err)
+			if test.err != nil {
+				assert.ErrorIs(t, err, test.err)
+			}
+		})
+	}
+}
+
+// New shards are listed in the pages that the server makes, and at the version of the first one. A
+// request for the next page must not have a version.
+func TestListWatch_EachPage(t *testing.T) {
+	var requests []metav1.ListOptions
+	server := &scripted{list: func(o metav1.ListOptions) (runtime.Object, error) {
+		requests = append(requests, o)
+		page := listOf(strconv.Itoa(6+len(requests)), versioned("ns/a", "5", "u"))
+		if len(requests) < 3 {
+			page.Continue = fmt.Sprint("after ", len(requests))
+		}
+		return page, nil
+	}}
+	for name, inner := range map[string]reflector.ListerWatcher{
+		"lists": server, "streams": streaming{server},
+	} {
+		t.Run(name, func(t *testing.T) {
+			requests = nil
+			count := 0
+			lw := listWatch{inner, newInformerCache(ByUID, 8, func() {})}
+			version, err := lw.each(t.Context(), metav1.ListOptions{
+				ResourceVersion:      "4",
+				ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+			}, func(runtime.Object) error { count++; return nil })
+			require.NoError(t, err)
+			assert.Equal(t, "7", version)
+			assert.Equal(t, 3, count)
+			assert.Equal(t, []metav1.ListOptions{
+				{
+					ResourceVersion:      "4",
+					ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+				},
+				{Continue: "after 1"}, {Continue: "after 2"},
+			}, requests)
+		})
+	}
 }
 
 // Questions, and lists that fail after some pages, leave nothing behind.
@@ -226,6 +335,9 @@ func TestListing_IsNotOlder(t *testing.T) {
 		o := metav1.ListOptions{ResourceVersion: from}
 		c.beginPage(&o)
 		assert.Equal(t, want, o.ResourceVersion, "from %q", from)
+		o.ResourceVersion = from
+		c.notOlder(&o)
+		assert.Equal(t, want, o.ResourceVersion, "new shards, from %q", from)
 	}
 }
 

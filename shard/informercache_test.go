@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+)
+
+// byName has an object in the shard that its value says: a name chosen by inShard.
+var byName = ByFunc(func(obj metav1.Object) string { return obj.GetName() })
+
+// inShard returns an object that byName has in a shard of eight.
+func inShard(shard Shard) *corev1.ConfigMap {
+	for _, key := range someKeys(200) {
+		if m := configMap(key); shardOf(m.Name, 8) == shard {
+			m.ResourceVersion = "5"
+			return m
+		}
+	}
+	panic("no key")
+}
+
+// listedAt is a complete list of objects.
+func (c *informerCache) listedAt(t *testing.T, version string, objs ...runtime.Object) {
+	o := metav1.ListOptions{}
+	l := c.beginPage(&o)
+	c.endList(t, l, version, objs...)
+}
+
+func (c *informerCache) endList(t *testing.T, l *listing, version string, objs ...runtime.Object) {
+	for _, obj := range objs {
+		l.takes(t.Context(), obj)
+	}
+	c.endPage(t.Context(), l, &metav1.ListMeta{ResourceVersion: version})
+}
+
+func beginList(c *informerCache) *listing { return c.beginPage(&metav1.ListOptions{}) }
+
+// C2 and C4: a shard that is given up while it is listed is not held, even if it comes back at
+// once, and what the list had of it is removed.
+func TestInformerCache_AShardMovesWhileItIsListed(t *testing.T) {
+	for _, back := range []bool{false, true} {
+		c := newInformerCache(byName, 8, func() {})
+		c.assign(newShardSet(8, 1, 2))
+		assert.False(t, c.leftovers)
+		l := beginList(c)
+		c.assign(newShardSet(8, 1))
+		if back {
+			c.assign(newShardSet(8, 1, 2))
+		}
+		c.endList(t, l, "7", inShard(1), inShard(2))
+		assert.Equal(t, newShardSet(8, 1), c.held, "back: %v", back)
+		assert.True(t, c.leftovers)
+		assert.Equal(t, 2, len(c.pending.passed), "the store must have all, and then drop some")
+		c.assign(newShardSet(8, 1, 3))
+		assert.True(t, c.leftovers, "they are still there")
+	}
+}
+
+// C3: a shard is stored when the store has all that was listed of it, and it was not given up.
+func TestInformerCache_Stored(t *testing.T) {
+	c := newInformerCache(byName, 8, func() {})
+	c.assign(newShardSet(8, 1))
+	c.listedAt(t, "7", inShard(1))
+	assert.True(t, c.stored().empty())
+	c.written(inShard(1))
+	assert.Equal(t, newShardSet(8, 1), c.stored())
+
+	c.assign(newShardSet(8, 1, 2))
+	c.listedAt(t, "8", inShard(1), inShard(2))
+	assert.Equal(t, 1, len(c.pending.passed), "of the new shard")
+	assert.Equal(t, newShardSet(8, 1), c.stored())
+	c.assign(newShardSet(8, 1))
+	c.written(inShard(2))
+	c.assign(newShardSet(8, 1, 2))
+	assert.Equal(t, newShardSet(8, 1), c.stored(), "it has come back, and was not listed again")
+
+	l := beginList(c)
+	c.assign(newShardSet(8, 2))
+	c.assign(newShardSet(8, 1, 2))
+	c.endList(t, l, "9")
+	assert.Equal(t, newShardSet(8, 2), c.stored())
+}
+
+// A store that replaces its content has a list at once: of the version of its first page.
+func TestInformerCache_AListReplacesTheContent(t *testing.T) {
+	c := newInformerCache(byName, 8, func() {})
+	c.assign(newShardSet(8, 1))
+	o := metav1.ListOptions{}
+	l := c.beginPage(&o)
+	c.endPage(t.Context(), l, &metav1.ListMeta{ResourceVersion: "7", Continue: "one"})
+	o.Continue = "one"
+	assert.Same(t, l, c.beginPage(&o))
+	c.endList(t, l, "8", inShard(1))
+	c.replaced("8")
+	assert.True(t, c.stored().empty(), "another list")
+	c.replaced("7")
+	assert.Equal(t, newShardSet(8, 1), c.stored())
+	assert.False(t, c.isPending.Load())
+}
+
+// A complete list is all that counts. What was passed on before, and a watch before the list, say
+// nothing any more: the versions of a server that was restored are lower.
+func TestInformerCache_AListBeginsAnew(t *testing.T) {
+	c := newInformerCache(byName, 8, func() {})
+	c.assign(newShardSet(8, 1))
+	c.listedAt(t, "90", inShard(1))
+	lw := listWatch{nil, c}
+	old := lw.prepare(t.Context(), &metav1.ListOptions{ResourceVersion: "90"})
+	c.ahead = []*ahead{{shards: newShardSet(8, 1), version: 99}}
+	c.beginPage(&metav1.ListOptions{Limit: 1}) // a question
+	i, err := c.item(inShard(1))
+	require.NoError(t, err)
+	assert.Equal(t, watch.Bookmark, c.judge(old, watch.Modified, i, false))
+
+	c.listedAt(t, "7", inShard(1))
+	assert.Empty(t, c.ahead)
+	c.passed(old, watch.Deleted, i)
+	c.forget(old, i)
+	assert.True(t, c.isHeld(i), "the delete was before the list")
+	assert.Empty(t, c.judge(old, watch.Modified, i, false))
+	assert.ErrorIs(t, c.presented(old, &ahead{version: 99}), errStopped)
+	assert.Empty(t, c.ahead)
+}
+
+// What a list receives is noted: that it goes on, and whether the server selects.
+func TestInformerCache_Received(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quietLogs()
+		c := newInformerCache(ByUID, 8, func() {})
+		c.assign(newShardSet(8, 1))
+		assert.Zero(t, c.progress())
+		uids := map[Shard]*corev1.ConfigMap{}
+		for _, key := range someKeys(200) {
+			uids[shardOf(key, 8)] = versioned(key, "5", key)
+		}
+		l := beginList(c)
+		assert.True(t, l.takes(t.Context(), uids[1]))
+		assert.Equal(t, time.Now(), c.progress())
+		assert.False(t, c.filters())
+		time.Sleep(2 * time.Second)
+		assert.False(t, l.takes(t.Context(), uids[2]))
+		assert.True(t, c.filters())
+		assert.True(t, l.takes(t.Context(), uids[1]))
+		assert.Equal(t, time.Now(), c.progress())
+		c.endList(t, l, "7")
+		assert.True(t, c.filters(), "the list had one of another shard")
+		assert.True(t, l.takes(t.Context(), &runtime.Unknown{}), "the reflector says what is wrong")
+		assert.Len(t, l.listed, 1)
+		c.listedAt(t, "8", uids[1])
+		assert.False(t, c.filters())
+		c.received(t.Context(), 1, newShardSet(8, 1))
+		assert.False(t, c.filters())
+		c.received(t.Context(), 2, newShardSet(8, 1))
+		assert.True(t, c.filters())
+	})
+}
+
+// The wrappers of an informer's options see the requests and the writes.
+func TestOptions_WrappersAreInside(t *testing.T) {
+	o, calls := informer.Options{}, 0
+	o.WrapIndexer = func(inner store.Indexer) store.Indexer { calls++; return unreadable{inner} }
+	o.WrapListerWatcher = func(
+		_ context.Context, lw reflector.ListerWatcher, _ runtime.Object,
+	) reflector.ListerWatcher {
+		calls++
+		return lw
+	}
+	scriptedStory(t, ByUID, o, func(
+		t *testing.T, _ *scripted, _ *Shards, i informer.SharedIndexInformer,
+	) {
+		assert.Equal(t, 2, calls)
+		_, _, err := i.GetIndexer().GetByKey("ns/a")
+		assert.Error(t, err)
+	})
+}
