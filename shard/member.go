@@ -294,7 +294,7 @@ func leaseDuration(lease *coordinationv1.Lease) time.Duration {
 
 // present reports whether the Lease exists and names the member.
 func (p *peer) present() bool {
-	return p.lease != nil && p.identity != "" && holderOf(p.lease) == p.identity
+	return p.identity != "" && holderOf(p.lease) == p.identity
 }
 
 func (p *peer) leaving() bool {

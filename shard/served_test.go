@@ -192,6 +192,7 @@ func TestStory_AReplicaWithoutPermissionDoesNotJoin(t *testing.T) {
 		assert.False(r.t, b.Status().Joined)
 		assert.False(r.t, b.Ready())
 		assert.ErrorContains(r.t, b.Status().LastError, "no answer yet to a list of 1 informers")
+		assert.WithinDuration(r.t, time.Now(), b.Status().LastErrorTime, DefaultRetryPeriod)
 		assert.NoError(r.t, b.Check(0))
 		r.after(time.Minute)
 		r.loads(16, 0)
@@ -309,8 +310,16 @@ func TestStory_AnotherByIsRefused(t *testing.T) {
 		r.after(time.Second)
 		b := r.newProcess("b")
 		b.caches.uses("k8s.io/api/core/v1.ConfigMap", ByNamespace)
+		created := 0
+		b.link.setWeather(func(r *http.Request) weather {
+			if r.Method == http.MethodPost {
+				created++
+			}
+			return weather{}
+		})
 		b.start()
 		require.True(r.t, b.returned())
+		assert.Zero(r.t, created, "it was no member for a moment")
 		assert.EqualError(r.t, b.err, `run shards "group": this process shares objects of `+
 			"k8s.io/api/core/v1.ConfigMap by namespace, but member "+a.Status().Identity+" of the "+
 			"group does so by uid: use the same shard.By, or another Name for the group, and end "+
