@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -310,16 +311,16 @@ func TestStory_AnotherByIsRefused(t *testing.T) {
 		r.after(time.Second)
 		b := r.newProcess("b")
 		b.caches.uses("k8s.io/api/core/v1.ConfigMap", ByNamespace)
-		created := 0
+		var created atomic.Int64
 		b.link.setWeather(func(r *http.Request) weather {
 			if r.Method == http.MethodPost {
-				created++
+				created.Add(1)
 			}
 			return weather{}
 		})
 		b.start()
 		require.True(r.t, b.returned())
-		assert.Zero(r.t, created, "it was no member for a moment")
+		assert.Zero(r.t, created.Load(), "it was no member for a moment")
 		assert.EqualError(r.t, b.err, `run shards "group": this process shares objects of `+
 			"k8s.io/api/core/v1.ConfigMap by namespace, but member "+a.Status().Identity+" of the "+
 			"group does so by uid: use the same shard.By, or another Name for the group, and end "+
