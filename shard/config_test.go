@@ -4,10 +4,12 @@ package shard
 
 import (
 	"math"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestNew_RefusesInvalidConfigs(t *testing.T) {
@@ -16,6 +18,7 @@ func TestNew_RefusesInvalidConfigs(t *testing.T) {
 		want   string
 	}{
 		"no name":          {func(c *Config) { c.Name = "" }, "option Name"},
+		"no namespace":     {func(c *Config) { c.Namespace = "" }, "option Namespace"},
 		"no client":        {func(c *Config) { c.Client = nil }, "option Client is nil"},
 		"negative count":   {func(c *Config) { c.Count = -1 }, "option Count"},
 		"count too large":  {func(c *Config) { c.Count = math.MaxInt }, "option Count"},
@@ -32,4 +35,18 @@ func TestNew_RefusesInvalidConfigs(t *testing.T) {
 			assert.ErrorContains(t, err, test.want)
 		})
 	}
+}
+
+func TestNew_Defaults(t *testing.T) {
+	s, err := New(Config{Name: "g", Namespace: "default", Client: restClient(t, newLink(nil))})
+	require.NoError(t, err)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	s.config.Client = nil
+	assert.Equal(t, Config{
+		Name: "g", Namespace: "default", Count: DefaultCount, Identity: host,
+		LeaseDuration: DefaultLeaseDuration, RenewDeadline: DefaultRenewDeadline,
+		RetryPeriod: DefaultRetryPeriod, DrainTimeout: DefaultDrainTimeout,
+	}, s.config)
+	assert.Len(t, s.slots, DefaultCount)
 }

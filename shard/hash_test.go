@@ -4,6 +4,7 @@ package shard
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -32,6 +33,10 @@ func TestRanges(t *testing.T) {
 			assert.Equal(t, next, r.first)
 			shortest, longest = min(shortest, r.last-r.first), max(longest, r.last-r.first)
 			next = r.last + 1
+			for _, hash := range []uint64{r.first, r.last} {
+				shard, _ := bits.Mul64(hash, uint64(count))
+				assert.Equal(t, uint64(s), shard, "%x", hash)
+			}
 		}
 		assert.Zero(t, next, "the last range ends at 2^64")
 		assert.LessOrEqual(t, longest-shortest, uint64(1))
@@ -180,6 +185,10 @@ func TestShardSet_AgainstAMap(t *testing.T) {
 		assert.Equal(t, len(minus) == 0, a.within(b))
 		assert.True(t, a.and(b).within(a) && a.equal(a.clone()))
 		assert.Len(t, minus, a.minus(b).len())
+		for s := range a.each() {
+			assert.True(t, inA[s])
+			break
+		}
 	}
 }
 
