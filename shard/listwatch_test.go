@@ -415,6 +415,7 @@ func TestKeys_OfNamespacesNeedNoMemory(t *testing.T) {
 	k := newKeys(ByNamespace)
 	k.hold(k.hash("ns/a"), "ns")
 	k.forget(k.hash("ns/b"), "ns")
+	k.replace(map[uint64]string{5: "ns"})
 	assert.Empty(t, k.held)
 	assert.Empty(t, k.gone)
 	for key, want := range map[string]string{"ns/a": "ns", "a": ""} {

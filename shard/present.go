@@ -228,9 +228,9 @@ func (p *presenting) passWaiting() error {
 // is stored.
 func (p *presenting) pass(e watch.Event, i item) error {
 	c := p.cache
-	c.passing(e.Type, i)
+	noted := c.passing(e.Type, i)
 	if !p.send(e) {
-		c.notPassed(i)
+		c.notPassed(i, noted)
 		return errStopped
 	}
 	if e.Type == watch.Deleted {
@@ -239,8 +239,8 @@ func (p *presenting) pass(e watch.Event, i item) error {
 	return nil
 }
 
-// passing notes that an event is passed on without an order.
-func (c *informerCache) passing(t watch.EventType, i item) {
+// passing notes that an event is passed on without an order. It returns what is pending now.
+func (c *informerCache) passing(t watch.EventType, i item) pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t != watch.Deleted {
@@ -248,12 +248,15 @@ func (c *informerCache) passing(t watch.EventType, i item) {
 	}
 	c.pending.add(i.key)
 	c.isPending.Store(true)
+	return c.pending
 }
 
-func (c *informerCache) notPassed(i item) {
+// notPassed takes back what passing has noted. If a list or another watch has begun since then, its
+// changes of the key stay pending.
+func (c *informerCache) notPassed(i item, noted pending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pending.done(i.key)
+	noted.done(i.key)
 	c.pendingChangedLocked()
 }
 

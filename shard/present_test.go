@@ -29,6 +29,7 @@ func of(shard Shard, key, version string) *corev1.ConfigMap {
 // newPresenting returns a watch that holds shard 1, and is about to list shard 2. What it sends is
 // in events.
 func newPresenting(t *testing.T, server *scripted) *presenting {
+	quietLogs()
 	c := newInformerCache(ByUID, 8, func() {})
 	c.assign(newShardSet(8, 1))
 	c.listedAt(t, "7", of(1, "ns/held", "5"))
@@ -121,7 +122,6 @@ func TestPresenting_Meanwhile(t *testing.T) {
 
 // What is no change of an object goes to the reflector, which says what is wrong.
 func TestPresenting_Errors(t *testing.T) {
-	quietLogs()
 	p := newPresenting(t, nil)
 	status := &metav1.Status{}
 	for _, e := range []watch.Event{
@@ -195,10 +195,31 @@ func TestPresenting_AShardIsGivenUp(t *testing.T) {
 	assert.Equal(t, newBackoff(), p.cache.backoff, "the next failure is the first one")
 }
 
+// A watch that has ended finds that out late, when a list has brought the object already: that one
+// is pending.
+func TestPresenting_NotPassed(t *testing.T) {
+	p := newPresenting(t, nil)
+	c := p.cache
+	i, err := c.item(of(2, "ns/a", "9"))
+	require.NoError(t, err)
+	before := c.passing(watch.Added, i)
+	assert.Len(t, c.pending.passed, 1)
+	c.listedAt(t, "10", of(2, "ns/a", "9"))
+	c.notPassed(i, before)
+	assert.Len(t, c.pending.passed, 1)
+	assert.False(t, c.stored().has(2))
+	c.written(of(2, "ns/a", "9"))
+	assert.True(t, c.stored().has(2))
+
+	before = c.passing(watch.Modified, i)
+	assert.True(t, c.isPending.Load())
+	c.notPassed(i, before)
+	assert.False(t, c.isPending.Load())
+}
+
 // New shards are listed as new as what was passed on, and the list is checked.
 func TestPresenting_List(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		quietLogs()
 		var list runtime.Object
 		var requested metav1.ListOptions
 		server := &scripted{list: func(o metav1.ListOptions) (runtime.Object, error) {
