@@ -29,9 +29,6 @@ type owner struct {
 // gone are the first to go to the next new one, and all others stay.
 func assignment(members []string, limits map[string]limit, owners []owner) []string {
 	targets := make([]string, len(owners))
-	if len(members) == 0 {
-		return targets
-	}
 	members = slices.Sorted(slices.Values(members))
 	held := map[string][]Shard{}
 	var free []Shard

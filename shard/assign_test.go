@@ -246,6 +246,54 @@ func TestAssignment_SpreadsTheShardsOfADeadMember(t *testing.T) {
 	assert.Equal(t, 64, c.settle())
 }
 
+// All members compute the same assignment, whatever the order of their maps.
+func TestAssignment_IsAFunction(t *testing.T) {
+	owners := make([]owner, 60)
+	for s := range owners {
+		owners[s].member = fmt.Sprint("member-", s%3)
+	}
+	members := []string{"member-0", "member-1", "member-2", "member-3", "member-4"}
+	want := assignment(members, nil, owners)
+	for range 50 {
+		require.Equal(t, want, assignment(members, nil, owners))
+	}
+	assert.Equal(t, make([]string, 60), assignment(nil, nil, owners))
+}
+
+// A4: a limit holds, unless the limits of all are too low. Then those of new members fall first,
+// then those of all that are not stuck.
+func TestBinding(t *testing.T) {
+	type limits = map[string]limit
+	for name, test := range map[string]struct{ limits, want limits }{
+		"none":       {nil, nil},
+		"of one":     {limits{"a": {most: 0}}, limits{"a": {most: 0}}},
+		"enough":     {limits{"a": {most: 3}, "b": {most: 7}}, limits{"a": {most: 3}, "b": {most: 7}}},
+		"new":        {limits{"a": {3, true}, "b": {most: 3}}, limits{"a": {3, true}}},
+		"new, waits": {limits{"a": {most: 0}, "b": {most: 3}}, limits{"a": {most: 0}}},
+		"waits":      {limits{"a": {most: 0}, "b": {3, true}}, limits{"b": {3, true}}},
+		"both stuck": {limits{"a": {3, true}, "b": {3, true}}, nil},
+	} {
+		assert.Equal(t, test.want, binding([]string{"a", "b"}, test.limits, 10), name)
+	}
+}
+
+// A1, A3 and A4.
+func TestQuotas(t *testing.T) {
+	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
+	owners := []owner{
+		{"a", at(1)}, {"a", at(2)}, {"a", at(9)}, {"b", at(3)}, {"b", at(4)}, {"b", at(5)}, {"c", at(6)},
+	}
+	held := map[string][]Shard{"a": {0, 1, 2}, "b": {3, 4, 5}, "c": {6}}
+	assert.Equal(t, map[string]int{"a": 2, "b": 3, "c": 2},
+		quotas([]string{"a", "b", "c"}, nil, held, owners), "b has had one more for longer")
+
+	members := []string{"a", "b", "c", "d"}
+	assert.Equal(t, map[string]int{"a": 0, "b": 4, "c": 5, "d": 5}, quotas(members,
+		map[string]limit{"a": {most: 0}, "b": {most: 4}}, nil, make([]owner, 14)))
+	assert.Equal(t, map[string]int{"a": 3, "b": 3, "c": 3, "d": 3}, quotas(members,
+		map[string]limit{"a": {most: 10}}, nil, make([]owner, 12)))
+}
+
 func BenchmarkAssignment(b *testing.B) {
 	owners := make([]owner, 6400)
 	var members []string

@@ -397,6 +397,14 @@ func TestKeys_AreForgottenAfterAWhile(t *testing.T) {
 		time.Sleep(2 * goneFor)
 		assert.False(t, known("ns/a"))
 
+		k.hold(k.hash("ns/c"), "uid-c")
+		time.Sleep(3 * goneFor)
+		k.replace(map[uint64]string{k.hash("ns/d"): "uid-d"})
+		assert.True(t, known("ns/c"), "a list has shown that it is gone")
+		assert.Empty(t, k.before)
+		assert.Len(t, k.gone, 1)
+		assert.True(t, known("ns/d"))
+
 		defer func(most int) { maxGone = most }(maxGone)
 		maxGone = 100
 		for i := range 3 * maxGone {
