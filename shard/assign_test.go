@@ -265,9 +265,11 @@ func TestAssignment_IsAFunction(t *testing.T) {
 func TestBinding(t *testing.T) {
 	type limits = map[string]limit
 	for name, test := range map[string]struct{ limits, want limits }{
-		"none":       {nil, nil},
-		"of one":     {limits{"a": {most: 0}}, limits{"a": {most: 0}}},
-		"enough":     {limits{"a": {most: 3}, "b": {most: 7}}, limits{"a": {most: 3}, "b": {most: 7}}},
+		"none":   {nil, nil},
+		"of one": {limits{"a": {most: 0}}, limits{"a": {most: 0}}},
+		"enough": {
+			limits{"a": {most: 3}, "b": {most: 7}}, limits{"a": {most: 3}, "b": {most: 7}},
+		},
 		"new":        {limits{"a": {3, true}, "b": {most: 3}}, limits{"a": {3, true}}},
 		"new, waits": {limits{"a": {most: 0}, "b": {most: 3}}, limits{"a": {most: 0}}},
 		"waits":      {limits{"a": {most: 0}, "b": {3, true}}, limits{"b": {3, true}}},
@@ -281,7 +283,8 @@ func TestBinding(t *testing.T) {
 func TestQuotas(t *testing.T) {
 	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
 	owners := []owner{
-		{"a", at(1)}, {"a", at(2)}, {"a", at(9)}, {"b", at(3)}, {"b", at(4)}, {"b", at(5)}, {"c", at(6)},
+		{"a", at(1)}, {"a", at(2)}, {"a", at(9)}, {"b", at(3)}, {"b", at(4)}, {"b", at(5)},
+		{"c", at(6)},
 	}
 	held := map[string][]Shard{"a": {0, 1, 2}, "b": {3, 4, 5}, "c": {6}}
 	assert.Equal(t, map[string]int{"a": 2, "b": 3, "c": 2},

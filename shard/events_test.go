@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// The bookmark after the new shards is at the version that the inner watch has reached, and an
-// error that only a list can mend reaches the reflector.
+// The bookmark after the new shards is at the version that the inner watch has reached, and the
+// reflector gets an error after which only a list helps.
 func TestEvents_EndOfPresent(t *testing.T) {
 	p := newPresenting(t, nil)
 	require.Len(t, p.cache.ahead, 1)
@@ -94,7 +94,7 @@ func TestEvents_AStreamIsNotCutShort(t *testing.T) {
 	})
 }
 
-// What a streaming list brings is listed if it is wanted and was not deleted again.
+// An object of a streaming list is listed if it is wanted and was not deleted again.
 func TestListing_Judge(t *testing.T) {
 	c, w, _ := streamed(t, 1)
 	a, moved := of(1, "ns/a", "5"), of(3, "ns/a", "6")
@@ -141,7 +141,8 @@ func following(t *testing.T) (c *informerCache, w *selectiveWatch, lw listWatch)
 	lw = listWatch{nil, c}
 	w = lw.prepare(t.Context(), &metav1.ListOptions{ResourceVersion: "7"})
 	w.events = make(chan watch.Event, 9)
-	c.ahead = []*ahead{{shards: newShardSet(8), version: 10}, {shards: newShardSet(8), version: 12}}
+	none := newShardSet(8)
+	c.ahead = []*ahead{{shards: none, version: 10}, {shards: none, version: 12}}
 	return c, w, lw
 }
 
@@ -181,7 +182,8 @@ func TestEvents_Passed(t *testing.T) {
 	}
 	c, w, _ := following(t)
 	for _, e := range []watch.Event{
-		{Type: watch.Error, Object: &metav1.Status{}}, {Type: watch.Added, Object: &metav1.Status{}},
+		{Type: watch.Error, Object: &metav1.Status{}},
+		{Type: watch.Added, Object: &metav1.Status{}},
 		{Type: watch.Error, Object: of(3, "ns/a", "11")},
 		{Type: watch.Bookmark, Object: &metav1.Status{}},
 	} {

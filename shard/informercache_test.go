@@ -113,8 +113,8 @@ func TestInformerCache_AListReplacesTheContent(t *testing.T) {
 	assert.False(t, c.isPending.Load())
 }
 
-// A complete list is all that counts. What was passed on before, and a watch before the list, say
-// nothing any more: the versions of a server that was restored are lower.
+// A complete list is all that counts. A watch before it, and the versions that were passed on
+// before, count no more: the versions of a server that was restored are lower.
 func TestInformerCache_AListBeginsAnew(t *testing.T) {
 	c := newInformerCache(byName, 8, func() {})
 	c.assign(newShardSet(8, 1))
@@ -137,7 +137,7 @@ func TestInformerCache_AListBeginsAnew(t *testing.T) {
 	assert.Empty(t, c.ahead)
 }
 
-// What a list receives is noted: that it goes on, and whether the server selects.
+// Each object of a list is noted: as progress, and as a sign whether the server selects.
 func TestInformerCache_Received(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quietLogs()

@@ -71,8 +71,8 @@ func TestShards_Forget(t *testing.T) {
 	})
 }
 
-// Two processes must share a kind of objects by the same value while both are members. What only
-// one of them shares does not matter.
+// Two processes must share a kind of objects by the same value while both are members. A kind
+// that only one of them shares does not matter.
 func TestShards_CheckBy(t *testing.T) {
 	s, err := New(Config{
 		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),

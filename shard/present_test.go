@@ -26,8 +26,8 @@ func of(shard Shard, key, version string) *corev1.ConfigMap {
 	}
 }
 
-// newPresenting returns a watch that holds shard 1, and is about to list shard 2. What it sends is
-// in events.
+// newPresenting returns a watch that holds shard 1, and is about to list shard 2. It sends into
+// events, which has room.
 func newPresenting(t *testing.T, server *scripted) *presenting {
 	quietLogs()
 	c := newInformerCache(ByUID, 8, func() {})
@@ -120,7 +120,7 @@ func TestPresenting_Meanwhile(t *testing.T) {
 	}
 }
 
-// What is no change of an object goes to the reflector, which says what is wrong.
+// The reflector gets an event that is no change of an object, and says what is wrong.
 func TestPresenting_Errors(t *testing.T) {
 	p := newPresenting(t, nil)
 	status := &metav1.Status{}
@@ -173,12 +173,13 @@ func TestPresenting_Waiting(t *testing.T) {
 	require.NoError(t, p.cache.presented(p.selectiveWatch, p.list))
 	require.NoError(t, p.passWaiting())
 	assert.Equal(t, []string{
-		"MODIFIED listed 12", "ADDED new 13", "DELETED new 14", "DELETED gone 16", "ADDED text text",
+		"MODIFIED listed 12", "ADDED new 13", "DELETED new 14", "DELETED gone 16",
+		"ADDED text text",
 	}, p.sent())
 }
 
-// What has waited is dropped if its shard was given up meanwhile, and what was listed of it is
-// removed.
+// An event that has waited is dropped if its shard was given up meanwhile, and the objects that
+// were listed of it are removed.
 func TestPresenting_AShardIsGivenUp(t *testing.T) {
 	p := newPresenting(t, nil)
 	p.dropped = true

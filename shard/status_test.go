@@ -55,8 +55,9 @@ func TestStatus_Moves(t *testing.T) {
 	s, _ := shards(t, Elsewhere)
 	lost := errors.New("lost")
 	for _, m := range []Move{
-		{From: Elsewhere, To: Acquiring}, {From: Acquiring, To: Syncing}, {From: Syncing, To: Active},
-		{From: Active, To: Draining}, {From: Draining, To: Releasing},
+		{From: Elsewhere, To: Acquiring}, {From: Acquiring, To: Syncing},
+		{From: Syncing, To: Active}, {From: Active, To: Draining},
+		{From: Draining, To: Releasing},
 		{From: Acquiring, To: Elsewhere, Err: lost}, {From: Active, To: Elsewhere, Err: lost},
 		{From: Active, To: Draining, Err: lost},
 	} {
@@ -83,7 +84,7 @@ func TestCheck(t *testing.T) {
 		for _, test := range []struct {
 			state State
 			runs  bool
-			limit time.Duration // 0 for none
+			limit time.Duration // 0: it may run for ever
 		}{
 			{Elsewhere, true, time.Minute}, {Acquiring, true, time.Minute},
 			{Releasing, true, time.Minute}, {Draining, true, time.Minute + DefaultDrainTimeout},

@@ -18,7 +18,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-// opening is a server that answers each request for a watch alike.
+// opening is a server that gives each request for a watch the same answer.
 type opening struct {
 	*scripted
 	w   watch.Interface
