@@ -258,9 +258,9 @@ func TestEvents_Values(t *testing.T) {
 // A watch lasts if shards come and go again, and ends when others come later.
 func TestEvents_OtherShardsAreWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, w, lw := following(t)
+		c, _, lw := following(t)
 		c.listedAt(t, "8", of(1, "ns/held", "5"))
-		w = lw.prepare(t.Context(), &metav1.ListOptions{ResourceVersion: "8"})
+		w := lw.prepare(t.Context(), &metav1.ListOptions{ResourceVersion: "8"})
 		w.inner = watch.NewRaceFreeFake()
 		defer w.Stop()
 		events := w.ResultChan()
