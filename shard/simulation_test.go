@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 24, "how many TestSimulation plays; TestModel two thirds")
+	seeds = flag.Uint64("seeds", 9, "how many TestSimulation plays; TestModel two thirds")
 	first = flag.Uint64("first", 0, "the first seed of TestSimulation")
 )
 
