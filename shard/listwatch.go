@@ -185,7 +185,7 @@ func (c *informerCache) notOlder(options *metav1.ListOptions) {
 // notOlderLocked makes a list as new as the objects that are held. Some may be newer than the
 // reflector's resourceVersion.
 func (c *informerCache) notOlderLocked(options *metav1.ListOptions) {
-	version, ok := number(options.ResourceVersion) // not of a next page, which has none
+	version, ok := number(options.ResourceVersion) // a next page has no version
 	for _, a := range c.ahead {
 		if ok && a.version > version {
 			version = a.version

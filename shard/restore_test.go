@@ -104,28 +104,39 @@ func TestStory_TheServerIsRestored(t *testing.T) {
 	})
 }
 
+// cutOffDuringARestore restores the server of two members while b is cut off.
+func (w *world) cutOffDuringARestore() (a, b *process) {
+	a, b = w.process("a"), w.process("b")
+	w.after(5 * time.Second)
+	saved := w.backup()
+	w.after(DefaultLeaseDuration)
+	b.cutOff(true)
+	w.restore(saved)
+	w.after(4 * DefaultLeaseDuration)
+	return a, b
+}
+
+// sameOwners checks that b knows the same owners of shards as a.
+func (w *world) sameOwners(a, b *process) {
+	w.t.Helper()
+	for s, theirs := range a.Status().Shards {
+		assert.Equal(w.t, theirs.Owner, b.Status().Shards[s].Owner, "shard %d", s)
+	}
+}
+
 // A member is cut off while the server is restored from a copy, until the versions of the new
 // history are higher than those that it knows. So its watch continues without an error, and misses
 // the moves of shards before that version. It has its share soon all the same, and knows every
 // owner.
 func TestStory_CutOffDuringARestore(t *testing.T) {
 	story(t, 16, func(w *world) {
-		a := w.process("a")
-		b := w.process("b")
-		w.after(5 * time.Second)
-		saved := w.backup()
-		w.after(DefaultLeaseDuration)
-		b.cutOff(true)
-		w.restore(saved)
-		w.after(4 * DefaultLeaseDuration)
+		a, b := w.cutOffDuringARestore()
 		w.process("c")
 		w.after(5 * time.Minute)
 		b.cutOff(false)
 		w.after(4 * DefaultLeaseDuration)
 		assert.Len(t, b.owns(), 5)
-		for s, theirs := range a.Status().Shards {
-			assert.Equal(t, theirs.Owner, b.Status().Shards[s].Owner, "shard %d", s)
-		}
+		w.sameOwners(a, b)
 	})
 }
 
@@ -145,21 +156,12 @@ func (w *world) age(versions int) {
 func TestStory_CutOffDuringARestoreOfLowVersions(t *testing.T) {
 	story(t, 16, func(w *world) {
 		w.age(400)
-		a := w.process("a")
-		b := w.process("b")
-		w.after(5 * time.Second)
-		saved := w.backup()
-		w.after(DefaultLeaseDuration)
-		b.cutOff(true)
-		w.restore(saved)
-		w.after(4 * DefaultLeaseDuration)
+		a, b := w.cutOffDuringARestore()
 		w.age(600)
 		b.cutOff(false)
 		w.after(4 * DefaultLeaseDuration)
 		assert.Equal(t, 16, len(a.owns())+len(b.owns()))
-		for s, theirs := range a.Status().Shards {
-			assert.Equal(t, theirs.Owner, b.Status().Shards[s].Owner, "shard %d", s)
-		}
+		w.sameOwners(a, b)
 		w.after(4 * time.Minute) // b may have counted as stuck
 		w.loads(8, 8)
 	})

@@ -269,7 +269,7 @@ func TestReadList_Bad(t *testing.T) {
 			`{"items":[{}],"kind":"NodeList"}`,
 			`read list: expected a list of kind "PodList", got "NodeList"`,
 		},
-		"another kind after items of which the last has its own": {
+		"another kind after items, and the last one has its own": {
 			`{"items":[{},{"kind":"Pod"}],"kind":"NodeList"}`,
 			`read list: expected a list of kind "PodList", got "NodeList"`,
 		},

@@ -301,7 +301,7 @@ func TestListWatch_ClosesTheBody(t *testing.T) {
 	require.EqualValues(t, 1, body.count.Load())
 }
 
-// The version of the client is a default, and a client may have none.
+// The version of the client is a default, and a client may lack it.
 func TestNewListWatch_Kind(t *testing.T) {
 	client := restClient(t, &roundTripper{})
 	for _, test := range []struct {

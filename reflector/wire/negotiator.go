@@ -46,8 +46,8 @@ func (n fasterNegotiator) Decoder(
 	contentType string, params map[string]string,
 ) (runtime.Decoder, error) {
 	decoder, err := n.ClientNegotiator.Decoder(contentType, params)
-	if codec, ok := codecOf(reflect.ValueOf(decoder)); ok {
-		return clientList{decoder, codec, n.metadata}, err
+	if codec, ok := codecOf(reflect.ValueOf(decoder)); err == nil && ok {
+		return clientList{decoder, codec, n.metadata}, nil
 	}
 	return decoder, err
 }
@@ -57,9 +57,10 @@ func (n fasterNegotiator) StreamDecoder(
 	contentType string, params map[string]string,
 ) (runtime.Decoder, runtime.Serializer, runtime.Framer, error) {
 	decoder, serializer, framer, err := n.ClientNegotiator.StreamDecoder(contentType, params)
-	if codec, ok := codecOf(reflect.ValueOf(decoder)); ok && codec.isOfEvents(serializer, framer) {
+	if codec, ok := codecOf(reflect.ValueOf(decoder)); err == nil && ok &&
+		codec.isOfEvents(serializer, framer) {
 		w := newClientWatch(codec, framer, serializer, decoder, n.Negotiator)
-		return eventDecoder{w}, eventSerializer{serializer, w}, eventFramer{framer, w}, err
+		return eventDecoder{w}, eventSerializer{serializer, w}, eventFramer{framer, w}, nil
 	}
 	return decoder, serializer, framer, err
 }
