@@ -130,7 +130,8 @@ func (r *Reflector) lookForPause(now time.Time, events <-chan watch.Event) time.
 	return forever
 }
 
-// currentAsOf notes that the Store holds everything that the collection held at asOf.
+// currentAsOf notes that the Store was given everything that the collection held at asOf. Only a
+// list ends the time in which the Store is known to be old.
 func (r *Reflector) currentAsOf(asOf time.Time) {
 	if !asOf.After(r.recency.asOf) {
 		return
@@ -138,7 +139,7 @@ func (r *Reflector) currentAsOf(asOf time.Time) {
 	r.recency.asOf = asOf
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.relists) == 0 { // otherwise the store is known to be old
+	if !r.status.CurrentAsOf.IsZero() {
 		r.status.CurrentAsOf = asOf
 	}
 }

@@ -477,6 +477,21 @@ func TestCurrentAsOf_NamedVersion(t *testing.T) {
 	require.Equal(t, begun.Add(time.Hour), r.Status().CurrentAsOf)
 }
 
+// An answer says nothing about a change that was lost behind the store: a list ends the loss, and no
+// answer that comes before it.
+func TestCurrentAsOf_AnswerAfterALoss(t *testing.T) {
+	begun := time.Now()
+	r := New(nil, nil, &mapStore{}, Options{})
+	require.NoError(t, r.replace(listed{resourceVersion: "5", asOf: begun}))
+	r.recency.question.named = namedVersion{resourceVersion: "5", asOf: begun.Add(time.Second)}
+	r.Relist(errors.New("lost"))
+	r.forgetRelist(t.Context()) // everything is requested, and nothing has come
+	r.takeAnswer(begun)
+	require.Zero(t, r.Status().CurrentAsOf)
+	require.NoError(t, r.replace(listed{resourceVersion: "6", asOf: begun.Add(time.Minute)}))
+	require.Equal(t, begun.Add(time.Minute), r.Status().CurrentAsOf)
+}
+
 // Contact is what the server sent, and nothing else.
 func TestLastContact_IsWhatTheServerSent(t *testing.T) {
 	type does = func(s *script)

@@ -26,7 +26,7 @@ type scripted struct {
 	mu      sync.Mutex
 	list    func(o metav1.ListOptions) (runtime.Object, error)
 	watches []*watch.RaceFreeFakeWatcher
-	onWatch func(w *watch.RaceFreeFakeWatcher, o metav1.ListOptions)
+	onWatch func(ctx context.Context, w *watch.RaceFreeFakeWatcher)
 }
 
 func (s *scripted) IsWatchListSemanticsUnSupported() bool { return true }
@@ -41,14 +41,14 @@ func (s *scripted) ListWithContext(
 }
 
 func (s *scripted) WatchWithContext(
-	_ context.Context, o metav1.ListOptions,
+	ctx context.Context, o metav1.ListOptions,
 ) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := watch.NewRaceFreeFake()
 	s.watches = append(s.watches, w)
 	if s.onWatch != nil {
-		s.onWatch(w, o)
+		s.onWatch(ctx, w)
 	}
 	return w, nil
 }
@@ -71,9 +71,13 @@ func listOf(version string, items ...*corev1.ConfigMap) *corev1.ConfigMapList {
 func (s *scripted) deletesWhileItLists(item *corev1.ConfigMap, gone ...*corev1.ConfigMap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.onWatch = func(w *watch.RaceFreeFakeWatcher, _ metav1.ListOptions) {
+	s.onWatch = func(ctx context.Context, w *watch.RaceFreeFakeWatcher) {
 		go func() {
-			time.Sleep(time.Second)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Second):
+			}
 			for _, m := range gone {
 				w.Delete(m)
 			}
@@ -280,7 +284,7 @@ func TestStory_ManyChangesWhileAShardIsListed(t *testing.T) {
 				}
 				lists := 0
 				server.mu.Lock()
-				server.onWatch = func(w *watch.RaceFreeFakeWatcher, _ metav1.ListOptions) {
+				server.onWatch = func(_ context.Context, w *watch.RaceFreeFakeWatcher) {
 					if lists > 0 {
 						return
 					}

@@ -24,6 +24,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,6 +38,9 @@ import (
 // startTimeout bounds the wait until a program is ready. It takes seconds, and longer on a busy
 // machine.
 const startTimeout = 3 * time.Minute
+
+// maxAttempts is how often a cluster is started if another program takes its ports meanwhile.
+const maxAttempts = 5
 
 // The bearer tokens of the two users of a cluster.
 const (
@@ -69,14 +74,28 @@ type Cluster struct {
 
 // Start builds the programs if necessary, starts them on free ports and returns when the API server
 // is ready. Stop ends them. An error carries the end of the failed program's log.
-func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
+func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Progress == nil {
 		options.Progress = os.Stderr
 	}
-	c := &Cluster{options: options}
-	if c.programs, err = Build(ctx, options.Progress); err != nil {
+	programs, err := Build(ctx, options.Progress)
+	if err != nil {
 		return nil, err
 	}
+	for attempt := 1; ; attempt++ {
+		c, err := start(ctx, options, programs)
+		if err == nil {
+			return c, nil
+		}
+		if attempt == maxAttempts || !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
+			return nil, err
+		}
+	}
+}
+
+// start starts a cluster on ports that are free now. Another program may be faster to listen there.
+func start(ctx context.Context, options Options, programs string) (_ *Cluster, err error) {
+	c := &Cluster{options: options, programs: programs}
 	if c.dir, err = os.MkdirTemp("", "e2e-cluster-"); err != nil {
 		return nil, fmt.Errorf("make a folder for the cluster: %w", err)
 	}
@@ -179,11 +198,12 @@ func (c *Cluster) Stop() error {
 
 func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-// FreeAddress returns a loopback address without a listener. Its port is below those that the
-// kernel gives to connections, so it stays free until a server listens there, and in a restart.
+// FreeAddress returns a loopback address without a listener. Its port is below those that a kernel
+// gives to connections (Linux from 32768, gVisor from 16000), so it stays free until a server
+// listens there, and in a restart, unless another caller gets the same one.
 func FreeAddress() (address string, err error) {
 	for range 100 {
-		address = fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+		address = fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(6_000))
 		l, failed := net.Listen("tcp", address)
 		if failed == nil {
 			return address, l.Close()
