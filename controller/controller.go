@@ -46,8 +46,8 @@ var ErrStarted = errors.New("controller already started")
 //	C2  After the last Enqueue of a key, reconcile is called at least once more for it, unless
 //	    Run's context ends first.
 //	C3  A failed call is retried, at the pace of the rate limiter, until a call succeeds, or
-//	    Options.Exists returns false, or the key is given up and becomes a dead letter. A dead
-//	    letter is not reconciled.
+//	    Options.Exists returns false, or the key is given up and becomes a dead letter. With
+//	    Options.MaxAttempts, a dead letter is not reconciled.
 //	C4  The rate limiter holds no entry for a key that succeeded or is gone, nor for a dead letter
 //	    that is not Terminal.
 //	C5  When Run returns, everything that it started has ended.
@@ -102,7 +102,7 @@ func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K])
 	logger := klog.Background().WithValues("controller", name)
 	c.logger.Store(&logger)
 	c.phase.Store(PhaseNew)
-	c.keys = newKeyTracker[K](max(opts.Workers, 0), opts.MaxAttempts, opts.DeadLetterCapacity)
+	c.keys = newKeyTracker[K](opts.MaxAttempts, opts.DeadLetterCapacity)
 	if c.queue = opts.NewQueue(name, opts.RateLimiter); c.queue == nil {
 		misuse = append(misuse, errors.New("NewQueue returned nil"))
 		c.queue = defaultQueue(name, opts.RateLimiter)
@@ -137,7 +137,7 @@ func (c *Controller[K]) Run(ctx context.Context) error {
 		return fmt.Errorf("run controller %q: %w", c.name, ErrStarted)
 	}
 	defer c.phase.Store(PhaseStopped)
-	defer c.queue.ShutDown()
+	defer c.endQueue()
 	if c.misuse != nil {
 		return c.misuse
 	}
@@ -195,8 +195,7 @@ func (c *Controller[K]) lead(ctx context.Context) error {
 // next term.
 func (c *Controller[K]) work(run, led context.Context) {
 	s := c.newShift(run, led)
-	defer s.endReconciling()
-	defer s.endTaking()
+	defer s.endGrace()
 	if c.opts.Metrics.Workers != nil {
 		c.opts.Metrics.Workers(c.opts.Workers)
 	}
@@ -204,23 +203,31 @@ func (c *Controller[K]) work(run, led context.Context) {
 	logger := klog.FromContext(led)
 	logger.Info("Starting workers", "workers", c.opts.Workers)
 	c.phase.Store(PhaseRunning)
-	for worker := range c.opts.Workers {
-		s.workers.Go(func() { c.runWorker(s, int32(worker)) })
+	for range c.opts.Workers {
+		s.workers.Go(func() { c.runWorker(s) })
 	}
 	select {
 	case <-led.Done():
 	case <-s.term.Done():
 	}
-	if s.stopped() {
+	if c.opts.Lead == nil || run.Err() != nil {
 		c.phase.Store(PhaseStopping)
 		c.queue.ShutDown()
-		grace := time.AfterFunc(c.opts.GracePeriod, s.endReconciling)
-		defer grace.Stop()
+		timer := time.AfterFunc(c.opts.GracePeriod, s.endGrace)
+		defer timer.Stop()
 	} else {
 		c.phase.Store(PhaseStandby)
-		s.endReconciling()
-		s.endTaking()
+		s.endGrace()
 	}
 	s.workers.Wait()
 	logger.Info("Workers ended", "deadLetters", c.DeadLetters().Len())
+}
+
+// endQueue shuts the queue down and drops its keys: no worker will take them, and a caller may wait
+// in ShutDownWithDrain.
+func (c *Controller[K]) endQueue() {
+	c.queue.ShutDown()
+	for key, shutdown := c.queue.Get(); !shutdown; key, shutdown = c.queue.Get() {
+		c.queue.Done(key)
+	}
 }

@@ -29,15 +29,18 @@ type Failure struct {
 type FailedKey[K comparable] struct {
 	Key      K
 	Reason   Reason  // why it was given up; "" if it will be retried
-	Attempts int     // failed calls in a row, at least 1
+	Attempts int     // failed calls in a row, at least 1; with a maximum, since the last change
 	First    Failure // of these calls
 	Last     Failure
 }
 
-// DeadLetters holds the keys that a controller has given up. They are not reconciled, even when a
-// delay ends that was requested earlier. A key leaves when it changes (Controller.Enqueue, or an
-// event that its handler sees), or by Replay or Discard. The oldest key leaves when there is no
-// room for another. A resync is not a change.
+// DeadLetters holds the keys that a controller has given up. A key leaves when it changes
+// (Controller.Enqueue, or an event that its handler sees), or by Replay or Discard. The oldest key
+// leaves when there is no room for another. A resync is not a change.
+//
+// With Options.MaxAttempts, dead letters are not reconciled, even when a delay ends that was
+// requested earlier. Without it, the end of such a delay has the effect of a change, and the key
+// leaves when the next call of reconcile begins: an Enqueue does not look for dead letters.
 //
 // All methods are safe for concurrent use, before, during and after Run.
 type DeadLetters[K comparable] struct {

@@ -88,7 +88,7 @@ func TestStory_ResyncLeavesDeadLettersAlone(t *testing.T) {
 
 // A delay from before the key was given up ends: the dead letter is not reconciled.
 func TestStory_OldDelayDoesNotWakeDeadLetter(t *testing.T) {
-	story(t, Options[string]{}, func(w *world) {
+	story(t, Options[string]{MaxAttempts: 9}, func(w *world) {
 		w.answers("a", "after 1m", "terminal")
 		w.run()
 		w.change("a")
@@ -97,6 +97,26 @@ func TestStory_OldDelayDoesNotWakeDeadLetter(t *testing.T) {
 		w.after(time.Hour)
 		w.workerSaw()
 		w.deadLetters("a Terminal 1")
+	})
+}
+
+// Without a maximum of attempts changes are not noted, so such a delay may be one.
+func TestStory_WithoutAMaximumAnOldDelayWakesADeadLetter(t *testing.T) {
+	story(t, Options[string]{}, func(w *world) {
+		w.answers("a", "after 1m", "terminal", "terminal")
+		w.run()
+		w.change("a")
+		w.change("a")
+		w.resync("a")
+		w.settle()
+		w.workerSaw("a: after 1m", "a: terminal")
+		w.deadLetters("a Terminal 1")
+		w.after(time.Hour)
+		w.workerSaw("a: terminal")
+		w.deadLetters("a Terminal 1")
+		w.change("a")
+		w.workerSaw("a: ok")
+		w.deadLetters()
 	})
 }
 

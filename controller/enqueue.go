@@ -12,9 +12,9 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// Enqueue notes a change of key and queues it. It does not block. If the key is a dead letter, the
-// letter is removed. Its failures are counted from zero again; the rate limiter's own count, which
-// makes the delays longer, ends only with a success or Forget.
+// Enqueue notes a change of key and queues it. It does not block. With Options.MaxAttempts, it
+// removes the key's dead letter, and the failures are counted from zero again; the rate limiter's
+// own count, which makes the delays longer, ends only with a success or Forget.
 //
 // Keys are kept before Run has started, and ignored once its context has ended.
 func (c *Controller[K]) Enqueue(key K) {

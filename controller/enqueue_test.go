@@ -53,6 +53,17 @@ func TestHandlerEnqueuesTheKey(t *testing.T) {
 	})
 }
 
+// Without a maximum of attempts, an Enqueue does not wait for the key tracker.
+func TestEnqueue_WithoutAMaximum(t *testing.T) {
+	c := New("test", noopInt, Options[int]{})
+	defer c.Queue().ShutDown()
+	c.keys.mu.Lock()
+	defer c.keys.mu.Unlock()
+	c.Enqueue(1)
+	c.Queue().Add(2)
+	assert.Equal(t, 2, c.Queue().Len())
+}
+
 // An update without a new resourceVersion is a resync, which wakes no dead letter.
 func TestHandlerKnowsResyncs(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -124,7 +135,7 @@ func TestQueueAddsAreChanges(t *testing.T) {
 		"AddRateLimited": func(w *world) { w.c.Queue().AddRateLimited("a") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			story(t, Options[string]{}, func(w *world) {
+			story(t, Options[string]{MaxAttempts: 9}, func(w *world) {
 				w.answers("a", "terminal")
 				w.run()
 				w.change("a")

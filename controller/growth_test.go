@@ -26,6 +26,20 @@ func TestGrowth_KeysOfOneObject(t *testing.T) {
 	measure.Growth(t, 2000, func(n int) { handler.OnUpdate(n, n) })
 }
 
+// An Enqueue takes constant time, however many calls run.
+func TestGrowth_EnqueueBesideCalls(t *testing.T) {
+	measure.Growth(t, 2000, func(n int) {
+		c := New("test", noopInt, Options[int]{MaxAttempts: 2})
+		defer c.Queue().ShutDown()
+		for key := range n {
+			c.keys.begin(&reconcileContext[int]{key: key})
+		}
+		for key := range n {
+			c.Enqueue(key)
+		}
+	})
+}
+
 // Keys fail, are given up, and are evicted in constant time each, and a Snapshot is about linear.
 func TestGrowth_FailedKeys(t *testing.T) {
 	measure.Growth(t, 1000, func(n int) {

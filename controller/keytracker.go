@@ -16,55 +16,58 @@ import (
 //	G3  failing[k].Attempts >= 1, and < maxAttempts if there is a maximum.
 //	G4  len(letters) = order.Len() <= capacity; order is by the time of giving up.
 //
-// A retry does not bring back a key that was given up, only a change does. A change during a call
-// counts as later than the state that the call saw.
+// With a maximum, each change of a key is noted: it ends the count of the key's failures, and
+// nothing else brings back a key that was given up. A change during a call counts as later than the
+// state that the call saw. Without a maximum no change is noted, so that Enqueue does not wait for
+// mu: any call brings its key back.
 type keyTracker[K comparable] struct {
 	maxAttempts int // 0: no maximum
 	capacity    int
 
 	mu       sync.Mutex
-	calls    []*reconcileContext[K] // by worker: the call that it makes, or nil
-	outcomes map[Outcome]uint64     // of finished calls
+	calls    map[K]*reconcileContext[K] // that run now
+	outcomes map[Outcome]uint64         // of finished calls
 	failing  map[K]*FailedKey[K]
 	letters  map[K]*list.Element // of *FailedKey[K]
 	order    list.List
 	evicted  uint64
 }
 
-func newKeyTracker[K comparable](workers, maxAttempts, capacity int) *keyTracker[K] {
+func newKeyTracker[K comparable](maxAttempts, capacity int) *keyTracker[K] {
 	return &keyTracker[K]{
 		maxAttempts: maxAttempts,
 		capacity:    capacity,
-		calls:       make([]*reconcileContext[K], workers),
+		calls:       map[K]*reconcileContext[K]{},
 		outcomes:    map[Outcome]uint64{},
 		failing:     map[K]*FailedKey[K]{},
 		letters:     map[K]*list.Element{},
 	}
 }
 
-// changed notes a change of key: its failures no longer count.
+// changed notes a change of key, if there is a maximum: its failures no longer count.
 func (k *keyTracker[K]) changed(key K) {
+	if k.maxAttempts == 0 {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, call := range k.calls {
-		if call != nil && call.key == key {
-			call.changed = true
-		}
+	if call := k.calls[key]; call != nil {
+		call.changed = true
 	}
-	delete(k.failing, key)
-	if letter := k.letters[key]; letter != nil {
-		k.removeLetterLocked(letter)
-	}
+	k.forgetLocked(key)
 }
 
-// begin notes that a worker begins a call, unless the key is a dead letter.
+// begin notes that a worker begins a call, unless only a change brings its key back.
 func (k *keyTracker[K]) begin(call *reconcileContext[K]) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.letters[call.key] != nil {
-		return false
+	if letter := k.letters[call.key]; letter != nil {
+		if k.maxAttempts > 0 {
+			return false
+		}
+		k.removeLetterLocked(letter)
 	}
-	k.calls[call.worker] = call
+	k.calls[call.key] = call
 	return true
 }
 
@@ -73,7 +76,7 @@ func (k *keyTracker[K]) cut(call *reconcileContext[K], outcome Outcome) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.outcomes[outcome]++
-	k.calls[call.worker] = nil
+	delete(k.calls, call.key)
 }
 
 // finish ends a call and forgets the failures of its key.
@@ -81,7 +84,7 @@ func (k *keyTracker[K]) finish(call *reconcileContext[K], outcome Outcome) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.outcomes[outcome]++
-	k.calls[call.worker] = nil
+	delete(k.calls, call.key)
 	delete(k.failing, call.key)
 }
 
@@ -96,7 +99,7 @@ func (k *keyTracker[K]) fail(
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.outcomes[OutcomeError]++
-	k.calls[call.worker] = nil
+	delete(k.calls, call.key)
 	if call.changed {
 		return nil, nil
 	}
@@ -122,6 +125,10 @@ func (k *keyTracker[K]) fail(
 func (k *keyTracker[K]) forget(key K) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.forgetLocked(key)
+}
+
+func (k *keyTracker[K]) forgetLocked(key K) {
 	delete(k.failing, key)
 	if letter := k.letters[key]; letter != nil {
 		k.removeLetterLocked(letter)

@@ -26,7 +26,7 @@ func TestChangeMeetsTheEndOfACall(t *testing.T) {
 	} {
 		for _, changesFirst := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, change first: %t", name, changesFirst), func(t *testing.T) {
-				k := newKeyTracker[string](1, 0, 10)
+				k := newKeyTracker[string](9, 10)
 				call := &reconcileContext[string]{key: "a"}
 				require.True(t, k.begin(call))
 				k.fail(call, errBoom, "", time.Time{})

@@ -64,7 +64,8 @@ type Options[K comparable] struct {
 	) workqueue.TypedRateLimitingInterface[K]
 
 	// MaxAttempts is how many calls in a row, with no change of the key in between, may fail before
-	// the key becomes a dead letter. 0 means that failures are retried for ever.
+	// the key becomes a dead letter. 0 means that failures are retried for ever, and that changes
+	// are not noted: see DeadLetters.
 	//
 	// A reconcile that writes to its own object each time it fails changes the object each time,
 	// and the count starts again: let the handler pass only changes of the generation.

@@ -139,7 +139,7 @@ func TestResultRules(t *testing.T) {
 				defer w.c.queue.ShutDown()
 				w.c.Enqueue("a")
 				ctx := klog.NewContext(t.Context(), klog.Logger{})
-				assert.True(t, w.c.processNextWorkItem(w.c.newShift(ctx, ctx), 0))
+				assert.True(t, w.c.processNextWorkItem(w.c.newShift(ctx, ctx)))
 
 				assert.Equal(
 					t,
@@ -179,7 +179,7 @@ func TestCrashOnPanic(t *testing.T) {
 	assert.PanicsWithValue(
 		t,
 		"x",
-		func() { c.processNextWorkItem(c.newShift(t.Context(), t.Context()), 0) },
+		func() { c.processNextWorkItem(c.newShift(t.Context(), t.Context())) },
 	)
 	c.Enqueue("a")
 	assert.Equal(t, 1, c.queue.Len())

@@ -18,25 +18,20 @@ import (
 // shift is one period of work: from the start of the workers until the context of Run ends or,
 // under a lease, the term.
 //
-// Each of its contexts ends one thing:
+// Each of its contexts is named for what ends it:
 //
-//	run          the controller: the context of Run
-//	term         the right to act, as long as the leader's term; without a term it never ends
-//	beginning    the begin of further reconciles
-//	reconciling  the running reconciles: the parent of their contexts
-//	taking       the wait of workers for a key
+//	period  the end of the period; with Options.Drain, of the grace period
+//	grace   the end of the grace period: the parent of the contexts of reconciles
+//	term    the end of the leader's term; without a term it is never done
 //
-//	S1  no reconcile begins after beginning is done: at the end of the period, with Options.Drain
-//	    at the end of the grace period
-//	S2  when term is done, so is reconciling, in a grace period too, and no reconcile begins
-//	S3  S2 also holds after a pause of the process, before a timer has fired: workers,
-//	    ended and the contexts of reconciles ask the term, which reads the clocks
+//	S1  no reconcile begins after period is done
+//	S2  when term is done, so is grace, in a grace period too, and no reconcile begins
+//	S3  S2 also holds after a pause of the process, before a timer has fired: workers, ended
+//	    and the contexts of reconciles ask the term, which reads the clocks
 type shift struct {
-	run, term, beginning, reconciling, taking context.Context
+	period, grace, term context.Context
+	endGrace            context.CancelFunc
 
-	endReconciling, endTaking context.CancelFunc
-
-	only    bool // no other shift follows: there is no Options.Lead
 	began   time.Time
 	logger  klog.Logger
 	workers sync.WaitGroup
@@ -49,28 +44,23 @@ type shift struct {
 // puts no term into its context, the lease may end with led, so there is no grace.
 func (c *Controller[K]) newShift(run, led context.Context) *shift {
 	s := &shift{
-		run: run, term: termcontext.Lasting(led), beginning: led,
-		only: c.opts.Lead == nil, began: time.Now(), logger: klog.FromContext(led),
+		period: led, term: termcontext.Lasting(led),
+		began: time.Now(), logger: klog.FromContext(led),
 	}
 	parent := led
 	termKnown := c.opts.Lead == nil || termcontext.Of(led) != termcontext.Of(run)
 	if c.opts.GracePeriod > 0 && termKnown {
 		parent = s.term
 	}
-	s.reconciling, s.endReconciling = context.WithCancel(parent)
+	s.grace, s.endGrace = context.WithCancel(parent)
 	if c.opts.Drain {
-		s.beginning = s.reconciling
+		s.period = s.grace
 	}
-	s.taking, s.endTaking = context.WithCancel(context.Background())
 	return s
 }
 
-// stopped reports whether Run ends with the shift. The context of a Run that is itself the work of
-// a term ends with the term, but perhaps a moment later.
-func (s *shift) stopped() bool { return s.run.Err() != nil || s.only && s.term.Err() != nil }
-
 // ended reports whether the reconciles have lost their context.
-func (s *shift) ended() bool { return s.term.Err() != nil || s.reconciling.Err() != nil }
+func (s *shift) ended() bool { return s.term.Err() != nil || s.grace.Err() != nil }
 
 // reconcileContext is the context of one call of reconcile. It makes the call's identity and logger
 // when they are asked for: most calls ask for neither, and both cost more than the rest of the
@@ -82,7 +72,6 @@ type reconcileContext[K comparable] struct {
 	key             K
 	began           time.Duration // since the shift began: reading one clock is cheaper than two
 	id              atomic.Pointer[types.UID]
-	worker          int32
 	changed         bool // the key has changed since; guarded by the key tracker's mu
 
 	result   Result // of the call

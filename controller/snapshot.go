@@ -18,7 +18,7 @@ type Status struct {
 	Phase       Phase
 	Queued      int    // keys that a worker may take now
 	Running     int    // calls of reconcile
-	Failing     int    // keys that failed since they last changed, and will be retried
+	Failing     int    // keys that failed, see FailedKey.Attempts, and will be retried
 	DeadLetters int    // keys given up
 	Evicted     uint64 // dead letters dropped for newer ones
 	KeyErrors   uint64 // notifications without a key, because the key function failed
@@ -78,23 +78,16 @@ func (c *Controller[K]) Snapshot() Snapshot[K] {
 }
 
 func (k *keyTracker[K]) countLocked(s *Status) {
-	s.Failing, s.DeadLetters, s.Evicted = len(k.failing), len(k.letters), k.evicted
-	s.Running = 0
-	for _, call := range k.calls {
-		if call != nil {
-			s.Running++
-		}
-	}
+	s.Running, s.Failing = len(k.calls), len(k.failing)
+	s.DeadLetters, s.Evicted = len(k.letters), k.evicted
 }
 
 func (k *keyTracker[K]) snapshot(s *Snapshot[K]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.countLocked(&s.Status)
-	for _, call := range k.calls {
-		if call != nil {
-			s.Running = append(s.Running, Running[K]{call.key, call.reconcileID(), call.since()})
-		}
+	for key, call := range k.calls {
+		s.Running = append(s.Running, Running[K]{key, call.reconcileID(), call.since()})
 	}
 	for _, f := range k.failing {
 		s.Failing = append(s.Failing, *f)

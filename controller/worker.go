@@ -18,52 +18,48 @@ var (
 
 // runWorker handles keys until the queue is shut down and empty, or the shift ends. If reconcile
 // ends the worker's goroutine, another goroutine takes its place.
-func (c *Controller[K]) runWorker(s *shift, worker int32) {
+func (c *Controller[K]) runWorker(s *shift) {
 	finished := false
 	defer func() {
 		if !finished {
-			s.workers.Go(func() { c.runWorker(s, worker) })
+			s.workers.Go(func() { c.runWorker(s) })
 		}
 	}()
-	for c.processNextWorkItem(s, worker) {
+	for c.processNextWorkItem(s) {
 	}
 	finished = true
 }
 
 // processNextWorkItem handles one key: Get, reconcile, settle, Done. It returns false when there
 // will be no more keys.
-func (c *Controller[K]) processNextWorkItem(s *shift, worker int32) (more bool) {
+func (c *Controller[K]) processNextWorkItem(s *shift) (more bool) {
 	var key K
 	var shutdown bool
 	if c.opts.Lead == nil {
 		key, shutdown = c.queue.Get()
 	} else {
-		key, shutdown = c.extended.GetWithContext(s.taking)
+		key, shutdown = c.extended.GetWithContext(s.grace)
 	}
 	if shutdown {
 		return false
 	}
 	defer c.queue.Done(key)
-	if s.beginning.Err() != nil || s.term.Err() != nil {
-		if s.stopped() {
-			return true // empty the queue: it ends the worker then
-		}
-		c.queue.Add(key) // for the next term
+	if s.period.Err() != nil || s.term.Err() != nil {
+		c.queue.Add(key) // for the next term, if there is one
 		return false
 	}
 
 	r := &reconcileContext[K]{
-		Context: s.reconciling, controller: c, shift: s, key: key, worker: worker,
-		began: time.Since(s.began),
+		Context: s.grace, controller: c, shift: s, key: key, began: time.Since(s.began),
 	}
 	if c.opts.ReconcileTimeout > 0 {
 		var cancel context.CancelFunc
 		r.Context, cancel = context.WithTimeoutCause(
-			s.reconciling, c.opts.ReconcileTimeout, errReconcileTimeout)
+			s.grace, c.opts.ReconcileTimeout, errReconcileTimeout)
 		defer cancel()
 	}
 	if !c.keys.begin(r) {
-		return true // a dead letter: only a change can bring it back
+		return true // a dead letter
 	}
 	if c.opts.Metrics.Begin != nil {
 		c.opts.Metrics.Begin()

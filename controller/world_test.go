@@ -111,6 +111,7 @@ func (w *world) stop() {
 	<-w.ended
 	w.show()
 	assert.NoError(w.t, w.runErr)
+	assert.Zero(w.t, w.c.Status().Queued, "a drain of the queue would wait for a worker")
 	checkLaws(w.t, w.c)
 }
 
@@ -351,10 +352,9 @@ func checkLaws[K comparable](t *testing.T, c *Controller[K]) {
 	for key := range k.letters {
 		assert.NotContains(t, k.failing, key, "G1")
 	}
-	for _, call := range k.calls {
-		if call != nil {
-			assert.NotContains(t, k.letters, call.key, "G2")
-		}
+	for key, call := range k.calls {
+		assert.Equal(t, key, call.key)
+		assert.NotContains(t, k.letters, key, "G2")
 	}
 	for key, s := range k.failing {
 		assert.GreaterOrEqual(t, s.Attempts, 1, "G3: %v", key)

@@ -46,7 +46,7 @@ func New(keyFunc KeyFunc, options Options) Indexer {
 		threadSafeMap: threadSafeMap{
 			metrics:              options.Metrics,
 			ignoreObjectVersions: options.IgnoreObjectVersions,
-			items:                map[string]item{},
+			items:                map[string]*entry{},
 			indices:              newIndices(nil, options.Indexers),
 		},
 	}
@@ -77,13 +77,13 @@ func (c *cache) Delete(obj any) error {
 
 // Replace makes the store hold exactly list, or leaves it as it was and returns an error.
 func (c *cache) Replace(list []any, resourceVersion string) error {
-	items := make(map[string]item, len(list))
+	items := make(map[string]*entry, len(list))
 	for _, obj := range list {
 		key, err := c.keyFunc(obj)
 		if err != nil {
 			return KeyError{obj, err}
 		}
-		items[key] = item{obj, &entry{key, obj}}
+		items[key] = &entry{key, obj}
 	}
 	c.replace(items, resourceVersion)
 	return nil

@@ -21,16 +21,24 @@ func checkLaws(t *testing.T, m *threadSafeMap) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	require.Equal(t, len(m.items), m.Len())
-	for key, it := range m.items {
-		e := it.entry
-		require.Equal(t, it.obj, e.obj)
+	for key, e := range m.items {
+		require.NotEqual(t, removed{}, e.obj)
 		require.Equal(t, key, e.key)
 		require.Same(t, unsafe.StringData(key), unsafe.StringData(e.key), "one string for %q", key)
 	}
+	present := map[*entry]bool{}
+	for _, e := range m.entries {
+		if e.obj != (removed{}) {
+			require.False(t, present[e], "S4: %q twice", e.key)
+			require.Same(t, m.items[e.key], e, "S4")
+			present[e] = true
+		}
+	}
+	require.Len(t, m.items, len(present), "S4")
+	require.LessOrEqual(t, len(m.entries), 2*len(present), "S4")
 	for _, x := range m.indices {
 		want := map[string]map[*entry]bool{}
-		for _, it := range m.items {
-			e := it.entry
+		for _, e := range m.items {
 			for _, value := range x.valuesOf(e.key, e.obj) {
 				if want[value] == nil {
 					want[value] = map[*entry]bool{}
@@ -48,7 +56,7 @@ func checkLaws(t *testing.T, m *threadSafeMap) {
 }
 
 func newMap(indexers Indexers) *threadSafeMap {
-	return &threadSafeMap{items: map[string]item{}, indices: newIndices(nil, indexers)}
+	return &threadSafeMap{items: map[string]*entry{}, indices: newIndices(nil, indexers)}
 }
 
 func (m *threadSafeMap) Update(key string, obj any) { m.apply(write{key: key, obj: obj}) }
@@ -59,9 +67,9 @@ func (m *threadSafeMap) Delete(key string, obj any) {
 
 // replaceBy makes m hold exactly the objects in list, as cache.Replace does.
 func replaceBy(m *threadSafeMap, list []entry, resourceVersion string) {
-	items := map[string]item{}
+	items := map[string]*entry{}
 	for _, e := range list {
-		items[e.key] = item{e.obj, &e}
+		items[e.key] = &e
 	}
 	m.replace(items, resourceVersion)
 }

@@ -17,7 +17,8 @@ import (
 
 // threadSafeMap is a map of objects with indexes over it, behind a lock.
 //
-//	items[key]             = the object, and its entry
+//	items[key]             = the entry of the object that has the key
+//	entries                = the entries of items, for List: a map of them takes it twice as long
 //	indices[i].sets[value] = set of the entries with an object that has the value
 //
 // Laws, for every holder of mu:
@@ -25,6 +26,7 @@ import (
 //	S1  e in indices[i].sets[v]  <=>  v in indices[i].indexFunc(e.obj)
 //	S2  no set is empty
 //	S3  an index function that panics inside a write does so before the write changed anything
+//	S4  entries contains each entry of items once, and at most as many that were removed
 //
 // S1 holds as long as no stored object is changed in place. An object that was changed can stay
 // under a value that it no longer has, until it is removed; a removed entry is never returned. The
@@ -38,15 +40,10 @@ type threadSafeMap struct {
 	count                atomic.Int64 // len(items); mu guards only its changes
 
 	mu              sync.RWMutex
-	items           map[string]item
+	items           map[string]*entry
+	entries         []*entry
 	indices         []*index
 	resourceVersion string // the newest that reached the map
-}
-
-// item is an object beside its entry: Get and List read no entry.
-type item struct {
-	obj   any // = entry.obj
-	entry *entry
 }
 
 // entry is an object and its key. An update changes the object in the entry, so an index leads to
@@ -54,10 +51,14 @@ type item struct {
 // was not taken out of.
 type entry struct {
 	key string
-	obj any // removed{} once the entry is removed
+	obj any // removed{} while the entry is not in items
 }
 
 type removed struct{}
+
+func entriesOf(items map[string]*entry) []*entry {
+	return slices.AppendSeq(make([]*entry, 0, len(items)), maps.Values(items))
+}
 
 // write stores an object under its key, or removes the object that has the key.
 type write struct {
@@ -76,33 +77,40 @@ func (m *threadSafeMap) apply(writes ...write) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// The values of each write in each index, before and after it.
-	values := make([][]string, 0, 2*len(writes)*len(m.indices))
+	// The entry of each write, and its values in each index, before and after it. One write with
+	// some indexes needs no memory of the heap for them.
+	entries, values := make([]*entry, 0, 1), make([][]string, 0, 16)
 	for _, w := range writes {
-		oldObj, newObj := m.items[w.key].obj, w.obj
+		e, newObj := m.items[w.key], w.obj
+		if e == nil {
+			e = &entry{w.key, removed{}}
+		}
 		if w.remove {
-			newObj = nil
+			newObj = removed{}
 		}
 		for _, x := range m.indices {
-			values = append(values, x.valuesOf(w.key, oldObj), x.valuesOf(w.key, newObj))
+			values = append(values, x.valuesOf(w.key, e.obj), x.valuesOf(w.key, newObj))
 		}
+		entries = append(entries, e)
 	}
-	for _, w := range writes {
-		e := m.items[w.key].entry
-		if e == nil {
-			e = &entry{}
-		}
+	for i, w := range writes {
+		e := entries[i]
 		if w.remove {
 			delete(m.items, w.key)
 			*e = entry{obj: removed{}}
 		} else {
-			m.items[w.key] = item{w.obj, e}
-			*e = entry{w.key, w.obj} // also the key: the map and the entry share one string
+			if e.obj == (removed{}) {
+				m.items[w.key], m.entries = e, append(m.entries, e)
+			}
+			e.obj = w.obj
 		}
 		for _, x := range m.indices {
 			x.move(e, values[0], values[1])
 			values = values[2:]
 		}
+	}
+	if len(m.entries) > 2*len(m.items) {
+		m.entries = entriesOf(m.items)
 	}
 	m.count.Store(int64(len(m.items)))
 	if known {
@@ -114,8 +122,8 @@ func (m *threadSafeMap) apply(writes ...write) {
 }
 
 // replace makes the map hold exactly items. Readers see the old content until all is indexed.
-func (m *threadSafeMap) replace(items map[string]item, resourceVersion string) {
-	indices := newIndices(items, m.GetIndexers())
+func (m *threadSafeMap) replace(items map[string]*entry, resourceVersion string) {
+	indices, entries := newIndices(items, m.GetIndexers()), entriesOf(items)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	late := m.indexersLocked() // added meanwhile; an index is never removed
@@ -123,6 +131,7 @@ func (m *threadSafeMap) replace(items map[string]item, resourceVersion string) {
 		delete(late, x.name)
 	}
 	m.items, m.indices = items, append(indices, newIndices(items, late)...)
+	m.entries = entries
 	m.count.Store(int64(len(items)))
 	m.resourceVersion = resourceVersion
 	if m.metrics.ResourceVersion != nil {
@@ -134,8 +143,10 @@ func (m *threadSafeMap) replace(items map[string]item, resourceVersion string) {
 func (m *threadSafeMap) Get(key string) (item any, exists bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	found, exists := m.items[key]
-	return found.obj, exists
+	if e, exists := m.items[key]; exists {
+		return e.obj, true
+	}
+	return nil, false
 }
 
 // List returns every object.
@@ -143,8 +154,10 @@ func (m *threadSafeMap) List() []any {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	objects := make([]any, 0, len(m.items))
-	for _, it := range m.items {
-		objects = append(objects, it.obj)
+	for _, e := range m.entries {
+		if e.obj != (removed{}) {
+			objects = append(objects, e.obj)
+		}
 	}
 	return objects
 }
@@ -190,13 +203,11 @@ func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
 
 // Index returns the objects that share a value with obj. The index function runs without the lock.
 func (m *threadSafeMap) Index(indexName string, obj any) ([]any, error) {
-	m.mu.RLock()
-	x, err := m.lookupLocked(indexName)
-	m.mu.RUnlock()
-	if err != nil {
+	var indexFunc IndexFunc
+	if err := m.read(indexName, func(x *index) { indexFunc = x.indexFunc }); err != nil {
 		return nil, err
 	}
-	values, err := x.indexFunc(obj)
+	values, err := indexFunc(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -208,42 +219,25 @@ func (m *threadSafeMap) ByIndex(indexName, indexedValue string) ([]any, error) {
 	return m.objects(indexName, indexedValue)
 }
 
-func (m *threadSafeMap) objects(indexName string, values ...string) ([]any, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	x, err := m.lookupLocked(indexName)
-	if err != nil {
-		return nil, err
-	}
-	return x.objects(values...), nil
+func (m *threadSafeMap) objects(indexName string, values ...string) (objects []any, err error) {
+	err = m.read(indexName, func(x *index) { objects = x.objects(values...) })
+	return objects, err
 }
 
 // IndexKeys returns the sorted keys of the objects that have indexedValue.
-func (m *threadSafeMap) IndexKeys(indexName, indexedValue string) ([]string, error) {
-	keys, err := m.indexKeys(indexName, indexedValue)
+func (m *threadSafeMap) IndexKeys(indexName, indexedValue string) (keys []string, err error) {
+	err = m.read(indexName, func(x *index) { keys = x.keys(indexedValue) })
 	slices.Sort(keys)
 	return keys, err
 }
 
-func (m *threadSafeMap) indexKeys(indexName, indexedValue string) ([]string, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	x, err := m.lookupLocked(indexName)
-	if err != nil {
-		return nil, err
-	}
-	return x.keys(indexedValue), nil
-}
-
 // ListIndexFuncValues returns the values of the index. An index that does not exist has no values.
 func (m *threadSafeMap) ListIndexFuncValues(indexName string) []string {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	x, err := m.lookupLocked(indexName)
-	if err != nil {
-		return []string{}
-	}
-	return slices.AppendSeq(make([]string, 0, len(x.sets)), maps.Keys(x.sets))
+	values := []string{}
+	_ = m.read(indexName, func(x *index) {
+		values = slices.AppendSeq(make([]string, 0, len(x.sets)), maps.Keys(x.sets))
+	})
+	return values
 }
 
 // Resync does nothing.
@@ -266,14 +260,17 @@ func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
 	return m.resourceVersion
 }
 
-// lookupLocked returns the index called name.
-func (m *threadSafeMap) lookupLocked(name string) (*index, error) {
+// read calls do with the index called name, under the lock.
+func (m *threadSafeMap) read(name string, do func(x *index)) error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
 	for _, x := range m.indices {
 		if x.name == name {
-			return x, nil
+			do(x)
+			return nil
 		}
 	}
-	return nil, fmt.Errorf("Index with name %s does not exist", name) // callers know this text
+	return fmt.Errorf("Index with name %s does not exist", name) // callers know this text
 }
 
 func (m *threadSafeMap) reportVersionLocked() {
@@ -304,23 +301,23 @@ type index struct {
 }
 
 // newIndices returns indexes over items.
-func newIndices(items map[string]item, indexers Indexers) []*index {
+func newIndices(items map[string]*entry, indexers Indexers) []*index {
 	indices := make([]*index, 0, len(indexers))
 	for name, indexFunc := range indexers {
 		indices = append(indices, &index{name, indexFunc, map[string]entrySet{}})
 	}
-	for key, it := range items {
+	for _, e := range items {
 		for _, x := range indices {
-			x.move(it.entry, nil, x.valuesOf(key, it.obj))
+			x.move(e, nil, x.valuesOf(e.key, e.obj))
 		}
 	}
 	return indices
 }
 
-// valuesOf computes the values of obj; a nil obj has no values. An index function that fails is a
-// programming error: no caller could decide what to do with the object.
+// valuesOf computes the values of obj; nil and removed{} have no values. An index function that
+// fails is a programming error: no caller could decide what to do with the object.
 func (x *index) valuesOf(key string, obj any) []string {
-	if obj == nil {
+	if obj == nil || obj == (removed{}) {
 		return nil
 	}
 	values, err := x.indexFunc(obj)

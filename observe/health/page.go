@@ -157,7 +157,7 @@ type RunningKey struct {
 	Since       time.Time `json:"since"`
 }
 
-// FailingKey is a key that failed since it last changed and will be retried.
+// FailingKey is a key that failed, see controller.FailedKey, and will be retried.
 type FailingKey struct {
 	Key       string    `json:"key"`
 	Attempts  int       `json:"attempts"`

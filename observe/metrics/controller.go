@@ -57,7 +57,7 @@ func newControllerFamily() *controllerFamily {
 	f.evicted = f.computed("controller_dead_letters_evicted_total",
 		"Dead letters dropped for newer ones")
 	f.failing = f.computed("controller_failing_keys",
-		"Keys that failed since they last changed, and will be retried")
+		"Keys that failed and will be retried")
 	f.keyErrors = f.computed("controller_key_errors_total",
 		"Notifications without a key, because the key function failed")
 	return f
