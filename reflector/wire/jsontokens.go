@@ -4,7 +4,6 @@ package wire
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -141,24 +140,4 @@ func (t *tokens) frame() (jsontext.Value, error) {
 		err = t.endFrame(int64(len(raw)))
 	}
 	return raw, err
-}
-
-// eachMember calls member after each name of an object, to read its value.
-func eachMember(in *jsontext.Decoder, member func(name []byte) error) error {
-	if begin, err := in.ReadToken(); err != nil || begin.Kind() != '{' {
-		return cmp.Or(err, errSyntax)
-	}
-	var text []byte
-	for in.PeekKind() == '"' {
-		name, err := in.ReadValue()
-		if err != nil {
-			return err
-		}
-		text, _ = jsontext.AppendUnquote(text[:0], name) // which replaces what is not valid
-		if err := member(text); err != nil {
-			return err
-		}
-	}
-	_, err := in.ReadToken() // the end, or an error
-	return err
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"example.com/informerstack/internal/tools/answers"
 	"example.com/informerstack/internal/tools/measure"
 )
 
@@ -42,7 +43,7 @@ func decodeAll(
 }
 
 func TestReadList_LikeAWholeDecode(t *testing.T) {
-	body := podList(t, 40)
+	body := answers.Pods(t, 40)
 	for name, in := range map[string]io.Reader{
 		"at once":     bytes.NewReader(body),
 		"byte a read": iotest.OneByteReader(bytes.NewReader(body)),
@@ -64,7 +65,7 @@ func TestReadList_LikeAWholeDecode(t *testing.T) {
 }
 
 func TestReadList_UnstructuredLikeAWholeDecode(t *testing.T) {
-	body := podList(t, 5)
+	body := answers.Pods(t, 5)
 	items, m, err := decodeAll(bytes.NewReader(body), newUnstructured)
 	require.NoError(t, err)
 	obj, _, err := unstructured.UnstructuredJSONScheme.Decode(body, nil, nil)
@@ -310,7 +311,7 @@ func TestReadList_Status(t *testing.T) {
 
 // The chunks that bodies pass on to each other have no goroutine or channel of a body.
 func TestReadList_InOneBubbleAfterTheOther(t *testing.T) {
-	body := podList(t, 2000)
+	body := answers.Pods(t, 2000)
 	for range 3 {
 		synctest.Test(t, func(t *testing.T) {
 			_, err := ReadList(bytes.NewReader(body), newPod, Options{}, ignore)
@@ -421,7 +422,7 @@ func (c *chunked) Read(p []byte) (int, error) {
 
 // A list is not kept: beyond the present item, little of it is in the decoder's buffer.
 func TestReadList_BufferIsOfOneItem(t *testing.T) {
-	in := newTokens(bytes.NewReader(podList(t, 2000)), 1<<20)
+	in := newTokens(bytes.NewReader(answers.Pods(t, 2000)), 1<<20)
 	count := 0
 	require.NoError(t, in.object(func(name string) error {
 		if name != "items" {
@@ -436,28 +437,6 @@ func TestReadList_BufferIsOfOneItem(t *testing.T) {
 		})
 	}))
 	require.Equal(t, 2000, count)
-}
-
-// podList is a list of count pods as a server sends it.
-func podList(t testing.TB, count int) []byte {
-	list := v1.PodList{
-		TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
-		ListMeta: metav1.ListMeta{ResourceVersion: "5", Continue: "next"},
-	}
-	for i := range count {
-		list.Items = append(list.Items, v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				Name:   fmt.Sprintf("pod-%d", i),
-				Labels: map[string]string{"app": `{"a"}]`},
-			},
-			Spec: v1.PodSpec{
-				Containers: []v1.Container{{Name: "c", Command: []string{"sh", "-c", `echo "\\"`}}},
-			},
-		})
-	}
-	body, err := json.Marshal(list)
-	require.NoError(t, err)
-	return body
 }
 
 // A list costs linear time in the number of its items, and in the length and the depth of one, also
@@ -503,8 +482,8 @@ func TestReadList_ShardInfo(t *testing.T) {
 		},
 		Items: []v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
 	}
-	for _, format := range []string{jsonStream, protobufStream} {
-		body := encodeList(t, format, list)
+	for _, format := range []string{answers.JSON, answers.Protobuf} {
+		body := answers.List(t, format, list)
 		m, err := ReadList(bytes.NewReader(body), newPod, Options{},
 			func(runtime.Object) error { return nil })
 		require.NoError(t, err)

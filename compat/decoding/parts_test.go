@@ -2,7 +2,7 @@
 
 //lint:file-ignore SA1019 the replacement of Raw is newer than the oldest client-go of this module
 
-package wire
+package decoding
 
 import (
 	"bytes"
@@ -26,6 +26,9 @@ import (
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"example.com/informerstack/internal/decode"
+	"example.com/informerstack/internal/tools/answers"
 )
 
 // N1: only decoders that are known to neither convert nor set defaults are replaced.
@@ -36,7 +39,8 @@ func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
 		plain := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
 			scheme.Scheme, scheme.Scheme, jsonserializer.SerializerOptions{})
 		return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
-			MediaType: mediaJSON, Serializer: s, StreamSerializer: &runtime.StreamSerializerInfo{
+			MediaType: runtime.ContentTypeJSON, Serializer: s,
+			StreamSerializer: &runtime.StreamSerializerInfo{
 				Serializer: plain, Framer: jsonserializer.Framer,
 			},
 		})
@@ -50,22 +54,22 @@ func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
 		contentType string
 		faster      bool
 	}{
-		"typed":               {typed, mediaJSON, true},
-		"typed, protobuf":     {typed, mediaProtobuf, true},
-		"dynamic":             {dynamicOnly, mediaJSON, true},
-		"metadata":            {metadataOnly, mediaProtobuf, true},
-		"one serializer":      {jsonOf(usual, off), mediaJSON, true},
-		"converts":            {scheme.Codecs, mediaJSON, false},
-		"converts protobuf":   {scheme.Codecs, mediaProtobuf, false},
+		"typed":               {typed, runtime.ContentTypeJSON, true},
+		"typed, protobuf":     {typed, runtime.ContentTypeProtobuf, true},
+		"dynamic":             {dynamicOnly, runtime.ContentTypeJSON, true},
+		"metadata":            {metadataOnly, runtime.ContentTypeProtobuf, true},
+		"one serializer":      {jsonOf(usual, off), runtime.ContentTypeJSON, true},
+		"converts":            {scheme.Codecs, runtime.ContentTypeJSON, false},
+		"converts protobuf":   {scheme.Codecs, runtime.ContentTypeProtobuf, false},
 		"yaml":                {typed, "application/yaml", false},
-		"strict":              {strict.WithoutConversion(), mediaJSON, false},
-		"other kinds":         {jsonOf(otherMeta{}, off), mediaJSON, false},
-		"yaml as JSON":        {jsonOf(usual, isYAML), mediaJSON, false},
-		"unknown serializer":  {sets{typed}, mediaJSON, false},
-		"unknown for streams": {sets{typed}, mediaProtobuf, false},
+		"strict":              {strict.WithoutConversion(), runtime.ContentTypeJSON, false},
+		"other kinds":         {jsonOf(otherMeta{}, off), runtime.ContentTypeJSON, false},
+		"yaml as JSON":        {jsonOf(usual, isYAML), runtime.ContentTypeJSON, false},
+		"unknown serializer":  {sets{typed}, runtime.ContentTypeJSON, false},
+		"unknown for streams": {sets{typed}, runtime.ContentTypeProtobuf, false},
 	} {
 		plain := runtime.NewClientNegotiator(test.s, v1.SchemeGroupVersion)
-		faster := NewNegotiator().Faster(plain)
+		faster := Faster()(plain)
 		decoder, err := faster.Decoder(test.contentType, nil)
 		require.NoError(t, err, name)
 		isFaster := reflect.TypeOf(decoder) == reflect.TypeFor[clientList]()
@@ -80,7 +84,7 @@ func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
 			require.Equal(t, reflect.TypeOf(want), reflect.TypeOf(got), name)
 		}
 	}
-	_, err := NewNegotiator().Faster(runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion)).
+	_, err := Faster()(runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion)).
 		Decoder("text/html", nil)
 	require.ErrorAs(t, err, &runtime.NegotiateError{})
 }
@@ -134,7 +138,7 @@ func (s setsDefault) Decode(
 // If a client creates the objects of a kind with a content, it decodes them itself.
 func TestNegotiator_CreatorWithDefaults(t *testing.T) {
 	s := runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
-		MediaType: mediaJSON,
+		MediaType: runtime.ContentTypeJSON,
 		Serializer: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
 			createsWithDefault{scheme.Scheme}, scheme.Scheme, jsonserializer.SerializerOptions{}),
 		StreamSerializer: &runtime.StreamSerializerInfo{
@@ -143,10 +147,10 @@ func TestNegotiator_CreatorWithDefaults(t *testing.T) {
 			Framer: jsonserializer.Framer,
 		},
 	})
-	got := newTwins(t, s, jsonStream, strings.NewReader(usualEvent)).sameWatches(t)
+	got := newTwins(t, s, answers.JSON, strings.NewReader(usualEvent)).sameWatches(t)
 	require.Equal(t, "default", got.events[0].Object.(*v1.Pod).Spec.NodeName)
 	list := `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`
-	got = newTwins(t, s, jsonStream, strings.NewReader(list)).sameLists(t, noList)
+	got = newTwins(t, s, answers.JSON, strings.NewReader(list)).sameLists(t, noList)
 	require.Equal(t, "default", got.list.(*v1.PodList).Items[0].Spec.NodeName)
 }
 
@@ -165,16 +169,17 @@ func (c createsWithDefault) New(gvk schema.GroupVersionKind) (runtime.Object, er
 
 // N3, and a proof that usual answers do not reach the client's own decoders, which share nothing.
 func TestNegotiator_SharesStrings(t *testing.T) {
-	list := &v1.PodList{Items: []v1.Pod{*owned(0), *owned(1)}}
+	list := &v1.PodList{Items: []v1.Pod{*answers.Owned(0), *answers.Owned(1)}}
 	list.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("PodList"))
 	events := []watch.Event{
-		{Type: watch.Added, Object: owned(0)}, {Type: watch.Added, Object: owned(1)},
+		{Type: watch.Added, Object: answers.Owned(0)},
+		{Type: watch.Added, Object: answers.Owned(1)},
 	}
-	for _, contentType := range []string{jsonStream, protobufStream} {
-		body := encodeList(t, contentType, list)
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		body := answers.List(t, contentType, list)
 		read := newTwins(t, typed, contentType, bytes.NewReader(body)).sameLists(t, noList)
 		items := read.list.(*v1.PodList).Items
-		body = encodeEvents(t, contentType, events...)
+		body = answers.Events(t, contentType, events...)
 		received := newTwins(t, typed, contentType, bytes.NewReader(body)).sameWatches(t).events
 		for _, pair := range [][2]*v1.Pod{
 			{&items[0], &items[1]},
@@ -192,21 +197,14 @@ func TestNegotiator_SharesStrings(t *testing.T) {
 type kept struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
-	Spec              keptBytes      `json:"spec"`
-	Any               map[string]any `json:"any"`
+	Spec              answers.KeptBytes `json:"spec"`
+	Any               map[string]any    `json:"any"`
 }
 
 type keptList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
 	Items           []kept `json:"items"`
-}
-
-type keptBytes []byte
-
-func (k *keptBytes) UnmarshalJSON(raw []byte) error {
-	*k = raw
-	return nil
 }
 
 func (k *kept) DeepCopyObject() runtime.Object     { return k }
@@ -231,10 +229,10 @@ func TestNegotiator_OwnUnmarshalJSON(t *testing.T) {
 		events += `{"type":"ADDED","object":` + obj + `}`
 	}
 	list = strings.TrimSuffix(list, ",") + "]}"
-	read := newTwins(t, custom, jsonStream, strings.NewReader(list)).
+	read := newTwins(t, custom, answers.JSON, strings.NewReader(list)).
 		sameLists(t, func() runtime.Object { return &keptList{} })
 	require.Len(t, read.list.(*keptList).Items, count)
-	received := newTwins(t, custom, jsonStream, strings.NewReader(events)).sameWatches(t).events
+	received := newTwins(t, custom, answers.JSON, strings.NewReader(events)).sameWatches(t).events
 	require.Len(t, received, count)
 	require.JSONEq(t, `{"i":7}`, string(received[7].Object.(*kept).Spec))
 }
@@ -258,7 +256,7 @@ func TestNegotiator_NoListAfterAll(t *testing.T) {
 	s.AddKnownTypeWithName(v1.SchemeGroupVersion.WithKind("Counted"), &counted{})
 	custom := serializer.NewCodecFactory(s).WithoutConversion()
 	body := `{"kind":"Counted","apiVersion":"v1","items":[{}]}`
-	o := newTwins(t, custom, jsonStream, strings.NewReader(body)).
+	o := newTwins(t, custom, answers.JSON, strings.NewReader(body)).
 		sameLists(t, func() runtime.Object { return &counted{} })
 	require.Equal(t, &counted{count: 1}, o.list)
 }
@@ -268,13 +266,13 @@ func TestNegotiator_OddAnswers(t *testing.T) {
 	for _, odd := range oddEvents {
 		body := usualEvent + usualEvent + odd + usualEvent + usualEvent
 		for _, s := range []runtime.NegotiatedSerializer{typed, dynamicOnly} {
-			newTwins(t, s, jsonStream, strings.NewReader(body)).sameWatches(t, odd)
+			newTwins(t, s, answers.JSON, strings.NewReader(body)).sameWatches(t, odd)
 		}
 	}
 	for _, odd := range oddLists {
 		for _, newList := range newLists {
 			for _, s := range []runtime.NegotiatedSerializer{typed, metadataOnly, dynamicOnly} {
-				newTwins(t, s, jsonStream, strings.NewReader(odd)).sameLists(t, newList, odd)
+				newTwins(t, s, answers.JSON, strings.NewReader(odd)).sameLists(t, newList, odd)
 			}
 		}
 	}
@@ -282,7 +280,7 @@ func TestNegotiator_OddAnswers(t *testing.T) {
 
 // Protobuf with repeated or unknown fields.
 func TestNegotiator_OddProtobuf(t *testing.T) {
-	pod := marshaled(t, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	pod := answers.Marshal(t, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 	field := func(number byte, values ...[]byte) (message []byte) {
 		for _, value := range values {
 			message = append(append(message, number<<3|2, byte(len(value))), value...)
@@ -303,14 +301,14 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 		join(field(1, join(kind, kind)), field(2, pod)),
 		join(field(1, []byte("no kind"), kind), field(2, pod)),
 	} {
-		object := append([]byte(magic), envelope...)
+		object := append([]byte(decode.Magic), envelope...)
 		event := join(field(1, []byte("ADDED")), field(2, field(1, object)))
 		for _, message := range [][]byte{
 			event, append(event, event...), append(event, field(9, pod)...), event[:len(event)/2],
 			join(field(2, []byte("no object")), event),
 		} {
 			body := append([]byte{0, 0, 0, byte(len(message))}, message...)
-			newTwins(t, typed, protobufStream, bytes.NewReader(body)).
+			newTwins(t, typed, answers.Protobuf, bytes.NewReader(body)).
 				sameWatches(t, "%q", message)
 		}
 	}
@@ -325,38 +323,31 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 			join(field(1, listKind), field(2, list), field(9, pod)),
 			join(field(1, kind), field(2, list)), join(field(1, listKind), field(2, list)[:4]),
 		} {
-			body := append([]byte(magic), envelope...)
+			body := append([]byte(decode.Magic), envelope...)
 			for _, newList := range newLists {
-				newTwins(t, typed, protobufStream, bytes.NewReader(body)).
+				newTwins(t, typed, answers.Protobuf, bytes.NewReader(body)).
 					sameLists(t, newList, "%q", body)
 			}
 		}
 	}
 }
 
-func marshaled(t *testing.T, obj interface{ Marshal() ([]byte, error) }) []byte {
-	raw, err := obj.Marshal()
-	require.NoError(t, err)
-	return raw
-}
-
 // The client's own decoders read a long event, or refuse it.
 func TestNegotiator_LongEvents(t *testing.T) {
 	long := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("a", 17<<20)}}
-	body := encodeEvents(t, protobufStream, append(contents()[:1],
-		watch.Event{Type: watch.Added, Object: long}, contents()[1])...)
-	got := newTwins(t, typed, protobufStream, bytes.NewReader(body)).sameWatches(t)
+	body := answers.Events(t, answers.Protobuf, append(answers.Samples()[:1],
+		watch.Event{Type: watch.Added, Object: long}, answers.Samples()[1])...)
+	got := newTwins(t, typed, answers.Protobuf, bytes.NewReader(body)).sameWatches(t)
 	require.Len(t, got.events, 2)
 	require.Equal(t, watch.Error, got.events[1].Type)
 
-	for _, contentType := range []string{jsonStream, protobufStream} {
-		body := bytes.NewReader(encodeEvents(t, contentType, contents()...))
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		body := bytes.NewReader(answers.Events(t, contentType, answers.Samples()...))
 		clients := newTwins(t, typed, contentType, body)
-		n := NewNegotiator()
-		n.limits.ObjectBytes = 50_000
-		clients.faster = newClient(t, n.Faster(runtime.NewClientNegotiator(typed,
-			v1.SchemeGroupVersion)), clients.answer)
-		require.Len(t, clients.sameWatches(t).events, len(contents()))
+		n := Faster()(runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion)).(faster)
+		n.maxEvent = 50_000
+		clients.faster = answers.ClientOf(t, n, clients.answer)
+		require.Len(t, clients.sameWatches(t).events, len(answers.Samples()))
 	}
 }
 
@@ -366,11 +357,11 @@ func TestNegotiator_ManyKinds(t *testing.T) {
 	for i := range 3 * maxKinds {
 		body += fmt.Sprintf(`{"type":"ADDED","object":{"kind":"K%d","apiVersion":"v1"}}`, i)
 	}
-	require.Len(t, newTwins(t, dynamicOnly, jsonStream, strings.NewReader(body)).
+	require.Len(t, newTwins(t, dynamicOnly, answers.JSON, strings.NewReader(body)).
 		sameWatches(t).events, 3*maxKinds)
-	decoder, serializer, framer, err := NewNegotiator().
-		Faster(runtime.NewClientNegotiator(dynamicOnly, v1.SchemeGroupVersion)).
-		StreamDecoder(mediaJSON, nil)
+	client := runtime.NewClientNegotiator(dynamicOnly, v1.SchemeGroupVersion)
+	decoder, serializer, framer, err := Faster()(client).
+		StreamDecoder(runtime.ContentTypeJSON, nil)
 	require.NoError(t, err)
 	in := framer.NewFrameReader(io.NopCloser(strings.NewReader(body)))
 	frame := make([]byte, 1024)
@@ -389,13 +380,13 @@ func TestNegotiator_ManyKinds(t *testing.T) {
 
 // A receiver that is slower than the server does not hold the request, and Stop ends it.
 func TestNegotiator_ReadsAhead(t *testing.T) {
-	for _, contentType := range []string{jsonStream, protobufStream} {
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
 		synctest.Test(t, func(t *testing.T) {
 			const count = 400
-			event := encodeEvents(t, contentType, contents()[0])
+			event := answers.Events(t, contentType, answers.Samples()[0])
 			deadline := time.Now().Add(5 * time.Second)
 			clients := newTwinsOf(t, typed, contentType, func() io.Reader {
-				return mortal{bytes.NewReader(bytes.Repeat(event, count)), deadline}
+				return answers.Until(deadline, bytes.NewReader(bytes.Repeat(event, count)))
 			})
 			w, err := clients.faster.Get().Resource("all").Watch(t.Context())
 			require.NoError(t, err)
@@ -412,11 +403,11 @@ func TestNegotiator_ReadsAhead(t *testing.T) {
 // Stop ends a watch without an ERROR event, even if something still receives.
 func TestNegotiator_Stop(t *testing.T) {
 	for range 30 {
-		for _, contentType := range []string{jsonStream, protobufStream} {
+		for _, contentType := range []string{answers.JSON, answers.Protobuf} {
 			synctest.Test(t, func(t *testing.T) {
-				event := encodeEvents(t, contentType, contents()[0])
+				event := answers.Events(t, contentType, answers.Samples()[0])
 				clients := newTwinsOf(t, typed, contentType, func() io.Reader {
-					return &endless{data: event, size: len(event), closed: make(chan struct{})}
+					return &answers.Endless{Data: event, Size: len(event)}
 				})
 				w, err := clients.faster.Get().Resource("all").Watch(t.Context())
 				require.NoError(t, err)
@@ -454,9 +445,10 @@ func (r reworded) Read(p []byte) (n int, err error) {
 // Stop ends a watch without an error, even if the client's own reader has another one.
 func TestNegotiator_StopIsNoError(t *testing.T) {
 	decoder, events, framer, err := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion).
-		StreamDecoder(mediaJSON, nil)
+		StreamDecoder(runtime.ContentTypeJSON, nil)
 	require.NoError(t, err)
-	w := newClientWatch(codec{}, rewords{framer}, events, decoder, NewNegotiator())
+	w := newClientWatch(codec{}, rewords{framer}, events, decoder,
+		faster{shared: decode.NewSharedStrings(), maxEvent: maxEventBytes})
 	in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(strings.NewReader(usualEvent)))
 	require.NoError(t, in.Close())
 	_, err = in.Read(make([]byte, 1024))
