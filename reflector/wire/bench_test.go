@@ -154,15 +154,17 @@ func watchOf(b *testing.B, kind string, answer http.RoundTripper) openWatch {
 	}
 }
 
+// serializers are those of client-go's clients for objects of a kind.
+var serializers = map[string]runtime.NegotiatedSerializer{
+	"typed":        scheme.Codecs.WithoutConversion(),
+	"unstructured": dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer,
+	"metadata":     metainternalversionscheme.Codecs.WithoutConversion(),
+}
+
 // watchOfSwapped is watchOf in a swapped program.
 func watchOfSwapped(b *testing.B, kind string, answer *answers.Server) openWatch {
-	s := map[string]runtime.NegotiatedSerializer{
-		"typed":        scheme.Codecs.WithoutConversion(),
-		"unstructured": dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer,
-		"metadata":     metainternalversionscheme.Codecs.WithoutConversion(),
-	}[kind]
 	client := answers.ClientOf(b, decoding.Faster()(
-		runtime.NewClientNegotiator(s, v1.SchemeGroupVersion)), answer)
+		runtime.NewClientNegotiator(serializers[kind], v1.SchemeGroupVersion)), answer)
 	return func(metav1.ListOptions) (watch.Interface, error) {
 		return client.Get().Resource("pods").Watch(b.Context())
 	}

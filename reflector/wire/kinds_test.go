@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//lint:file-ignore SA1019 the replacement of Raw is newer than the oldest client-go of this module
-
 package wire
 
 import (
