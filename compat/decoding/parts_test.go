@@ -13,10 +13,12 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 	"unsafe"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -349,6 +351,81 @@ func TestNegotiator_LongEvents(t *testing.T) {
 		clients.faster = answers.ClientOf(t, n, clients.answer)
 		require.Len(t, clients.sameWatches(t).events, len(answers.Samples()))
 	}
+}
+
+// framesOf returns the number of frames of a watch, its end, and what the client's own framer had to
+// read of it.
+func framesOf(
+	t *testing.T, contentType string, body []byte, end error, maxEvent int,
+) (count int, got error, own []byte) {
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	decoder, events, framer, err := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion).
+		StreamDecoder(mediaType, nil)
+	require.NoError(t, err)
+	client := &notes{Framer: framer}
+	c := codec{protobuf: contentType == answers.Protobuf}
+	w := newClientWatch(c, client, events, decoder, faster{maxEvent: maxEvent})
+	stream := io.MultiReader(bytes.NewReader(body), iotest.ErrReader(end))
+	in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(stream))
+	for frame := make([]byte, 4<<10); ; count++ {
+		if _, got = in.Read(frame); got != nil {
+			return count, got, client.read.Bytes()
+		}
+	}
+}
+
+// notes is a framer that notes what it reads.
+type notes struct {
+	runtime.Framer
+	read bytes.Buffer
+}
+
+func (n *notes) NewFrameReader(body io.ReadCloser) io.ReadCloser {
+	return n.Framer.NewFrameReader(struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(body, &n.read), body})
+}
+
+// The frames of a watch end as the client's own frames do, wherever it is cut off.
+func TestNegotiator_EndsOfFrames(t *testing.T) {
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		body := answers.Events(t, contentType, answers.Samples()[:2]...)
+		for at := range len(body) + 1 {
+			for _, end := range []error{io.EOF, io.ErrClosedPipe} {
+				count, got, _ := framesOf(t, contentType, body[:at], end, 1<<20)
+				wantCount, want, own := framesOf(t, contentType, body[:at], end, 0)
+				require.Equal(t, want, got, "%s cut at %d", contentType, at)
+				require.Equal(t, wantCount, count, "%s cut at %d", contentType, at)
+				if wantCount > 0 {
+					require.Equal(t, body[:at], own, "all is the client's")
+				}
+			}
+		}
+	}
+}
+
+// An event of maxEvent bytes is cut, and a longer one is the client's. In JSON, the line before an
+// event counts.
+func TestNegotiator_LongestEvent(t *testing.T) {
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		event := answers.Events(t, contentType, answers.Samples()[0])
+		length := len(event) - 4
+		if contentType == answers.JSON {
+			length = len(event) - len("\n")
+		}
+		for maxEvent, isOwn := range map[int]bool{length: false, length - 1: true} {
+			count, _, own := framesOf(t, contentType, event, io.EOF, maxEvent)
+			require.Equal(t, 1, count)
+			require.Equal(t, isOwn, bytes.Contains(own, event), "%s, %d", contentType, maxEvent)
+		}
+	}
+	endless := strings.NewReader(usualEvent[:20] + strings.Repeat(" ", 1<<20))
+	noted := &recorder{in: endless, max: 1000}
+	w := newClientWatch(codec{}, jsonserializer.Framer, nil, nil, faster{maxEvent: noted.max})
+	require.NoError(t, w.cutJSON(jsontext.NewDecoder(noted), noted))
+	require.NotNil(t, w.own)
+	require.Less(t, len(noted.held), 64<<10, "the rest was not read")
 }
 
 // A server that sends many kinds does not make a watch remember all.

@@ -123,11 +123,8 @@ func (w *clientWatch) read(p []byte) (int, error) {
 	return n, nil
 }
 
-// cutJSON cuts {"type": "...", "object": {...}}.
+// cutJSON cuts {"type": "...", "object": {...}}. The client's own parts find the end, too.
 func (w *clientWatch) cutJSON(in *jsontext.Decoder, noted *recorder) error {
-	if in.PeekKind() == jsontext.KindInvalid && noted.atEnd() {
-		return io.EOF
-	}
 	var err error
 	w.event, err = readEvent(in, noted)
 	end := in.InputOffset()
@@ -154,7 +151,6 @@ func (w *clientWatch) handOver(read []byte, rest io.Reader) {
 type recorder struct {
 	in   io.Reader
 	max  int // bytes of a frame
-	err  error
 	held []byte
 	// Where held and the frame begin, as offsets of the stream.
 	begin, from int64
@@ -169,12 +165,9 @@ func (r *recorder) Read(p []byte) (int, error) {
 		return 0, errUnusual
 	}
 	n, err := r.in.Read(p)
-	r.held, r.err = append(r.held, p[:n]...), err
+	r.held = append(r.held, p[:n]...)
 	return n, err
 }
-
-// atEnd reports whether only blanks were read of the frame, and no more follow.
-func (r *recorder) atEnd() bool { return r.err == io.EOF && len(bytes.TrimSpace(r.since())) == 0 }
 
 // since returns the bytes that were read since the start of the frame.
 func (r *recorder) since() []byte { return r.held[r.from-r.begin:] }
@@ -254,13 +247,11 @@ func (w *clientWatch) cutProtobuf(in *bufio.Reader) error {
 	}
 	_, _ = in.Discard(len(head))
 	w.frame = slices.Grow(w.frame[:0], int(length))[:length]
-	if _, err = io.ReadFull(in, w.frame); err == io.EOF {
-		err = io.ErrUnexpectedEOF
+	if _, err := io.ReadFull(in, w.frame); err != nil {
+		return err
 	}
-	if err == nil {
-		_ = w.event.Open(w.frame) // with an error, the event is not usual
-	}
-	return err
+	_ = w.event.Open(w.frame) // with an error, the event is not usual
+	return nil
 }
 
 // eventSerializer reads an event.
