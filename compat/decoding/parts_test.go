@@ -353,8 +353,8 @@ func TestNegotiator_LongEvents(t *testing.T) {
 	}
 }
 
-// framesOf returns the number of frames of a watch, its end, and what the client's own framer had to
-// read of it.
+// framesOf returns the number of frames of a watch, its end, and what the client's own framer had
+// to read of it.
 func framesOf(
 	t *testing.T, contentType string, body []byte, end error, maxEvent int,
 ) (count int, got error, own []byte) {
