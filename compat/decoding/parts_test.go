@@ -353,11 +353,11 @@ func TestNegotiator_LongEvents(t *testing.T) {
 	}
 }
 
-// framesOf returns the number of frames of a watch, its end, and what the client's own framer had
-// to read of it.
+// framesOf returns the number of frames of a watch, what the client's own framer had to read of it,
+// and its end.
 func framesOf(
 	t *testing.T, contentType string, body []byte, end error, maxEvent int,
-) (count int, got error, own []byte) {
+) (count int, own []byte, got error) {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	decoder, events, framer, err := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion).
 		StreamDecoder(mediaType, nil)
@@ -369,7 +369,7 @@ func framesOf(
 	in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(stream))
 	for frame := make([]byte, 4<<10); ; count++ {
 		if _, got = in.Read(frame); got != nil {
-			return count, got, client.read.Bytes()
+			return count, client.read.Bytes(), got
 		}
 	}
 }
@@ -393,8 +393,8 @@ func TestNegotiator_EndsOfFrames(t *testing.T) {
 		body := answers.Events(t, contentType, answers.Samples()[:2]...)
 		for at := range len(body) + 1 {
 			for _, end := range []error{io.EOF, io.ErrClosedPipe} {
-				count, got, _ := framesOf(t, contentType, body[:at], end, 1<<20)
-				wantCount, want, own := framesOf(t, contentType, body[:at], end, 0)
+				count, _, got := framesOf(t, contentType, body[:at], end, 1<<20)
+				wantCount, own, want := framesOf(t, contentType, body[:at], end, 0)
 				require.Equal(t, want, got, "%s cut at %d", contentType, at)
 				require.Equal(t, wantCount, count, "%s cut at %d", contentType, at)
 				if wantCount > 0 {
@@ -415,7 +415,7 @@ func TestNegotiator_LongestEvent(t *testing.T) {
 			length = len(event) - len("\n")
 		}
 		for maxEvent, isOwn := range map[int]bool{length: false, length - 1: true} {
-			count, _, own := framesOf(t, contentType, event, io.EOF, maxEvent)
+			count, own, _ := framesOf(t, contentType, event, io.EOF, maxEvent)
 			require.Equal(t, 1, count)
 			require.Equal(t, isOwn, bytes.Contains(own, event), "%s, %d", contentType, maxEvent)
 		}

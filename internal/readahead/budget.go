@@ -8,7 +8,7 @@ import (
 )
 
 // Budget bounds the bytes that watches have read ahead of their receivers. It may be used by any
-// number of watches at the same time.
+// number of watches at the same time. The zero value has 0 bytes.
 //
 //	B1  a watch may always hold ownChunks, whatever the others hold
 //	B2  beyond these, it gets another chunk while it holds less than what is free
@@ -32,16 +32,20 @@ var (
 
 // Unknown is the Budget of watches of a client that is not known: those of swapped programs and of
 // wire.ReadWatch.
-var Unknown = Default()
+var Unknown = &Budget{free: DefaultBytes()}
 
-// Default returns a Budget of 16 MiB.
-func Default() *Budget { return NewBudget(int64(defaultBytes)) }
+// DefaultBytes is the size of the Budget of a client and its server.
+func DefaultBytes() int64 { return int64(defaultBytes) }
 
-// NewBudget returns a Budget of size bytes. With 0 or less, each watch has only its own 64 KiB.
-func NewBudget(size int64) *Budget { return &Budget{free: size} }
+// Add makes b size bytes larger. With 0 bytes or less, each watch has only its own 64 KiB.
+func (b *Budget) Add(size int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.free += size
+}
 
-// State returns the bytes of b that no watch holds, and the number of watches that wait for some.
-func State(b *Budget) (free int64, waiting int) {
+// State returns the bytes that no watch holds, and the number of watches that wait for some.
+func (b *Budget) State() (free int64, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.free, len(b.waiting)

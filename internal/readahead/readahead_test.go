@@ -113,7 +113,7 @@ func TestBudget_Model(t *testing.T) {
 			case 3:
 				size = -chunkBytes // nothing but own chunks
 			}
-			b := NewBudget(size)
+			b := &Budget{free: size}
 			var readers []*reader
 			start := func() {
 				s := &source{

@@ -60,7 +60,7 @@ func TestBudget_ASlowWatchStopsNobody(t *testing.T) {
 				w.Stop()
 			}
 			synctest.Wait()
-			free, _ := readahead.State(b)
+			free, _ := b.bytes.State()
 			require.Equal(t, int64(size), free)
 		})
 	}
@@ -117,9 +117,10 @@ func TestBudget_OfAClientAndItsServer(t *testing.T) {
 	require.Same(t, a, budget(clientOf("http://a", c)))
 	require.NotSame(t, a, budget(clientOf("http://b", c)))
 	require.NotSame(t, a, budget(clientOf("http://a", &http.Client{})))
-	require.Same(t, readahead.Unknown, budget(clientOf("http://a", http.DefaultClient)))
-	require.Same(t, readahead.Unknown, budgetOf(&rest.RESTClient{}))
-	require.Same(t, readahead.Unknown, budgetOf(struct{ Getter }{}))
+	require.Nil(t, budget(clientOf("http://a", http.DefaultClient)))
+	require.Nil(t, budgetOf(&rest.RESTClient{}))
+	require.Nil(t, budgetOf(struct{ Getter }{}))
+	require.Same(t, readahead.Unknown, bytesOf(nil))
 	own := NewBudget(5)
 	lw := NewListWatch(clientOf("http://a", c), "pods", "", newPod, Options{ReadAhead: own})
 	require.Same(t, own, lw.options.ReadAhead)
@@ -182,7 +183,7 @@ func TestBudget_StalledStreamsOfOneConnection(t *testing.T) {
 		<-w.ResultChan()
 	}
 	pausing := func() int {
-		_, waiting := readahead.State(b)
+		_, waiting := b.bytes.State()
 		return waiting
 	}
 	require.Eventually(t, func() bool { return pausing() == stalled }, 20*time.Second,

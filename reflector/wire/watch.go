@@ -3,7 +3,6 @@
 package wire
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -58,7 +57,7 @@ func ReadWatch(body io.ReadCloser, newObject NewObject, options Options) watch.I
 func readWatch(body io.ReadCloser, d decoder, options Options, path string) *stream {
 	w := &stream{
 		path: path, body: body, decoder: d,
-		in:       readahead.New(body, cmp.Or(options.ReadAhead, readahead.Unknown)),
+		in:       readahead.New(body, bytesOf(options.ReadAhead)),
 		maxFrame: options.Limits.orDefaults().ObjectBytes,
 		result:   make(chan watch.Event, eventBuffer),
 	}
