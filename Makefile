@@ -18,6 +18,7 @@ BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4d
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
+WIRE        := ./reflector/wire ./internal/decode ./internal/readahead
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./observe/metrics
 # In teaching order: one change with all its hops, then the pieces that it passes, then those around them.
 TOUR        := observe/trace reflector deltafifo store informer workqueue controller leaderelection apitest observe/metrics observe/health
@@ -126,8 +127,8 @@ chaos: ## every fault on real servers, informers beside client-go's and sick one
 	@grep -E '^ *\|' bin/chaos.txt
 
 older: ## the tests of compat and wire with client-go v0.36, and of wire with the next encoding/json
-	GOFLAGS='$(GOFLAGS) -modfile=$(CURDIR)/internal/tools/parity/testdata/go-0.36.mod' $(GO) test ./compat/... ./reflector/wire
-	GOEXPERIMENT=jsonv2 $(GO) test ./reflector/wire
+	GOFLAGS='$(GOFLAGS) -modfile=$(CURDIR)/internal/tools/parity/testdata/go-0.36.mod' $(GO) test ./compat/... $(WIRE)
+	GOEXPERIMENT=jsonv2 $(GO) test ./compat/decoding $(WIRE)
 
 newer: ## names, the tests of compat and a swapped program with a pre-release of client-go v0.38; only warns
 	@internal/tools/parity/newer

@@ -58,29 +58,63 @@ func (r *Reflector) step(ctx context.Context, now Phase, pause bool) Transition 
 	if ctx.Err() != nil {
 		return Transition{From: now, To: Idle}
 	}
-	next := Transition{From: now, Err: err}
-	next.To, next.Pause = r.decide(now, err)
-	return next
+	d := r.decide(now, err)
+	r.learn(d.facts)
+	return Transition{From: now, To: d.next, Pause: d.pause, Err: err}
 }
 
-// decide returns the phase that follows one that ended with err, and whether the reflector waits
-// before it. All decisions of the reflector are here: the helpers report what happened.
+// decision is what follows a phase: the next one, after a wait if pause says so, and what the end
+// of the phase has shown.
+type decision struct {
+	next  Phase
+	pause bool
+	facts
+}
+
+// facts are what the end of a phase has shown about the server.
+type facts struct {
+	unavailable  bool // it cannot serve the last resourceVersion
+	serverForgot bool // it answers, and has forgotten the last resourceVersion
+	complete     bool // a streaming list was complete
+	unfinished   bool // a streaming list ended too early
+	noStreams    bool // a streaming list would fail again
+	lost         bool // a watch was lost
+}
+
+// learn keeps facts for the phases that follow.
+func (r *Reflector) learn(f facts) {
+	r.unavailable = r.unavailable || f.unavailable
+	r.useWatchList = r.useWatchList && !f.noStreams
+	r.round.lost = r.round.lost || f.lost
+	switch {
+	case f.complete:
+		r.unfinished = 0
+	case f.unfinished:
+		r.unfinished++
+	case f.serverForgot:
+		r.backoff.restart()
+	}
+}
+
+// decide returns what follows a phase that ended with err. All decisions of the reflector are here:
+// the helpers report what happened, and learn keeps what it shows.
 //
 //	Starting ──▶ Streaming ──▶ Watching ◀──▶ Opening
 //	    │            │                          ▲
 //	    └────────────┴──▶ Listing ──────────────┘
 //
 // From each a failure may lead back to Starting, after a wait.
-func (r *Reflector) decide(now Phase, err error) (next Phase, pause bool) {
+func (r *Reflector) decide(now Phase, err error) decision {
+	again := decision{next: Starting, pause: true}
 	if isApplyError(err) { // its cause may look like an answer of the server, and is not
-		return Starting, true
+		return again
 	}
 	switch now {
 	case Starting:
 		if r.useWatchList {
-			return Streaming, false
+			return decision{next: Streaming}
 		}
-		return Listing, false
+		return decision{next: Listing}
 
 	case Streaming:
 		return r.decideStreaming(err)
@@ -88,67 +122,61 @@ func (r *Reflector) decide(now Phase, err error) (next Phase, pause bool) {
 	case Listing:
 		switch {
 		case err == nil:
-			return Opening, false
-		case isUnavailable(err) && !r.unavailable:
-			r.unavailable = true // ask for whatever is newest instead
-			return Listing, false
+			return decision{next: Opening}
+		case isUnavailable(err) && !r.unavailable: // ask for whatever is newest instead
+			return decision{next: Listing, facts: facts{unavailable: true}}
 		}
 
 	case Opening:
 		switch {
 		case err == nil:
-			return Watching, false
+			return decision{next: Watching}
 		case isBusy(err): // all clients list when it is back; what we have is still good
-			return Opening, true
+			return decision{next: Opening, pause: true}
 		case errors.Is(err, ErrWatchSilent):
-			return Opening, false
-		case isExpired(err):
-			r.backoff.restart()
+			return decision{next: Opening}
 		}
+		again.serverForgot = isExpired(err)
 
 	case Watching:
 		return r.decideWatching(err)
 	}
-	return Starting, true
+	return again
 }
 
-func (r *Reflector) decideStreaming(err error) (next Phase, pause bool) {
+func (r *Reflector) decideStreaming(err error) decision {
 	switch {
 	case err == nil:
-		r.unfinished = 0
-		return Watching, false
+		return decision{next: Watching, facts: facts{complete: true}}
 	case isBusy(err):
-		return Streaming, true
+		return decision{next: Streaming, pause: true}
 	case isUnavailable(err) && !r.unavailable:
-		r.unavailable = true
-		return Streaming, false
-	case errors.Is(err, ErrStreamUnfinished):
-		r.unfinished++
+		return decision{next: Streaming, facts: facts{unavailable: true}}
 	}
-	if errors.Is(err, errClosedEarly) && r.unfinished < maxUnfinished {
-		return Streaming, true // once may be the network
+	unfinished, count := errors.Is(err, ErrStreamUnfinished), r.unfinished
+	if unfinished {
+		count++
 	}
-	if isRefusal(err) || r.unfinished >= maxUnfinished {
-		r.useWatchList = false // it would fail again
+	if errors.Is(err, errClosedEarly) && count < maxUnfinished { // once may be the network
+		return decision{next: Streaming, pause: true, facts: facts{unfinished: true}}
 	}
-	return Listing, false
+	return decision{next: Listing, facts: facts{
+		unfinished: unfinished, noStreams: isRefusal(err) || count >= maxUnfinished,
+	}}
 }
 
-func (r *Reflector) decideWatching(err error) (next Phase, pause bool) {
-	lost, lostBefore := isDecodingError(err), r.round.lost
-	r.round.lost = lost || lostBefore
+func (r *Reflector) decideWatching(err error) decision {
 	retryLimit := r.opts.MaxInternalErrorRetryDuration
 	switch {
 	case err == nil, errors.Is(err, ErrWatchSilent): // servers end watches; the next one resumes
-		return Opening, false
-	case lost && !lostBefore: // an event that cannot be decoded would be sent again
-		return Opening, false
-	case r.round.internalErrors.retry(err, r.opts.Clock.Now(), retryLimit):
-		return Opening, false
+		return decision{next: Opening}
+	case isDecodingError(err) && !r.round.lost: // such an event would be sent again
+		return decision{next: Opening, facts: facts{lost: true}}
+	case r.round.internalErrors.retry(err, r.opts.Clock.Now(), retryLimit): // which counts them
+		return decision{next: Opening}
 	case apierrors.IsTooManyRequests(err), errors.Is(err, errNothingNew):
-		return Opening, true
-	case isExpired(err): // a LIST that may not be older than what we have closes the gap
-		r.backoff.restart()
+		return decision{next: Opening, pause: true}
 	}
-	return Starting, true
+	// A LIST that may not be older than what we have closes the gap behind a 410.
+	return decision{next: Starting, pause: true, facts: facts{serverForgot: isExpired(err)}}
 }

@@ -13,7 +13,6 @@ import (
 
 	"example.com/informerstack/compat/decoding"
 	"example.com/informerstack/reflector"
-	"example.com/informerstack/reflector/wire"
 )
 
 // sourceOf returns the ListerWatcher of the reflector called name: lw, with faster decoders in a
@@ -24,7 +23,7 @@ func sourceOf(
 	if _, decodes := lw.(reflector.StreamLister); lw != nil && !decodes {
 		d := decodedListWatch{ListerWatcherWithContext: lw, selected: selected}
 		if os.Getenv(decoding.Environment) != "client-go" {
-			d.negotiator = wire.NewNegotiator()
+			d.faster = decoding.Faster()
 		}
 		lw = d
 	}
@@ -34,8 +33,9 @@ func sourceOf(
 // decodedListWatch puts a choice of decoders into the context of each request.
 type decodedListWatch struct {
 	ListerWatcherWithContext
-	negotiator *wire.Negotiator // nil: the client's decoders
-	selected   *selection       // nil: the requests are not looked at
+	// faster, if not nil, makes a client's decoders faster.
+	faster   func(client runtime.ClientNegotiator) runtime.ClientNegotiator
+	selected *selection // nil: the requests are not looked at
 }
 
 var _ reflector.WatchListRefuser = decodedListWatch{}
@@ -71,9 +71,9 @@ func (lw decodedListWatch) with(ctx context.Context) context.Context {
 		if learn != nil {
 			learn(at())
 		}
-		if lw.negotiator == nil {
+		if lw.faster == nil {
 			return client
 		}
-		return lw.negotiator.Faster(client)
+		return lw.faster(client)
 	})
 }

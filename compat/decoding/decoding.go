@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package decoding lets a reflector choose the decoders of the answers to its requests, whatever
-// client sends them.
+// client sends them, and has faster ones with the same results.
 //
 //	compat/cache -> context of a LIST or WATCH -> [decoding] -> rest of a swapped client-go
 //
@@ -9,9 +9,15 @@
 // client-go that informerstack swap writes, package rest calls Negotiator for each answer, with the
 // URL of the request. Nothing else reads the value in the context.
 //
-// rest imports this package, so this package imports none that depends on rest.
+// The faster decoders read a watch ahead, cut it into frames, and decode each object as package
+// wire does. Answers that client-go may read in another way stay with its own decoders.
 //
-// Read decoding.go; then go test ./compat/decoding. Goroutines: none. Locking: none.
+// rest imports this package, so this package imports nothing that depends on rest.
+//
+// Read decoding.go, faster.go (which decoders are replaced), list.go and watch.go; then go test
+// ./compat/decoding. Goroutines: one reads a watch ahead until its end. Locking: none of its own.
+//
+// Source: rest/request.go Request, rest/watch/decoder.go Decoder
 package decoding
 
 import (

@@ -236,12 +236,12 @@ func (o *operator) runsOn(on string) {
 	stacks, err := o.get("/goroutines?debug=1")
 	require.NoError(o.t, err)
 	for name, want := range map[string]bool{
-		"k8s.io/client-go/tools/cache.":            on == "client-go",
-		"k8s.io/client-go/tools/leaderelection.":   on == "client-go",
-		"example.com/informerstack/informer.":      on == "informerstack",
-		"example.com/informerstack/reflector/wire": on == "informerstack", // its watches
-		"example.com/informerstack/leaderelection": on == "informerstack",
-		controllerRuntime + "/pkg/internal/":       true,
+		"k8s.io/client-go/tools/cache.":                on == "client-go",
+		"k8s.io/client-go/tools/leaderelection.":       on == "client-go",
+		"example.com/informerstack/informer.":          on == "informerstack",
+		"example.com/informerstack/internal/readahead": on == "informerstack", // of its watches
+		"example.com/informerstack/leaderelection":     on == "informerstack",
+		controllerRuntime + "/pkg/internal/":           true,
 	} {
 		assert.Equal(o.t, want, strings.Contains(stacks, name), name)
 	}

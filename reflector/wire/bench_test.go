@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,9 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"example.com/informerstack/compat/decoding"
+	"example.com/informerstack/internal/tools/answers"
 	"example.com/informerstack/internal/tools/measure"
 )
 
@@ -41,27 +45,27 @@ func BenchmarkWatch(b *testing.B) {
 		kind, contentType string
 		newObject         NewObject
 	}{
-		{"typed", jsonStream, newPod},
-		{"typed", protobufStream, newPod},
-		{"unstructured", jsonStream, newUnstructured},
-		{"metadata", jsonStream, newMetadata},
-		{"metadata", protobufStream, newMetadata},
+		{"typed", answers.JSON, newPod},
+		{"typed", answers.Protobuf, newPod},
+		{"unstructured", answers.JSON, newUnstructured},
+		{"metadata", answers.JSON, newMetadata},
+		{"metadata", answers.Protobuf, newMetadata},
 	} {
 		var events []watch.Event
 		for i := range count {
 			events = append(events, watch.Event{Type: watch.Added, Object: measure.Pod(i)})
 		}
 		objects, body := encodeBench(b, test.kind, test.contentType, events)
-		answer := &roundTripper{
-			contentType: test.contentType,
-			answer: func(*http.Request) (int, io.Reader) {
+		answer := &answers.Server{
+			ContentType: test.contentType,
+			Answer: func(*http.Request) (int, io.Reader) {
 				return http.StatusOK, bytes.NewReader(body)
 			},
 		}
-		ours := NewListWatch(restClient(b, answer), "pods", "", test.newObject, Options{})
+		ours := NewListWatch(answers.Client(b, answer), "pods", "", test.newObject, Options{})
 		d := newDecoder(test.newObject, Options{})
 		format := "json"
-		if test.contentType == protobufStream {
+		if test.contentType == answers.Protobuf {
 			format = "protobuf"
 		}
 		for _, impl := range []struct {
@@ -73,9 +77,9 @@ func BenchmarkWatch(b *testing.B) {
 			{"client-go", func() int { return countEvents(b, watchOf(b, test.kind, answer)) }},
 			{"decoding-only", func() int {
 				for _, raw := range objects {
-					decode := d.json
-					if test.contentType == protobufStream {
-						decode = d.protobuf
+					decode := d.JSON
+					if test.contentType == answers.Protobuf {
+						decode = d.Protobuf
 					}
 					_, err := decode(raw)
 					require.NoError(b, err)
@@ -114,13 +118,13 @@ func encodeBench(
 			events[i].Object = obj
 		}
 		raw, err := obj.Marshal()
-		if contentType == jsonStream {
-			raw, err = utiljson.Marshal(withKind(b, obj))
+		if contentType == answers.JSON {
+			raw, err = utiljson.Marshal(answers.WithKind(b, obj))
 		}
 		require.NoError(b, err)
 		objects = append(objects, raw)
 	}
-	return objects, encodeEvents(b, contentType, events...)
+	return objects, answers.Events(b, contentType, events...)
 }
 
 type openWatch = func(metav1.ListOptions) (watch.Interface, error)
@@ -150,13 +154,17 @@ func watchOf(b *testing.B, kind string, answer http.RoundTripper) openWatch {
 	}
 }
 
+// serializers are those of client-go's clients for objects of a kind.
+var serializers = map[string]runtime.NegotiatedSerializer{
+	"typed":        scheme.Codecs.WithoutConversion(),
+	"unstructured": dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer,
+	"metadata":     metainternalversionscheme.Codecs.WithoutConversion(),
+}
+
 // watchOfSwapped is watchOf in a swapped program.
-func watchOfSwapped(b *testing.B, kind string, answer *roundTripper) openWatch {
-	s := map[string]runtime.NegotiatedSerializer{
-		"typed": typed, "unstructured": dynamicOnly, "metadata": metadataOnly,
-	}[kind]
-	client := newClient(b, NewNegotiator().Faster(
-		runtime.NewClientNegotiator(s, v1.SchemeGroupVersion)), answer)
+func watchOfSwapped(b *testing.B, kind string, answer *answers.Server) openWatch {
+	client := answers.ClientOf(b, decoding.Faster()(
+		runtime.NewClientNegotiator(serializers[kind], v1.SchemeGroupVersion)), answer)
 	return func(metav1.ListOptions) (watch.Interface, error) {
 		return client.Get().Resource("pods").Watch(b.Context())
 	}
@@ -182,8 +190,8 @@ func BenchmarkDecodeList(b *testing.B) {
 	for i := range 1000 {
 		list.Items = append(list.Items, *measure.Pod(i))
 	}
-	body := encodeList(b, jsonStream, list)
-	client := restClient(b, &roundTripper{answer: answerWith(http.StatusOK, body)})
+	body := answers.List(b, answers.JSON, list)
+	client := answers.Client(b, &answers.Server{Answer: answers.With(http.StatusOK, body)})
 	kinds := map[string]NewObject{
 		"typed": newPod, "unstructured": newUnstructured, "metadata": newMetadata,
 	}

@@ -5,7 +5,6 @@ package wire
 import (
 	"fmt"
 	"io"
-	"math/rand"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -18,151 +17,24 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/internal/readahead"
+	"example.com/informerstack/internal/tools/answers"
 )
-
-// source is a body with other bytes at each offset, in reads of random sizes. They often end next
-// to the end of a chunk.
-type source struct {
-	random *rand.Rand
-	seed   int
-	offset int
-	count  atomic.Int64
-	end    int
-}
-
-// at is the byte at an offset.
-func (s *source) at(offset int) byte { return byte(offset*31 + offset>>8*7 + s.seed) }
-
-func (s *source) Read(p []byte) (int, error) {
-	if s.offset == s.end {
-		return 0, io.EOF
-	}
-	n := []int{1, len(p) / 2, len(p) - 1, len(p), s.random.Intn(len(p) + 1)}[s.random.Intn(5)]
-	n = min(max(n, 1), len(p), s.end-s.offset)
-	for i := range n {
-		p[i] = s.at(s.offset + i)
-	}
-	s.offset += n
-	s.count.Add(int64(n))
-	return n, nil
-}
-
-// reader is a watch's ahead and what it has to deliver.
-type reader struct {
-	source  *source
-	in      *ahead
-	offset  int
-	stopped bool
-}
-
-// check requires B1 to B3, R1 and R2 while nothing moves.
-func checkBudget(t *testing.T, b *Budget, size int64, readers []*reader) {
-	sum, waiting := b.free, 0
-	for i, r := range readers {
-		r.in.mu.Lock()
-		chunks, held := len(r.in.chunks), r.in.share.held
-		full := chunks == 0 || len(r.in.chunks[chunks-1]) == chunkBytes
-		err := r.in.err
-		r.in.mu.Unlock()
-		sum += held
-		if r.stopped {
-			require.Zero(t, held, "reader %d", i)
-			continue
-		}
-		require.Equal(t, beyondOwn(chunks), held, "reader %d has %d chunks", i, chunks)
-		if err == nil { // its source has more, so it pauses
-			waiting++
-			require.True(t, full && chunks >= ownChunks, "reader %d, %d chunks", i, chunks)
-			require.True(t, held >= b.free || b.free < chunkBytes, "%d of %d", held, b.free)
-		}
-	}
-	require.Equal(t, size, sum)
-	require.GreaterOrEqual(t, b.free, min(size, 0))
-	require.Len(t, b.waiting, waiting)
-}
-
-// Whatever watches do, each gets its own bytes in their order, and the Budget is kept. Each limit
-// is passed many times.
-func TestBudget_Model(t *testing.T) {
-	for seed := range int64(4) {
-		synctest.Test(t, func(t *testing.T) {
-			random := rand.New(rand.NewSource(seed))
-			size := random.Int63n(20 * chunkBytes)
-			switch seed {
-			case 2:
-				size = 7 * chunkBytes
-			case 3:
-				size = -chunkBytes // nothing but own chunks
-			}
-			b := NewBudget(size)
-			var readers []*reader
-			start := func() {
-				s := &source{
-					random: rand.New(rand.NewSource(random.Int63())), seed: len(readers),
-					end: random.Intn(80 * chunkBytes),
-				}
-				readers = append(readers, &reader{source: s, in: readAhead(s, b)})
-			}
-			start()
-			buffer := make([]byte, 3*chunkBytes)
-			for range 300 {
-				r := readers[random.Intn(len(readers))]
-				switch random.Intn(20) {
-				case 0:
-					r.in.stop()
-					r.stopped = true
-				case 1:
-					if len(readers) < 12 {
-						start()
-					}
-				default:
-					length := 1 + random.Intn(len(buffer))
-					if random.Intn(2) == 0 { // to the end of the chunk, or next to it
-						length = max(chunkBytes-r.offset%chunkBytes-random.Intn(3), 1)
-					}
-					n, err := r.in.Read(buffer[:length])
-					switch {
-					case r.stopped:
-						require.Equal(t, errStopped, err)
-					case err == io.EOF:
-						require.Equal(t, r.source.end, r.offset)
-					default:
-						require.NoError(t, err)
-					}
-					require.True(t, err != nil || n > 0)
-					for i, c := range buffer[:n] {
-						if want := r.source.at(r.offset + i); c != want {
-							require.Equal(t, want, c, "at %d", r.offset+i)
-						}
-					}
-					r.offset += n
-				}
-				synctest.Wait()
-				checkBudget(t, b, size, readers)
-			}
-			for _, r := range readers {
-				r.in.stop()
-			}
-			synctest.Wait()
-			require.Equal(t, size, b.free)
-			require.Empty(t, b.waiting)
-		})
-	}
-}
 
 // Watches with receivers that hang leave a part of the Budget: the next one is read ahead, and a
 // receiver that takes its events has all of them at once.
 func TestBudget_ASlowWatchStopsNobody(t *testing.T) {
-	event := encodeEvents(t, jsonStream, contents()[0])
+	event := answers.Events(t, answers.JSON, answers.Samples()[0])
 	for _, hanging := range []int{1, 3, 20} {
 		synctest.Test(t, func(t *testing.T) {
 			const size = 2 << 20
 			b := NewBudget(size)
-			open := func() (*endless, *stream) {
-				body := &endless{data: event, size: 4 << 10, closed: make(chan struct{})}
+			open := func() (*answers.Endless, *stream) {
+				body := &answers.Endless{Data: event, Size: 4 << 10}
 				return body, ReadWatch(body, newPod, Options{ReadAhead: b}).(*stream)
 			}
-			var bodies []*endless
+			var bodies []*answers.Endless
 			var slow []*stream
 			for range hanging {
 				body, w := open()
@@ -171,14 +43,14 @@ func TestBudget_ASlowWatchStopsNobody(t *testing.T) {
 			synctest.Wait()
 			ahead := int64(0)
 			for _, body := range bodies {
-				ahead += body.read.Load()
+				ahead += body.Count.Load()
 			}
-			own := int64(ownChunks * chunkBytes)
+			own := int64(ownBytes)
 			const decoded = 64 << 10 // and in the decoder
 			require.LessOrEqual(t, ahead, size+int64(hanging)*(own+decoded))
 			body, w := open()
 			synctest.Wait()
-			require.GreaterOrEqual(t, body.read.Load(), own+int64(size>>(hanging+2)))
+			require.GreaterOrEqual(t, body.Count.Load(), own+int64(size>>(hanging+2)))
 			began := time.Now()
 			for range 3 * size / len(event) {
 				<-w.ResultChan()
@@ -188,18 +60,19 @@ func TestBudget_ASlowWatchStopsNobody(t *testing.T) {
 				w.Stop()
 			}
 			synctest.Wait()
-			require.Equal(t, int64(size), b.free)
+			free, _ := b.bytes.State()
+			require.Equal(t, int64(size), free)
 		})
 	}
 }
 
 // While bytes wait in the connection, because others hold the Budget, a watch is not quiet.
 func TestBudget_AWatchThatWaitsForItIsNotQuiet(t *testing.T) {
-	event := encodeEvents(t, jsonStream, contents()[0])
+	event := answers.Events(t, answers.JSON, answers.Samples()[0])
 	synctest.Test(t, func(t *testing.T) {
-		count := 3 * ownChunks * chunkBytes
-		b := NewBudget(2 * chunkBytes)
-		hanging := &endless{data: event, size: 4 << 10, closed: make(chan struct{})}
+		count := 3 * ownBytes
+		b := NewBudget(32 << 10)
+		hanging := &answers.Endless{Data: event, Size: 4 << 10}
 		defer ReadWatch(hanging, newPod, Options{ReadAhead: b}).Stop()
 		synctest.Wait()
 		body, server := io.Pipe()
@@ -230,7 +103,7 @@ func TestBudget_AWatchThatWaitsForItIsNotQuiet(t *testing.T) {
 // The watches of one client and server share a Budget, and it is forgotten with the client.
 func TestBudget_OfAClientAndItsServer(t *testing.T) {
 	clientOf := func(host string, c *http.Client) *rest.RESTClient {
-		config := restConfig(t)
+		config := answers.Config()
 		config.Host = host
 		client, err := rest.RESTClientForConfigAndClient(config, c)
 		require.NoError(t, err)
@@ -244,9 +117,10 @@ func TestBudget_OfAClientAndItsServer(t *testing.T) {
 	require.Same(t, a, budget(clientOf("http://a", c)))
 	require.NotSame(t, a, budget(clientOf("http://b", c)))
 	require.NotSame(t, a, budget(clientOf("http://a", &http.Client{})))
-	require.Same(t, unknownClients, budget(clientOf("http://a", http.DefaultClient)))
-	require.Same(t, unknownClients, budgetOf(&rest.RESTClient{}))
-	require.Same(t, unknownClients, budgetOf(struct{ Getter }{}))
+	require.Nil(t, budget(clientOf("http://a", http.DefaultClient)))
+	require.Nil(t, budgetOf(&rest.RESTClient{}))
+	require.Nil(t, budgetOf(struct{ Getter }{}))
+	require.Same(t, readahead.Unknown, bytesOf(nil))
 	own := NewBudget(5)
 	lw := NewListWatch(clientOf("http://a", c), "pods", "", newPod, Options{ReadAhead: own})
 	require.Same(t, own, lw.options.ReadAhead)
@@ -272,11 +146,11 @@ func TestBudget_OfAClientAndItsServer(t *testing.T) {
 // Over HTTP/2 all watches share one connection. Those that are not read leave it to the others.
 func TestBudget_StalledStreamsOfOneConnection(t *testing.T) {
 	const stalled = 20
-	event := encodeEvents(t, jsonStream, contents()[0])
+	event := answers.Events(t, answers.JSON, answers.Samples()[0])
 	burst := []byte(strings.Repeat(string(event), 100))
 	server := httptest.NewUnstartedServer(http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", jsonStream)
+			w.Header().Set("Content-Type", answers.JSON)
 			if !strings.Contains(r.URL.Path, "stalled") {
 				_, _ = w.Write(event)
 				_ = http.NewResponseController(w).Flush()
@@ -292,7 +166,7 @@ func TestBudget_StalledStreamsOfOneConnection(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	defer server.Close()
-	config := restConfig(t)
+	config := answers.Config()
 	config.Host = server.URL
 	client, err := rest.RESTClientForConfigAndClient(config, server.Client())
 	require.NoError(t, err)
@@ -309,9 +183,8 @@ func TestBudget_StalledStreamsOfOneConnection(t *testing.T) {
 		<-w.ResultChan()
 	}
 	pausing := func() int {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return len(b.waiting)
+		_, waiting := b.bytes.State()
+		return waiting
 	}
 	require.Eventually(t, func() bool { return pausing() == stalled }, 20*time.Second,
 		time.Millisecond)

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/internal/tools/answers"
 )
 
 // Odd lists that a client of client-go reads, typed or dynamic, and that are an error here.
@@ -43,8 +45,8 @@ func TestDifference_OddLists(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
-			server := &roundTripper{answer: answerWith(http.StatusOK, []byte(test.body))}
-			client := restClient(t, server)
+			server := &answers.Server{Answer: answers.With(http.StatusOK, []byte(test.body))}
+			client := answers.Client(t, server)
 			err := client.Get().Resource("pods").Do(ctx).Into(&v1.PodList{})
 			require.Equal(t, test.typed, err == nil, "typed: %v", err)
 			anything, err := dynamic.NewForConfig(&rest.Config{Host: "http://s", Transport: server})
@@ -64,9 +66,9 @@ func TestDifference_OddLists(t *testing.T) {
 // ERROR event like any other, so that it is a Pod, or cannot be decoded.
 func TestDifference_OddEvents(t *testing.T) {
 	read := func(body string) (theirs, ours watch.Event) {
-		all := receiveClientGo(t, jsonStream, strings.NewReader(body))
+		all := receiveClientGo(t, answers.JSON, strings.NewReader(body))
 		require.Len(t, all, 1)
-		got := receiveAll(ReadWatch(io.NopCloser(strings.NewReader(body)), newPod, Options{}))
+		got := answers.Receive(ReadWatch(io.NopCloser(strings.NewReader(body)), newPod, Options{}))
 		require.Len(t, got, 1)
 		return all[0], got[0]
 	}

@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/internal/tools/answers"
 )
 
 // broken is a pod with a decoder that panics at the name "panic".
@@ -95,7 +97,7 @@ func TestReadWatch_Panics(t *testing.T) {
 				func(_ context.Context, panicked any) { panics = append(panics, panicked) },
 			}
 			body := &closeCounter{Reader: in}
-			require.Empty(t, receiveAll(ReadWatch(body, newBroken, Options{})))
+			require.Empty(t, answers.Receive(ReadWatch(body, newBroken, Options{})))
 			synctest.Wait()
 			require.EqualValues(t, 1, body.count.Load())
 			require.Equal(t, []any{"broken"}, panics)
@@ -133,7 +135,7 @@ func TestReadWatch_StopIsNoError(t *testing.T) {
 			w := ReadWatch(body, newPod, Options{})
 			synctest.Wait()
 			go w.Stop()
-			require.Empty(t, receiveAll(w))
+			require.Empty(t, answers.Receive(w))
 		})
 	}
 }
@@ -160,15 +162,15 @@ func TestReadWatch_StopDuringADecodeThatFails(t *testing.T) {
 			synctest.Wait()
 			w.Stop()
 			close(until)
-			require.Empty(t, receiveAll(w))
+			require.Empty(t, answers.Receive(w))
 		})
 	}
 }
 
 // Unstructured objects keep their kind, even if it is set in Options.
 func TestReadWatch_UnstructuredOfAKind(t *testing.T) {
-	body := encodeEvents(t, jsonStream, contents()[0])
-	got := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(body)), newUnstructured,
+	body := answers.Events(t, answers.JSON, answers.Samples()[0])
+	got := answers.Receive(ReadWatch(io.NopCloser(bytes.NewReader(body)), newUnstructured,
 		Options{Kind: v1.SchemeGroupVersion.WithKind("Pod")}))
 	require.Len(t, got, 1)
 	u := got[0].Object.(*unstructured.Unstructured)
@@ -179,8 +181,8 @@ func TestReadWatch_UnstructuredOfAKind(t *testing.T) {
 // are wrong. It is neither an empty object nor a cut connection.
 func TestReadWatch_BadProtobuf(t *testing.T) {
 	status := apierrors.NewResourceExpired("too old").Status()
-	pod := encodeEvents(t, protobufStream, contents()[0])
-	failed := encodeEvents(t, protobufStream, watch.Event{Type: watch.Error, Object: &status})
+	pod := answers.Events(t, answers.Protobuf, answers.Samples()[0])
+	failed := answers.Events(t, answers.Protobuf, watch.Event{Type: watch.Error, Object: &status})
 	i := bytes.LastIndex(failed, []byte("Failure"))
 	failed[i-1] = 100 // the length of the string
 	framed := func(message ...byte) []byte {
@@ -216,8 +218,8 @@ func TestReadWatch_BadProtobuf(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(test.body)), test.newObject,
-				Options{}))
+			got := answers.Receive(ReadWatch(io.NopCloser(bytes.NewReader(test.body)),
+				test.newObject, Options{}))
 			require.Len(t, got, 1)
 			err := apierrors.FromObject(got[0].Object)
 			require.True(t, apierrors.HasStatusCause(err, "ClientWatchDecoding"))
@@ -252,10 +254,10 @@ func (n *nested) Unmarshal([]byte) error         { panic("not called") }
 // A type that contains itself is requested in JSON, and not read from protobuf.
 func TestReadList_NestedTypesAreNotReadFromProtobuf(t *testing.T) {
 	newNested := func() runtime.Object { return &nested{} }
-	lw := NewListWatch(restClient(t, &roundTripper{}), "pods", "", newNested, Options{})
+	lw := NewListWatch(answers.Client(t, &answers.Server{}), "pods", "", newNested, Options{})
 	require.Equal(t, mediaJSON, lw.listAs)
 	require.Equal(t, mediaJSON, lw.watchAs)
-	body := encodeList(t, protobufStream, &v1.PodList{
+	body := answers.List(t, answers.Protobuf, &v1.PodList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: make([]v1.Pod, 1),
 	})
 	_, err := ReadList(bytes.NewReader(body), newNested, Options{}, ignore)
@@ -294,7 +296,7 @@ func TestReadWatch_UnusualEvents(t *testing.T) {
 		{`{"type":"ADDED","object":{"apiVersion":"v1"}}`, "ERROR *v1.Status the object has no"},
 		{`{"type":"ADDED","object":{"kind":"Pod"}}`, "ERROR *v1.Status the object has no"},
 	} {
-		got := receiveAll(ReadWatch(io.NopCloser(strings.NewReader(test.event)), newPod,
+		got := answers.Receive(ReadWatch(io.NopCloser(strings.NewReader(test.event)), newPod,
 			Options{}))
 		require.Len(t, got, 1, test.event)
 		message := ""

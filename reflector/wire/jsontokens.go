@@ -140,23 +140,3 @@ func (t *tokens) frame() (jsontext.Value, error) {
 	}
 	return raw, err
 }
-
-// eachMember calls member after each name of an object, to read its value.
-func eachMember(in *jsontext.Decoder, member func(name []byte) error) error {
-	if begin, _ := in.ReadToken(); begin.Kind() != '{' {
-		return errSyntax
-	}
-	var text []byte
-	for in.PeekKind() == '"' {
-		name, err := in.ReadValue()
-		if err != nil {
-			return err
-		}
-		text, _ = jsontext.AppendUnquote(text[:0], name) // which replaces what is not valid
-		if err := member(text); err != nil {
-			return err
-		}
-	}
-	_, err := in.ReadToken() // the end, or an error
-	return err
-}

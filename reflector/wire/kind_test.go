@@ -18,6 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/internal/decode"
+	"example.com/informerstack/internal/tools/answers"
 )
 
 // answers of a server that are no list of pods, and empty.
@@ -61,9 +64,9 @@ func TestListWatch_WrongAnswersAreErrors(t *testing.T) {
 		"protobuf, one":       &v1.SecretList{Items: make([]v1.Secret, 1)},
 		"protobuf, discovery": &metav1.APIResourceList{},
 	} {
-		bodies[name] = encodeList(t, protobufStream, list)
+		bodies[name] = answers.List(t, answers.Protobuf, list)
 	}
-	bodies["protobuf, no kind"] = []byte(magic + "\x0a\x00\x12\x00")
+	bodies["protobuf, no kind"] = []byte(decode.Magic + "\x0a\x00\x12\x00")
 	for name, body := range bodies {
 		for kind, lw := range listWatches(t, body) {
 			t.Run(name+", "+kind, func(t *testing.T) {
@@ -80,7 +83,7 @@ func TestListWatch_WrongAnswersAreErrors(t *testing.T) {
 
 // listWatches read pods from body: typed ones, and unstructured ones of a known kind.
 func listWatches(t *testing.T, body []byte) map[string]*ListWatch {
-	client := restClient(t, &roundTripper{answer: answerWith(http.StatusOK, body)})
+	client := answers.Client(t, &answers.Server{Answer: answers.With(http.StatusOK, body)})
 	pod := Options{Kind: v1.SchemeGroupVersion.WithKind("Pod")}
 	return map[string]*ListWatch{
 		"typed":        NewListWatch(client, "pods", "", newPod, Options{}),
@@ -99,7 +102,7 @@ func TestListWatch_RightAnswers(t *testing.T) {
 		`{"kind":"List","apiVersion":"v1","items":[{"kind":"Pod","apiVersion":"v1"}]}`:   1,
 		`{"kind":"Herd","apiVersion":"x/v1","items":[{"kind":"Pod","apiVersion":"v1"}]}`: 1,
 		`{"items":[{"kind":"Pod","apiVersion":"v1"}]}`:                                   1,
-		string(encodeList(t, protobufStream, &v1.PodList{})):                             0,
+		string(answers.List(t, answers.Protobuf, &v1.PodList{})):                         0,
 	} {
 		for kind, lw := range listWatches(t, []byte(body)) {
 			if kind == "unstructured" && body[0] != '{' {
@@ -134,7 +137,7 @@ func TestReadList_ChecksTheFirstItem(t *testing.T) {
 // A custom resource may name the kind of its list.
 func TestListWatch_ListKind(t *testing.T) {
 	body := []byte(`{"kind":"Herd","apiVersion":"v1","items":[]}`)
-	client := restClient(t, &roundTripper{answer: answerWith(http.StatusOK, body)})
+	client := answers.Client(t, &answers.Server{Answer: answers.With(http.StatusOK, body)})
 	_, err := NewListWatch(client, "pods", "", newPod, Options{}).
 		ListStream(context.Background(), metav1.ListOptions{}, ignore)
 	require.ErrorContains(t, err, `expected a list of kind "PodList" of "v1", got "Herd" of "v1"`)
@@ -148,22 +151,22 @@ func TestDifference_GroupAndVersionAreChecked(t *testing.T) {
 	other := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Note: "text"}
 	other.SetGroupVersionKind(eventsv1.SchemeGroupVersion.WithKind("Event"))
 	newEvent := func() runtime.Object { return &v1.Event{} }
-	for _, contentType := range []string{jsonStream, protobufStream} {
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
 		list := &eventsv1.EventList{Items: []eventsv1.Event{*other}}
 		list.Items[0].TypeMeta = metav1.TypeMeta{}
-		body := encodeList(t, contentType, list)
-		client := restClient(t, &roundTripper{answer: answerWith(http.StatusOK, body)})
+		body := answers.List(t, contentType, list)
+		client := answers.Client(t, &answers.Server{Answer: answers.With(http.StatusOK, body)})
 		_, err := NewListWatch(client, "events", "", newEvent, Options{}).
 			ListStream(context.Background(), metav1.ListOptions{}, ignore)
 		require.ErrorContains(t, err, `expected a list of kind "EventList" of "v1", `+
 			`got "EventList" of "events.k8s.io/v1"`)
 
-		body = encodeEvents(t, contentType, watch.Event{Type: watch.Added, Object: other})
-		client = restClient(t, &roundTripper{answer: answerWith(http.StatusOK, body)})
+		body = answers.Events(t, contentType, watch.Event{Type: watch.Added, Object: other})
+		client = answers.Client(t, &answers.Server{Answer: answers.With(http.StatusOK, body)})
 		lw := NewListWatch(client, "events", "", newEvent, Options{})
 		w, err := lw.Watch(metav1.ListOptions{})
 		require.NoError(t, err)
-		got := receiveAll(w)
+		got := answers.Receive(w)
 		require.Len(t, got, 1)
 		require.IsType(t, &unstructured.Unstructured{}, got[0].Object)
 		require.Equal(t, other.GroupVersionKind(), got[0].Object.GetObjectKind().GroupVersionKind())
@@ -188,19 +191,21 @@ func TestListWatch_MetadataOfAKind(t *testing.T) {
 			fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"items":[{}]}`, kind+"List", apiVersion),
 			fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"items":[%s]}`, kind+"List", apiVersion, item),
 		} {
-			client := restClient(t, &roundTripper{answer: answerWith(http.StatusOK, []byte(body))})
+			client := answers.Client(t, &answers.Server{
+				Answer: answers.With(http.StatusOK, []byte(body)),
+			})
 			_, err := NewListWatch(client, "pods", "", newMetadata, Options{Kind: pod}).
 				ListStream(context.Background(), metav1.ListOptions{}, ignore)
 			require.Equal(t, test.good, err == nil, "%s: %v", body, err)
 		}
 		events := `{"type":"ADDED","object":` + item + `}`
-		client := restClient(t, &roundTripper{
-			answer: answerWith(http.StatusOK, bytes.Repeat([]byte(events), 2)),
+		client := answers.Client(t, &answers.Server{
+			Answer: answers.With(http.StatusOK, bytes.Repeat([]byte(events), 2)),
 		})
 		w, err := NewListWatch(client, "pods", "", newMetadata, Options{Kind: pod}).
 			Watch(metav1.ListOptions{})
 		require.NoError(t, err)
-		got := receiveAll(w)
+		got := answers.Receive(w)
 		require.Len(t, got, 2)
 		_, isMetadata := got[1].Object.(*metav1.PartialObjectMetadata)
 		require.Equal(t, test.good, isMetadata, test.of)

@@ -18,19 +18,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
-)
 
-// encodeList encodes a list as an API server does.
-func encodeList(t testing.TB, contentType string, list runtime.Object) []byte {
-	t.Helper()
-	mediaType, _, _ := strings.Cut(contentType, ";")
-	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
-	require.True(t, ok)
-	body, err := runtime.Encode(info.Serializer, withKind(t, list))
-	require.NoError(t, err)
-	return body
-}
+	"example.com/informerstack/internal/decode"
+	"example.com/informerstack/internal/readahead"
+	"example.com/informerstack/internal/tools/answers"
+)
 
 // An item or event may be as long as Limits.ObjectBytes and no longer, however it arrives.
 func TestLimits_ObjectBytesIsExact(t *testing.T) {
@@ -39,19 +31,19 @@ func TestLimits_ObjectBytesIsExact(t *testing.T) {
 	require.NoError(t, err)
 	inProtobuf, err := pod.Marshal()
 	require.NoError(t, err)
-	events := contents()[:1]
+	events := answers.Samples()[:1]
 	events[0].Object = &pod
 	list := &v1.PodList{Items: []v1.Pod{pod, pod}}
-	isJSON := func(contentType string) bool { return contentType == jsonStream }
+	isJSON := func(contentType string) bool { return contentType == answers.JSON }
 
-	for _, contentType := range []string{jsonStream, protobufStream} {
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
 		for _, readBytes := range []int{1, 7, 64, 1 << 20} {
 			t.Run(fmt.Sprint(contentType, " ", readBytes), func(t *testing.T) {
 				limit := len(inProtobuf)
 				if isJSON(contentType) {
 					limit = len(inJSON)
 				}
-				body := encodeList(t, contentType, list)
+				body := answers.List(t, contentType, list)
 				read := func(limit int) error {
 					in := &chunked{data: body, size: readBytes}
 					options := Options{Limits: Limits{ObjectBytes: limit}}
@@ -61,7 +53,7 @@ func TestLimits_ObjectBytesIsExact(t *testing.T) {
 				require.NoError(t, read(limit))
 				require.ErrorIs(t, read(limit-1), ErrTooLarge)
 
-				body = encodeEvents(t, contentType, events[0], events[0])
+				body = answers.Events(t, contentType, events[0], events[0])
 				limit = len(body)/2 - 4
 				if isJSON(contentType) {
 					limit = len(body)/2 - len("\n")
@@ -69,7 +61,7 @@ func TestLimits_ObjectBytesIsExact(t *testing.T) {
 				count := func(limit int) int {
 					in := io.NopCloser(&chunked{data: body, size: readBytes})
 					options := Options{Limits: Limits{ObjectBytes: limit}}
-					got := receiveAll(ReadWatch(in, newPod, options))
+					got := answers.Receive(ReadWatch(in, newPod, options))
 					if len(got) == 1 {
 						require.Contains(t, got[0].Object.(*metav1.Status).Message,
 							"Limits.ObjectBytes")
@@ -85,7 +77,7 @@ func TestLimits_ObjectBytesIsExact(t *testing.T) {
 
 // A list may be as long as Limits.ListBytes.
 func TestLimits_ListBytesIsExact(t *testing.T) {
-	body := podList(t, 100)
+	body := answers.Pods(t, 100)
 	for _, in := range []func() io.Reader{
 		func() io.Reader { return bytes.NewReader(body) },
 		func() io.Reader { return iotest.OneByteReader(bytes.NewReader(body)) },
@@ -106,8 +98,8 @@ func TestReadList_UnknownFieldsAreNotKept(t *testing.T) {
 		fmt.Fprintf(&body, `%c"field-%d":"a"`, "{,"[min(i, 1)], i)
 	}
 	l := &list{decoder: newDecoder(newPod, Options{}), inStatus: map[string]json.RawMessage{}}
-	in := readAhead(strings.NewReader(body.String()+"}"), nil)
-	defer in.stop()
+	in := readahead.New(strings.NewReader(body.String()+"}"), nil)
+	defer in.Stop()
 	require.NoError(t, l.read(in, 1<<20))
 	require.Empty(t, l.inStatus)
 }
@@ -118,7 +110,7 @@ func listInProtobuf(fields []byte) []byte {
 	if err != nil {
 		panic(err)
 	}
-	body := protowire.AppendTag([]byte(magic), unknownTypeMeta, protowire.BytesType)
+	body := protowire.AppendTag([]byte(decode.Magic), unknownTypeMeta, protowire.BytesType)
 	body = protowire.AppendBytes(body, of)
 	body = protowire.AppendTag(body, unknownRaw, protowire.BytesType)
 	return protowire.AppendBytes(body, fields)
@@ -193,10 +185,10 @@ func TestReadList_CutAnywhere(t *testing.T) {
 		full.Items = append(full.Items, v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	for _, list := range []*v1.PodList{full, {}} {
-		for _, contentType := range []string{jsonStream, protobufStream} {
-			body := encodeList(t, contentType, list)
+		for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+			body := answers.List(t, contentType, list)
 			complete := len(bytes.TrimRight(body, "\n"))
-			if contentType == protobufStream {
+			if contentType == answers.Protobuf {
 				complete -= len("\x1a\x00\x22\x00") // empty contentEncoding and contentType
 			}
 			for end := range complete {

@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"example.com/informerstack/internal/decode"
+	"example.com/informerstack/internal/readahead"
 )
 
 // ReadList reads a list, in JSON or protobuf, from body. It decodes an item into an object that
@@ -34,8 +35,8 @@ func readList(
 	body io.Reader, d decoder, limits Limits, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
 	limits = limits.orDefaults()
-	in := readAhead(&boundedReader{body, limits.ListBytes}, nil)
-	defer in.stop()
+	in := readahead.New(&boundedReader{body, limits.ListBytes}, nil)
+	defer in.Stop()
 	l := &list{
 		decoder: d, each: each, judged: true, inStatus: map[string]json.RawMessage{},
 	}
@@ -50,7 +51,7 @@ func readList(
 		return metav1.ListMeta{}, err
 	}
 	for _, item := range l.waiting {
-		setKind(item, l.head)
+		decode.SetKind(item, l.head)
 		if err := each(item); err != nil {
 			return metav1.ListMeta{}, err
 		}
@@ -82,8 +83,8 @@ type list struct {
 var errRepeated = errors.New(`field "items" is repeated`)
 
 // read reads the list and delivers its items.
-func (l *list) read(in *ahead, maxFrame int) error {
-	begin, err := in.first()
+func (l *list) read(in *readahead.Reader, maxFrame int) error {
+	begin, err := in.First()
 	if err != nil {
 		return err
 	}
@@ -99,9 +100,9 @@ func (l *list) read(in *ahead, maxFrame int) error {
 func (l *list) item(raw []byte) (err error) {
 	var obj runtime.Object
 	if l.isProtobuf {
-		obj, err = l.decoder.protobuf(raw)
+		obj, err = l.decoder.Protobuf(raw)
 	} else {
-		obj, err = l.decoder.json(raw)
+		obj, err = l.decoder.JSON(raw)
 	}
 	isKnown := l.decoder.isKnown(l.head)
 	if err != nil && isKnown {
@@ -125,18 +126,9 @@ func (l *list) item(raw []byte) (err error) {
 		l.waiting = append(l.waiting, obj)
 		return nil
 	}
-	setKind(obj, l.head)
+	decode.SetKind(obj, l.head)
 	l.refused = l.each(obj)
 	return l.refused
-}
-
-// setKind gives an unstructured item without a kind that of its list.
-func setKind(obj runtime.Object, list metav1.TypeMeta) {
-	item, ok := obj.(*unstructured.Unstructured)
-	if ok && item.GetKind() == "" && item.GetAPIVersion() == "" {
-		item.SetKind(strings.TrimSuffix(list.Kind, "List"))
-		item.SetAPIVersion(list.APIVersion)
-	}
 }
 
 // readJSON reads a list in JSON.

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"example.com/informerstack/internal/decode"
+	"example.com/informerstack/internal/tools/answers"
 	"example.com/informerstack/internal/tools/measure"
 )
 
@@ -42,7 +44,7 @@ func decodeAll(
 }
 
 func TestReadList_LikeAWholeDecode(t *testing.T) {
-	body := podList(t, 40)
+	body := answers.Pods(t, 40)
 	for name, in := range map[string]io.Reader{
 		"at once":     bytes.NewReader(body),
 		"byte a read": iotest.OneByteReader(bytes.NewReader(body)),
@@ -64,7 +66,7 @@ func TestReadList_LikeAWholeDecode(t *testing.T) {
 }
 
 func TestReadList_UnstructuredLikeAWholeDecode(t *testing.T) {
-	body := podList(t, 5)
+	body := answers.Pods(t, 5)
 	items, m, err := decodeAll(bytes.NewReader(body), newUnstructured)
 	require.NoError(t, err)
 	obj, _, err := unstructured.UnstructuredJSONScheme.Decode(body, nil, nil)
@@ -172,10 +174,10 @@ func TestReadList_Bad(t *testing.T) {
 		"protobuf, cut off": {
 			"k8s\x00\n\x0c", "read list after 0 items: unexpected EOF",
 		},
-		"protobuf, cut in the magic": {"k8", "read list after 0 items: unexpected EOF"},
-		"protobuf, cut in a tag":     {"k8s\x00\x80", "read list after 0 items: unexpected EOF"},
-		"protobuf, cut in a length":  {"k8s\x00\n\x80", "read list after 0 items: unexpected EOF"},
-		"protobuf, another magic": {
+		"protobuf, cut in the decode.Magic": {"k8", "read list after 0 items: unexpected EOF"},
+		"protobuf, cut in a tag":            {"k8s\x00\x80", "read list after 0 items: unexpected EOF"},
+		"protobuf, cut in a length":         {"k8s\x00\n\x80", "read list after 0 items: unexpected EOF"},
+		"protobuf, another decode.Magic": {
 			"k8s\x01", `read list after 0 items: not protobuf: the list begins with "k8s\x01"`,
 		},
 		"protobuf, a known field of 4 bytes": {
@@ -335,41 +337,28 @@ func TestReadList_Status(t *testing.T) {
 
 	status := apierrors.NewResourceExpired("too old").Status()
 	unknown := &runtime.Unknown{
-		TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Status"}, Raw: marshaled(t, &status),
+		TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Status"}, Raw: answers.Marshal(t, &status),
 	}
-	body = append([]byte(magic), marshaled(t, unknown)...)
+	body = append([]byte(decode.Magic), answers.Marshal(t, unknown)...)
 	_, _, err = decodeAll(bytes.NewReader(body), newPod)
 	require.True(t, apierrors.IsResourceExpired(err), "%v", err)
 }
 
 // Fields that are not known are skipped, whatever their type.
 func TestReadList_UnknownProtobuf(t *testing.T) {
-	body := encodeList(t, protobufStream, &v1.PodList{
+	body := answers.List(t, answers.Protobuf, &v1.PodList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: make([]v1.Pod, 1),
 	})
 	for _, field := range []string{"\x38\x81\x01", "\x3d1234", "\x3912345678", "\x3a\x02ab"} {
-		items, _, err := decodeAll(strings.NewReader(magic+field+string(body[len(magic):])), newPod)
+		items, _, err := decodeAll(strings.NewReader(decode.Magic+field+string(body[len(decode.Magic):])), newPod)
 		require.NoError(t, err, "%q", field)
 		require.Len(t, items, 1)
 	}
 }
 
-func TestTypeMeta(t *testing.T) {
-	last := metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
-	for _, want := range []metav1.TypeMeta{
-		last, {APIVersion: "events.k8s.io/v1", Kind: "Event"}, {APIVersion: "v1", Kind: "Pod"},
-	} {
-		raw := marshaled(t, &runtime.TypeMeta{APIVersion: want.APIVersion, Kind: want.Kind})
-		of, isUsual, err := typeMeta(raw, last)
-		require.NoError(t, err)
-		require.True(t, isUsual)
-		require.Equal(t, want, of)
-	}
-}
-
 // The chunks that bodies pass on to each other have no goroutine or channel of a body.
 func TestReadList_InOneBubbleAfterTheOther(t *testing.T) {
-	body := podList(t, 2000)
+	body := answers.Pods(t, 2000)
 	for range 3 {
 		synctest.Test(t, func(t *testing.T) {
 			_, err := ReadList(bytes.NewReader(body), newPod, Options{}, ignore)
@@ -509,7 +498,7 @@ func (c *chunked) Read(p []byte) (int, error) {
 
 // A list is not kept: beyond the present item, little of it is in the decoder's buffer.
 func TestReadList_BufferIsOfOneItem(t *testing.T) {
-	in := newTokens(bytes.NewReader(podList(t, 2000)), 1<<20)
+	in := newTokens(bytes.NewReader(answers.Pods(t, 2000)), 1<<20)
 	count := 0
 	require.NoError(t, in.object(func(name string) error {
 		if name != "items" {
@@ -524,28 +513,6 @@ func TestReadList_BufferIsOfOneItem(t *testing.T) {
 		})
 	}))
 	require.Equal(t, 2000, count)
-}
-
-// podList is a list of count pods as a server sends it.
-func podList(t testing.TB, count int) []byte {
-	list := v1.PodList{
-		TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
-		ListMeta: metav1.ListMeta{ResourceVersion: "5", Continue: "next"},
-	}
-	for i := range count {
-		list.Items = append(list.Items, v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				Name:   fmt.Sprintf("pod-%d", i),
-				Labels: map[string]string{"app": `{"a"}]`},
-			},
-			Spec: v1.PodSpec{
-				Containers: []v1.Container{{Name: "c", Command: []string{"sh", "-c", `echo "\\"`}}},
-			},
-		})
-	}
-	body, err := json.Marshal(list)
-	require.NoError(t, err)
-	return body
 }
 
 // A list costs linear time in the number of its items, and in the length and the depth of one, also
@@ -591,8 +558,8 @@ func TestReadList_ShardInfo(t *testing.T) {
 		},
 		Items: []v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
 	}
-	for _, format := range []string{jsonStream, protobufStream} {
-		body := encodeList(t, format, list)
+	for _, format := range []string{answers.JSON, answers.Protobuf} {
+		body := answers.List(t, format, list)
 		m, err := ReadList(bytes.NewReader(body), newPod, Options{},
 			func(runtime.Object) error { return nil })
 		require.NoError(t, err)

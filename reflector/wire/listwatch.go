@@ -56,10 +56,10 @@ func NewListWatch(
 		decoder: newDecoder(newObject, options), options: options,
 		listAs: mediaJSON, watchAs: mediaJSON,
 	}
-	if lw.decoder.protobufs {
+	if lw.decoder.ReadsProtobuf {
 		lw.listAs, lw.watchAs = mediaProtobuf+","+mediaJSON, mediaProtobuf+","+mediaJSON
 	}
-	if lw.isMetadata() {
+	if lw.decoder.metadata {
 		const list, object = ";as=PartialObjectMetadataList", ";as=PartialObjectMetadata"
 		const of = ";g=meta.k8s.io;v=v1"
 		lw.listAs = mediaProtobuf + list + of + "," + mediaJSON + list + of + "," + mediaJSON
@@ -72,11 +72,6 @@ const (
 	mediaJSON     = runtime.ContentTypeJSON
 	mediaProtobuf = runtime.ContentTypeProtobuf
 )
-
-func (lw *ListWatch) isMetadata() bool {
-	_, is := lw.decoder.newObject().(*metav1.PartialObjectMetadata)
-	return is
-}
 
 func (lw *ListWatch) request(options metav1.ListOptions) *rest.Request {
 	if lw.options.Modify != nil {
@@ -107,7 +102,7 @@ func (lw *ListWatch) ListWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (runtime.Object, error) {
 	request := lw.request(options)
-	if lw.isMetadata() {
+	if lw.decoder.metadata {
 		request.SetHeader("Accept", lw.listAs)
 	}
 	list, err := request.Do(ctx).Get()

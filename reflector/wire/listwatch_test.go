@@ -4,15 +4,12 @@ package wire
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,18 +19,18 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/internal/tools/answers"
 )
 
 // A ListWatch sends what client-go's ListWatch sends, except that its watch prefers protobuf.
 func TestListWatch_RequestsAreClientGos(t *testing.T) {
-	w := &roundTripper{answer: answerWith(http.StatusOK, podList(t, 1))}
-	client := restClient(t, w)
+	w := &answers.Server{Answer: answers.With(http.StatusOK, answers.Pods(t, 1))}
+	client := answers.Client(t, w)
 	selector := fields.OneTermEqualSelector("spec.nodeName", "n")
 	selectFields := func(options *metav1.ListOptions) { options.FieldSelector = selector.String() }
 	options := metav1.ListOptions{ResourceVersion: "0", Limit: 500}
@@ -47,26 +44,26 @@ func TestListWatch_RequestsAreClientGos(t *testing.T) {
 		watching.Stop()
 	}
 	for _, namespace := range []string{"", "ns"} {
-		w.requests = nil
+		w.Requests = nil
 		send(NewListWatch(client, "pods", namespace, newPod, Options{Modify: selectFields}))
 		send(cache.NewListWatchFromClient(client, "pods", namespace, selector))
-		require.Len(t, w.requests, 4)
+		require.Len(t, w.Requests, 4)
 		for i := range 2 {
-			require.Equal(t, w.requests[i+2].URL.String(), w.requests[i].URL.String())
-			want := w.requests[i+2].Header
+			require.Equal(t, w.Requests[i+2].URL.String(), w.Requests[i].URL.String())
+			want := w.Requests[i+2].Header
 			if i == 1 {
 				want.Set("Accept", "application/vnd.kubernetes.protobuf,application/json")
 			}
-			require.Equal(t, want, w.requests[i].Header)
+			require.Equal(t, want, w.Requests[i].Header)
 		}
 	}
 	send(NewListWatch(client, "pods", "", newPod, Options{}))
 }
 
 func TestListWatch_Requests(t *testing.T) {
-	w := &roundTripper{answer: answerWith(http.StatusOK, podList(t, 3))}
+	w := &answers.Server{Answer: answers.With(http.StatusOK, answers.Pods(t, 3))}
 	lw := NewListWatch(
-		restClient(t, w),
+		answers.Client(t, w),
 		"pods",
 		"ns",
 		newPod,
@@ -87,10 +84,10 @@ func TestListWatch_Requests(t *testing.T) {
 	require.Equal(
 		t,
 		"http://server/api/v1/namespaces/ns/pods?labelSelector=a%3Db&limit=500&resourceVersion=0",
-		w.requests[0].URL.String(),
+		w.Requests[0].URL.String(),
 	)
 	require.Equal(t, "application/vnd.kubernetes.protobuf,application/json",
-		w.requests[0].Header.Get("Accept"))
+		w.Requests[0].Header.Get("Accept"))
 
 	list, err := lw.List(metav1.ListOptions{})
 	require.NoError(t, err)
@@ -98,9 +95,9 @@ func TestListWatch_Requests(t *testing.T) {
 }
 
 func TestListWatch_MetadataOnly(t *testing.T) {
-	w := &roundTripper{answer: answerWith(http.StatusOK, podList(t, 1))}
+	w := &answers.Server{Answer: answers.With(http.StatusOK, answers.Pods(t, 1))}
 	lw := NewListWatch(
-		restClient(t, w),
+		answers.Client(t, w),
 		"pods",
 		"",
 		func() runtime.Object { return &metav1.PartialObjectMetadata{} },
@@ -119,7 +116,7 @@ func TestListWatch_MetadataOnly(t *testing.T) {
 		t,
 		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"+
 			"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
-		w.requests[0].Header.Get("Accept"),
+		w.Requests[0].Header.Get("Accept"),
 	)
 	watching, err := lw.Watch(metav1.ListOptions{ResourceVersion: "5"})
 	require.NoError(t, err)
@@ -128,9 +125,9 @@ func TestListWatch_MetadataOnly(t *testing.T) {
 		t,
 		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"+
 			"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
-		w.requests[1].Header.Get("Accept"),
+		w.Requests[1].Header.Get("Accept"),
 	)
-	require.Equal(t, "resourceVersion=5&watch=true", w.requests[1].URL.RawQuery)
+	require.Equal(t, "resourceVersion=5&watch=true", w.Requests[1].URL.RawQuery)
 }
 
 // A server answers with a list of another kind. A clientset of client-go takes it for an empty
@@ -140,11 +137,11 @@ func TestDifference_ListOfAnotherKind(t *testing.T) {
 	namespaces := &v1.NamespaceList{Items: []v1.Namespace{
 		{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 	}}
-	for _, contentType := range []string{jsonStream, protobufStream} {
-		body := encodeList(t, contentType, namespaces)
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		body := answers.List(t, contentType, namespaces)
 		contentType, _, _ := strings.Cut(contentType, ";")
-		client := restClient(t, &roundTripper{
-			answer: answerWith(http.StatusOK, body), contentType: contentType,
+		client := answers.Client(t, &answers.Server{
+			Answer: answers.With(http.StatusOK, body), ContentType: contentType,
 		})
 		var theirs v1.PodList
 		require.NoError(t, client.Get().Resource("pods").Do(ctx).Into(&theirs))
@@ -160,25 +157,25 @@ func TestDifference_ListOfAnotherKind(t *testing.T) {
 // A server that does not know of PartialObjectMetadata sends whole objects. client-go's metadata
 // client reads the list, and no event.
 func TestDifference_MetadataOfWholeObjects(t *testing.T) {
-	body := encodeEvents(t, jsonStream, contents()[:4]...)
-	w := &roundTripper{answer: answerWith(http.StatusOK, body)}
+	body := answers.Events(t, answers.JSON, answers.Samples()[:4]...)
+	w := &answers.Server{Answer: answers.With(http.StatusOK, body)}
 	theirs, err := metadata.NewForConfigAndClient(&rest.Config{Host: "http://server", QPS: -1},
 		&http.Client{Transport: w})
 	require.NoError(t, err)
 	watching, err := theirs.Resource(v1.SchemeGroupVersion.WithResource("pods")).
 		Watch(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)
-	events := receiveAll(watching)
+	events := answers.Receive(watching)
 	require.Len(t, events, 1)
 	require.Equal(t, watch.Error, events[0].Type)
 
-	ours := NewListWatch(restClient(t, w), "pods", "", newMetadata, Options{})
+	ours := NewListWatch(answers.Client(t, w), "pods", "", newMetadata, Options{})
 	watching, err = ours.Watch(metav1.ListOptions{})
 	require.NoError(t, err)
-	events = receiveAll(watching)
+	events = answers.Receive(watching)
 	require.Len(t, events, 4)
 	for i, e := range events {
-		want := contents()[i]
+		want := answers.Samples()[i]
 		require.Equal(t, want.Type, e.Type)
 		m := want.Object.(*v1.Pod).ObjectMeta
 		require.Equal(t, &metav1.PartialObjectMetadata{ObjectMeta: m}, e.Object)
@@ -208,7 +205,7 @@ func TestListWatch_ServerErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lw := NewListWatch(
-				restClient(t, &roundTripper{answer: answerWith(test.code, test.body)}),
+				answers.Client(t, &answers.Server{Answer: answers.With(test.code, test.body)}),
 				"pods", "ns", newPod, Options{},
 			)
 			_, got := lw.ListStream(context.Background(), metav1.ListOptions{}, nil)
@@ -233,50 +230,28 @@ func TestListWatch_ServerErrors(t *testing.T) {
 // An error that has the URL has the path already. The errors of each stay as they are.
 func TestListWatch_OtherErrors(t *testing.T) {
 	lw := func(answer http.RoundTripper) *ListWatch {
-		return NewListWatch(restClient(t, answer), "pods", "ns", newPod, Options{})
+		return NewListWatch(answers.Client(t, answer), "pods", "ns", newPod, Options{})
 	}
 	lost := lw(&losing{err: errors.New("no route"), times: 99})
 	_, err := lost.ListStream(t.Context(), metav1.ListOptions{}, ignore)
 	require.ErrorContains(t, err, "no route")
 	require.Equal(t, 1, strings.Count(err.Error(), "/namespaces/ns/pods"), err)
 
-	bad := lw(&roundTripper{answer: answerWith(200, []byte(`{"items":[1]}`))})
+	bad := lw(&answers.Server{Answer: answers.With(200, []byte(`{"items":[1]}`))})
 	_, err = bad.ListStream(t.Context(), metav1.ListOptions{}, ignore)
 	require.ErrorContains(t, err, "list /api/v1/namespaces/ns/pods: read list after 0 items: ")
 	w, err := bad.WatchWithContext(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	e := receiveAll(w)[0]
+	e := answers.Receive(w)[0]
 	require.Contains(t, e.Object.(*metav1.Status).Message,
 		"read watch /api/v1/namespaces/ns/pods after 0 events: ")
 
 	refusal := errors.New("refused")
-	good := lw(&roundTripper{answer: answerWith(200, podList(t, 3))})
+	good := lw(&answers.Server{Answer: answers.With(200, answers.Pods(t, 3))})
 	_, err = good.ListStream(t.Context(), metav1.ListOptions{}, func(runtime.Object) error {
 		return refusal
 	})
 	require.True(t, err == refusal, err)
-}
-
-// roundTripper answers from memory and writes down what it was asked.
-type roundTripper struct {
-	mu       sync.Mutex
-	requests []*http.Request
-	answer   func(*http.Request) (code int, body io.Reader)
-
-	contentType string // "" is JSON
-}
-
-func (w *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	w.mu.Lock()
-	w.requests = append(w.requests, req)
-	w.mu.Unlock()
-	code, body := w.answer(req)
-	return &http.Response{
-		StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{
-			"Content-Type": {cmp.Or(w.contentType, "application/json")},
-		}, Body: io.NopCloser(body), Request: req,
-	}, nil
 }
 
 // closing answers with one body.
@@ -284,15 +259,15 @@ type closing struct{ body io.ReadCloser }
 
 func (c closing) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {mediaJSON}}, Body: c.body,
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Body: c.body,
 		Request: req,
 	}, nil
 }
 
 // A list that is refused in the middle leaves no open body.
 func TestListWatch_ClosesTheBody(t *testing.T) {
-	body := &closeCounter{Reader: bytes.NewReader(podList(t, 2))}
-	lw := NewListWatch(restClient(t, closing{body}), "pods", "", newPod, Options{})
+	body := &closeCounter{Reader: bytes.NewReader(answers.Pods(t, 2))}
+	lw := NewListWatch(answers.Client(t, closing{body}), "pods", "", newPod, Options{})
 	refusal := errors.New("refused")
 	_, err := lw.ListStream(t.Context(), metav1.ListOptions{}, func(runtime.Object) error {
 		return refusal
@@ -303,7 +278,7 @@ func TestListWatch_ClosesTheBody(t *testing.T) {
 
 // The version of the client is a default, and a client may lack it.
 func TestNewListWatch_Kind(t *testing.T) {
-	client := restClient(t, &roundTripper{})
+	client := answers.Client(t, &answers.Server{})
 	for _, test := range []struct {
 		client      Getter
 		given, want schema.GroupVersionKind
@@ -318,35 +293,4 @@ func TestNewListWatch_Kind(t *testing.T) {
 		lw := NewListWatch(test.client, "pods", "", newPod, Options{Kind: test.given})
 		require.Equal(t, test.want, lw.options.Kind)
 	}
-}
-
-// restClient returns a client of core/v1 on w.
-func restClient(t testing.TB, w http.RoundTripper) *rest.RESTClient {
-	client, err := rest.RESTClientForConfigAndClient(restConfig(t), &http.Client{Transport: w})
-	require.NoError(t, err)
-	return client
-}
-
-// coreCodecs are made once, because that takes long.
-var coreCodecs = sync.OnceValue(func() runtime.NegotiatedSerializer {
-	scheme := runtime.NewScheme()
-	utilruntime.Must(v1.AddToScheme(scheme))
-	return serializer.NewCodecFactory(scheme).WithoutConversion()
-})
-
-func restConfig(testing.TB) *rest.Config {
-	return &rest.Config{
-		Host:    "http://server",
-		APIPath: "/api",
-		QPS:     -1,
-		ContentConfig: rest.ContentConfig{
-			GroupVersion:         &schema.GroupVersion{Version: "v1"},
-			NegotiatedSerializer: coreCodecs(),
-			ContentType:          "application/json",
-		},
-	}
-}
-
-func answerWith(code int, body []byte) func(*http.Request) (int, io.Reader) {
-	return func(*http.Request) (int, io.Reader) { return code, bytes.NewReader(body) }
 }

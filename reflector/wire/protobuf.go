@@ -5,34 +5,28 @@ package wire
 import (
 	"bufio"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/internal/decode"
 )
 
-// Every object in protobuf is in an envelope: these four bytes, then a runtime.Unknown with the
-// object's apiVersion and kind in field 1 and its bytes in field 2.
-const magic = "k8s\x00"
-
-// The fields of the messages that are cut here, and not by generated code. twoFields reads those of
-// runtime.TypeMeta, metav1.WatchEvent and runtime.RawExtension.
+// The fields of the messages that are cut here, and not by generated code. Package decode has those
+// of an event.
 const (
-	unknownTypeMeta = 1 // runtime.Unknown
+	unknownTypeMeta = 1 // runtime.Unknown, see decode.Magic
 	unknownRaw      = 2
 	listMetadata    = 1 // every list
 	listItems       = 2
 )
 
-var errProtobuf = errors.New("not protobuf")
-
 // startsAsProtobuf reports whether an answer with this first byte is in protobuf: a list begins
 // with the magic bytes, and an event with its length, which begins with a smaller byte than JSON.
-func startsAsProtobuf(begin byte) bool { return begin == magic[0] || begin < '\t' }
+func startsAsProtobuf(begin byte) bool { return begin == decode.Magic[0] || begin < '\t' }
 
 // messages cuts a stream of protobuf.
 type messages struct {
@@ -78,12 +72,12 @@ func (m *messages) ReadByte() (byte, error) {
 
 // readProtobuf reads a list in protobuf.
 func (l *list) readProtobuf(in *messages) error {
-	begin, err := in.take(len(magic))
+	begin, err := in.take(len(decode.Magic))
 	if err != nil {
 		return err
 	}
-	if string(begin) != magic {
-		return fmt.Errorf("%w: the list begins with %q", errProtobuf, begin)
+	if string(begin) != decode.Magic {
+		return fmt.Errorf("%w: the list begins with %q", decode.ErrProtobuf, begin)
 	}
 	for {
 		if ended, err := in.atEnd(); ended || err != nil {
@@ -112,7 +106,7 @@ func (l *list) unknownField(in *messages, number protowire.Number, length int) e
 	}
 	switch number {
 	case unknownTypeMeta:
-		l.head, _, err = typeMeta(raw, l.head)
+		l.head, _, err = decode.TypeMeta(raw, l.head)
 	case unknownRaw:
 		l.status, err = protobufStatus(raw)
 	}
@@ -128,7 +122,7 @@ func (l *list) listFields(in *messages, length int) error {
 			return err
 		}
 		if fieldLength > length-(in.offset-begin) {
-			return fmt.Errorf("%w: a field is longer than its list", errProtobuf)
+			return fmt.Errorf("%w: a field is longer than its list", decode.ErrProtobuf)
 		}
 		raw, err := in.take(fieldLength)
 		if err != nil {
@@ -166,10 +160,10 @@ func (m *messages) tag() (number protowire.Number, length int, err error) {
 	case wireType == protowire.Fixed64Type && !isKnown:
 		value = 8
 	default:
-		err = fmt.Errorf("%w: field %d has type %d", errProtobuf, number, wireType)
+		err = fmt.Errorf("%w: field %d has type %d", decode.ErrProtobuf, number, wireType)
 	}
 	if err == nil && value > math.MaxInt {
-		err = fmt.Errorf("%w: field %d has a length of %d", errProtobuf, number, value)
+		err = fmt.Errorf("%w: field %d has a length of %d", decode.ErrProtobuf, number, value)
 	}
 	return number, int(value), err
 }
@@ -180,38 +174,4 @@ func (m *messages) varint() (uint64, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	return v, err
-}
-
-// twoFields returns the bytes of the fields 1 and 2 of message. The last one of repeated fields
-// counts. isUsual reports whether all fields consist of bytes, and neither of the two is repeated.
-func twoFields(message []byte) (first, second []byte, isUsual bool, err error) {
-	var fields [3][]byte
-	isUsual = true
-	for len(message) > 0 {
-		number, wireType, n := protowire.ConsumeField(message)
-		switch {
-		case n < 0:
-			return nil, nil, false, fmt.Errorf("%w: %w", errProtobuf, protowire.ParseError(n))
-		case wireType != protowire.BytesType:
-			isUsual = false
-		case number <= 2:
-			_, _, tag := protowire.ConsumeTag(message)
-			value, _ := protowire.ConsumeBytes(message[tag:])
-			isUsual = isUsual && fields[number] == nil
-			fields[number] = value
-		}
-		message = message[n:]
-	}
-	return fields[1], fields[2], isUsual, nil
-}
-
-// typeMeta decodes a runtime.TypeMeta. If it equals last, it returns last, without an allocation.
-func typeMeta(
-	raw []byte, last metav1.TypeMeta,
-) (of metav1.TypeMeta, isUsual bool, err error) {
-	apiVersion, kind, isUsual, err := twoFields(raw)
-	if string(apiVersion) != last.APIVersion || string(kind) != last.Kind {
-		last = metav1.TypeMeta{APIVersion: string(apiVersion), Kind: string(kind)}
-	}
-	return last, isUsual, err
 }

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"example.com/informerstack/internal/tools/answers"
 )
 
 // losing is a connection that is lost with err for the first times requests. It notes when each
@@ -91,7 +93,7 @@ func repetitions(
 	t *testing.T, lost error, times int, newRequester func(*rest.RESTClient) requester,
 ) (got repetition) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &losing{err: lost, times: times, answer: podList(t, 1), began: time.Now()}
+		l := &losing{err: lost, times: times, answer: answers.Pods(t, 1), began: time.Now()}
 		lw := newRequester(limitedClient(t, l))
 		err := listAll(lw)
 		got.listed, got.list = l.sent, err == nil
@@ -128,7 +130,7 @@ func listAll(lw requester) error {
 
 // limitedClient returns a client with a rate limit, which its repetitions meet.
 func limitedClient(t *testing.T, w http.RoundTripper) *rest.RESTClient {
-	config := restConfig(t)
+	config := answers.Config()
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(0.4, 1)
 	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: w})
 	require.NoError(t, err)
@@ -139,7 +141,7 @@ func limitedClient(t *testing.T, w http.RoundTripper) *rest.RESTClient {
 func TestListWatch_StopEndsTheRepetitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &losing{err: syscall.ECONNRESET, times: 20, began: time.Now()}
-		lw := NewListWatch(restClient(t, l), "pods", "ns", newPod, Options{})
+		lw := NewListWatch(answers.Client(t, l), "pods", "ns", newPod, Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 		defer cancel()
 		_, err := lw.WatchWithContext(ctx, metav1.ListOptions{})
@@ -171,9 +173,9 @@ func TestDifference_RetryAfterIsBounded(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &throttled{losing{
-				err: io.EOF, times: 1, answer: podList(t, 1), began: time.Now(),
+				err: io.EOF, times: 1, answer: answers.Pods(t, 1), began: time.Now(),
 			}, retryAfter}
-			lw := NewListWatch(restClient(t, s), "pods", "ns", newPod, Options{})
+			lw := NewListWatch(answers.Client(t, s), "pods", "ns", newPod, Options{})
 			require.NoError(t, listAll(lw))
 			require.Equal(t, []time.Duration{0, want}, s.sent)
 			s.sent, s.began = nil, time.Now()
@@ -184,9 +186,9 @@ func TestDifference_RetryAfterIsBounded(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := &throttled{losing{err: io.EOF, times: 1, answer: podList(t, 1)}, "86400"}
+		s := &throttled{losing{err: io.EOF, times: 1, answer: answers.Pods(t, 1)}, "86400"}
 		began := time.Now()
-		lw := cache.NewListWatchFromClient(restClient(t, s), "pods", "ns", fields.Everything())
+		lw := cache.NewListWatchFromClient(answers.Client(t, s), "pods", "ns", fields.Everything())
 		require.NoError(t, listAll(lw))
 		require.Equal(t, 24*time.Hour, time.Since(began), "client-go")
 	})

@@ -3,8 +3,6 @@
 package wire
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -16,18 +14,20 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/internal/decode"
+	"example.com/informerstack/internal/readahead"
 )
 
 // stream is a watch.
 type stream struct {
 	body     io.ReadCloser
 	path     string // for errors
-	in       *ahead
+	in       *readahead.Reader
 	decoder  decoder
 	maxFrame int
 	result   chan watch.Event
@@ -56,8 +56,8 @@ func ReadWatch(body io.ReadCloser, newObject NewObject, options Options) watch.I
 // readWatch is ReadWatch. path is empty, or a blank and the path of the collection.
 func readWatch(body io.ReadCloser, d decoder, options Options, path string) *stream {
 	w := &stream{
-		path: path,
-		body: body, in: readAhead(body, cmp.Or(options.ReadAhead, unknownClients)), decoder: d,
+		path: path, body: body, decoder: d,
+		in:       readahead.New(body, bytesOf(options.ReadAhead)),
 		maxFrame: options.Limits.orDefaults().ObjectBytes,
 		result:   make(chan watch.Event, eventBuffer),
 	}
@@ -71,16 +71,15 @@ func (w *stream) ResultChan() <-chan watch.Event { return w.result }
 // Stop ends the watch. It does not wait, and may be called again.
 func (w *stream) Stop() {
 	w.once.Do(func() {
-		w.in.stop()
+		w.in.Stop()
 		_ = w.body.Close()
 	})
 }
 
 // Quiet implements reflector.Quieter.
 func (w *stream) Quiet() (arrived time.Time, largest int, ok bool) {
-	w.in.mu.Lock()
-	defer w.in.mu.Unlock()
-	return w.in.arrived, int(w.largest.Load()), w.in.idles && w.between.Load()
+	arrived, ok = w.in.Quiet(w.between.Load)
+	return arrived, int(w.largest.Load()), ok
 }
 
 func (w *stream) run() {
@@ -88,7 +87,7 @@ func (w *stream) run() {
 	defer close(w.result)
 	defer w.Stop()
 	switch err := w.read(); {
-	case err == errStopped:
+	case err == readahead.ErrStopped:
 		for len(w.result) > 0 {
 			select {
 			case <-w.result:
@@ -108,7 +107,7 @@ func (w *stream) run() {
 
 // read reads the watch and sends its events.
 func (w *stream) read() error {
-	begin, err := w.in.first()
+	begin, err := w.in.First()
 	if err != nil {
 		return err
 	}
@@ -121,16 +120,16 @@ func (w *stream) read() error {
 // send sends an event, unless the watch is stopped.
 func (w *stream) send(event watch.EventType, obj runtime.Object) error {
 	select {
-	case <-w.in.stopped:
-		return errStopped
+	case <-w.in.Stopped:
+		return readahead.ErrStopped
 	default: // of two cases that are ready, the next select would take any
 	}
 	select {
 	case w.result <- watch.Event{Type: event, Object: obj}:
 		w.count++
 		return nil
-	case <-w.in.stopped:
-		return errStopped
+	case <-w.in.Stopped:
+		return readahead.ErrStopped
 	}
 }
 
@@ -167,7 +166,7 @@ func (w *stream) readJSON(in *tokens) error {
 			return err
 		}
 		event := watch.EventType(text)
-		if !slices.Contains(eventTypes, event) {
+		if !slices.Contains(decode.EventTypes, event) {
 			return fmt.Errorf("event has the type %.64q", text)
 		}
 		obj, err := w.decoder.jsonEvent(event, object)
@@ -183,7 +182,7 @@ func (w *stream) readJSON(in *tokens) error {
 // readProtobuf sends the events of a body in protobuf: the length of a metav1.WatchEvent in four
 // bytes, and the WatchEvent.
 func (w *stream) readProtobuf(in *messages) error {
-	var e rawEvent
+	var e decode.Event
 	for {
 		w.between.Store(true)
 		if ended, err := in.atEnd(); ended || err != nil {
@@ -199,59 +198,15 @@ func (w *stream) readProtobuf(in *messages) error {
 			return err
 		}
 		w.largest.Store(max(w.largest.Load(), int64(len(message))))
-		if err := e.open(message); err != nil {
+		if err := e.Open(message); err != nil {
 			return err
 		}
-		obj, err := w.decoder.protobufEvent(e.of, e.raw)
+		obj, err := w.decoder.protobufEvent(e.Of, e.Raw)
 		if err == nil {
-			err = w.send(e.event, obj)
+			err = w.send(e.Type, obj)
 		}
 		if err != nil {
 			return err
 		}
 	}
-}
-
-// rawEvent is an event with an object that is not decoded yet.
-type rawEvent struct {
-	event   watch.EventType
-	of      metav1.TypeMeta // of the object
-	object  []byte          // in protobuf with its envelope
-	raw     []byte          // the object itself
-	isUsual bool            // it has a kind, and nothing that client-go may read in another way
-}
-
-// open sets e to a metav1.WatchEvent. The event contains a RawExtension, that an envelope with a
-// runtime.Unknown, and that a TypeMeta and the object.
-func (e *rawEvent) open(message []byte) error {
-	e.isUsual = false
-	name, extension, isUsual1, err := twoFields(message)
-	if err != nil {
-		return err
-	}
-	if e.event = watch.EventType(name); !slices.Contains(eventTypes, e.event) {
-		return fmt.Errorf("event has the type %.64q", name)
-	}
-	object, _, isUsual2, err := twoFields(extension)
-	if err != nil {
-		return err
-	}
-	envelope, ok := bytes.CutPrefix(object, []byte(magic))
-	if !ok {
-		return fmt.Errorf("%w: an object without its envelope", errProtobuf)
-	}
-	of, raw, isUsual3, err := twoFields(envelope)
-	if err != nil {
-		return err
-	}
-	var isUsual4 bool
-	e.object, e.raw = object, raw
-	e.of, isUsual4, err = typeMeta(of, e.of)
-	e.isUsual = isUsual1 && isUsual2 && isUsual3 && isUsual4 &&
-		e.of.Kind != "" && e.of.APIVersion != ""
-	return err
-}
-
-var eventTypes = []watch.EventType{
-	watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error,
 }

@@ -22,94 +22,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/scheme"
+
+	"example.com/informerstack/internal/tools/answers"
 )
-
-const (
-	jsonStream     = "application/json;stream=watch"
-	protobufStream = "application/vnd.kubernetes.protobuf;stream=watch"
-)
-
-// encodeEvents encodes events as an API server does.
-func encodeEvents(t testing.TB, contentType string, events ...watch.Event) []byte {
-	t.Helper()
-	mediaType, _, _ := strings.Cut(contentType, ";")
-	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
-	require.True(t, ok)
-	var body bytes.Buffer
-	frames := info.StreamSerializer.Framer.NewFrameWriter(&body)
-	for _, e := range events {
-		raw, err := runtime.Encode(info.Serializer, withKind(t, e.Object))
-		require.NoError(t, err)
-		event := &metav1.WatchEvent{Type: string(e.Type), Object: runtime.RawExtension{Raw: raw}}
-		require.NoError(t, info.StreamSerializer.Encode(event, frames))
-	}
-	return body.Bytes()
-}
-
-// withKind returns a copy of obj with its kind.
-func withKind(t testing.TB, obj runtime.Object) runtime.Object {
-	obj = obj.DeepCopyObject()
-	if obj.GetObjectKind().GroupVersionKind().Empty() {
-		gvks, _, err := scheme.Scheme.ObjectKinds(obj)
-		require.NoError(t, err)
-		obj.GetObjectKind().SetGroupVersionKind(gvks[0])
-	}
-	return obj
-}
-
-// contents are events of every type.
-func contents() []watch.Event {
-	pod := func(name, version string) *v1.Pod {
-		return &v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: name, ResourceVersion: version,
-				Labels: map[string]string{"app": "}{\"\\\n\u2028é"},
-			},
-			Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}},
-		}
-	}
-	bookmark := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
-		ResourceVersion: "9",
-		Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-	}}
-	expired := apierrors.NewResourceExpired("too old").Status()
-	return []watch.Event{
-		{Type: watch.Added, Object: pod("a", "5")},
-		{Type: watch.Modified, Object: pod("a", "6")},
-		{Type: watch.Deleted, Object: pod("a", "7")},
-		{Type: watch.Bookmark, Object: bookmark},
-		{Type: watch.Added, Object: pod("long"+strings.Repeat("a", 100_000), "8")},
-		{Type: watch.Error, Object: &expired},
-	}
-}
-
-// receiveAll returns the events of w until its end.
-func receiveAll(w watch.Interface) (events []watch.Event) {
-	defer w.Stop()
-	for e := range w.ResultChan() {
-		events = append(events, e)
-	}
-	return events
-}
 
 // receiveClientGo returns what client-go's typed client reads from body.
 func receiveClientGo(t testing.TB, contentType string, body io.Reader) []watch.Event {
-	client := restClient(t, &roundTripper{
-		contentType: contentType,
-		answer:      func(*http.Request) (int, io.Reader) { return http.StatusOK, body },
+	client := answers.Client(t, &answers.Server{
+		ContentType: contentType,
+		Answer:      func(*http.Request) (int, io.Reader) { return http.StatusOK, body },
 	})
 	w, err := client.Get().Resource("pods").Watch(t.Context())
 	require.NoError(t, err)
-	return receiveAll(w)
+	return answers.Receive(w)
 }
 
 // A watch has the events that client-go's client reads, in both formats, however they arrive.
 func TestReadWatch_AsClientGo(t *testing.T) {
-	for _, contentType := range []string{jsonStream, protobufStream} {
-		body := encodeEvents(t, contentType, contents()...)
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		body := answers.Events(t, contentType, answers.Samples()...)
 		want := receiveClientGo(t, contentType, bytes.NewReader(body))
-		require.Len(t, want, len(contents()))
+		require.Len(t, want, len(answers.Samples()))
 		for name, in := range map[string]io.Reader{
 			"at once":     bytes.NewReader(body),
 			"byte a read": iotest.OneByteReader(bytes.NewReader(body)),
@@ -117,7 +50,8 @@ func TestReadWatch_AsClientGo(t *testing.T) {
 			"data + EOF":  iotest.DataErrReader(bytes.NewReader(body)),
 		} {
 			t.Run(contentType+"/"+name, func(t *testing.T) {
-				require.Equal(t, want, receiveAll(ReadWatch(io.NopCloser(in), newPod, Options{})))
+				got := answers.Receive(ReadWatch(io.NopCloser(in), newPod, Options{}))
+				require.Equal(t, want, got)
 			})
 		}
 	}
@@ -125,13 +59,13 @@ func TestReadWatch_AsClientGo(t *testing.T) {
 
 // A stream that is cut anywhere has the events before the cut, and ends without an error.
 func TestReadWatch_CutAnywhere(t *testing.T) {
-	for _, contentType := range []string{jsonStream, protobufStream} {
-		events := contents()
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		events := answers.Samples()
 		events = append(events[:4], events[5]) // without the long one
-		body := encodeEvents(t, contentType, events...)
+		body := answers.Events(t, contentType, events...)
 		for end := range body {
 			want := receiveClientGo(t, contentType, bytes.NewReader(body[:end]))
-			got := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(body[:end])), newPod,
+			got := answers.Receive(ReadWatch(io.NopCloser(bytes.NewReader(body[:end])), newPod,
 				Options{}))
 			require.Equal(t, want, got, "%s cut at %d", contentType, end)
 		}
@@ -139,10 +73,11 @@ func TestReadWatch_CutAnywhere(t *testing.T) {
 }
 
 func TestReadWatch_Unstructured(t *testing.T) {
-	body := encodeEvents(t, jsonStream, contents()...)
-	got := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(body)), newUnstructured, Options{}))
-	require.Len(t, got, len(contents()))
-	for i, e := range contents()[:5] {
+	body := answers.Events(t, answers.JSON, answers.Samples()...)
+	got := answers.Receive(
+		ReadWatch(io.NopCloser(bytes.NewReader(body)), newUnstructured, Options{}))
+	require.Len(t, got, len(answers.Samples()))
+	for i, e := range answers.Samples()[:5] {
 		require.Equal(t, e.Type, got[i].Type)
 		u := got[i].Object.(*unstructured.Unstructured)
 		require.Equal(t, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, u.GroupVersionKind())
@@ -178,7 +113,7 @@ func TestReadWatch_Bad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := []byte(good)
 			if test.stream[0] < ' ' {
-				before = encodeEvents(t, protobufStream, contents()[0])
+				before = answers.Events(t, answers.Protobuf, answers.Samples()[0])
 			}
 			if test.stream[0] == 'k' {
 				before = nil
@@ -186,7 +121,7 @@ func TestReadWatch_Bad(t *testing.T) {
 			body := io.NopCloser(io.MultiReader(
 				bytes.NewReader(before), strings.NewReader(test.stream)))
 			options := Options{Limits: Limits{ObjectBytes: 1 << 20}}
-			got := receiveAll(ReadWatch(body, newPod, options))
+			got := answers.Receive(ReadWatch(body, newPod, options))
 			last := len(got) - 1
 			require.Equal(t, min(len(before), 1), last)
 			require.Equal(t, watch.Error, got[last].Type)
@@ -201,10 +136,10 @@ func TestReadWatch_Bad(t *testing.T) {
 // An object of another kind is not forced into the expected type.
 func TestReadWatch_OtherKinds(t *testing.T) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
-	for _, contentType := range []string{jsonStream, protobufStream} {
-		body := encodeEvents(t, contentType, watch.Event{Type: watch.Added, Object: node},
-			contents()[0])
-		got := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(body)), newPod, Options{}))
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		body := answers.Events(t, contentType, watch.Event{Type: watch.Added, Object: node},
+			answers.Samples()[0])
+		got := answers.Receive(ReadWatch(io.NopCloser(bytes.NewReader(body)), newPod, Options{}))
 		require.Len(t, got, 2)
 		require.Equal(t, "Node", got[0].Object.GetObjectKind().GroupVersionKind().Kind)
 		require.IsType(t, &unstructured.Unstructured{}, got[0].Object)
@@ -213,7 +148,8 @@ func TestReadWatch_OtherKinds(t *testing.T) {
 	// A Status is never an object of a collection, not even of one of any kind.
 	for _, newObject := range []NewObject{newPod, newMetadata, newUnstructured} {
 		body := `{"type":"ADDED","object":{"kind":"Status","apiVersion":"v1","code":404}}`
-		got := receiveAll(ReadWatch(io.NopCloser(strings.NewReader(body)), newObject, Options{}))
+		got := answers.Receive(
+			ReadWatch(io.NopCloser(strings.NewReader(body)), newObject, Options{}))
 		require.Equal(t, []watch.Event{{Type: watch.Added, Object: &metav1.Status{Code: 404}}}, got)
 	}
 }
@@ -221,11 +157,11 @@ func TestReadWatch_OtherKinds(t *testing.T) {
 // An event is delivered before the next one arrives, and Stop ends every goroutine, whatever they
 // wait for.
 func TestReadWatch_DoesNotWait(t *testing.T) {
-	for _, contentType := range []string{jsonStream, protobufStream} {
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
 		synctest.Test(t, func(t *testing.T) {
 			reader, writer := io.Pipe()
 			w := ReadWatch(reader, newPod, Options{})
-			body := encodeEvents(t, contentType, contents()[0])
+			body := answers.Events(t, contentType, answers.Samples()[0])
 			go func() {
 				for range 3 {
 					time.Sleep(time.Minute)
@@ -249,8 +185,8 @@ func TestReadWatch_DoesNotWait(t *testing.T) {
 
 // An event is delivered even if the bytes behind it are the first half of another event.
 func TestReadWatch_DoesNotWaitForTheRest(t *testing.T) {
-	for _, contentType := range []string{jsonStream, protobufStream} {
-		event := encodeEvents(t, contentType, contents()[0])
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		event := answers.Events(t, contentType, answers.Samples()[0])
 		for _, half := range []int{1, len(event) / 2, len(event) - 2} { // the last is a newline
 			synctest.Test(t, func(t *testing.T) {
 				reader, writer := io.Pipe()
@@ -273,8 +209,8 @@ func TestReadWatch_DoesNotWaitForTheRest(t *testing.T) {
 
 // Whatever a server sends, the events are those that client-go's client reads.
 func FuzzReadWatch(f *testing.F) {
-	for _, contentType := range []string{jsonStream, protobufStream} {
-		body := encodeEvents(f, contentType, contents()[:4]...)
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		body := answers.Events(f, contentType, answers.Samples()[:4]...)
 		f.Add(body, 7)
 		f.Add(body[:len(body)-9], 100)
 		f.Add(append(body, "\n\n x"...), 1)
@@ -287,13 +223,13 @@ func FuzzReadWatch(f *testing.F) {
 		f.Add([]byte("{"+repeated+"}"), 5)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size int) {
-		contentType := jsonStream
+		contentType := answers.JSON
 		if len(body) > 0 && body[0] < '\t' {
-			contentType = protobufStream
+			contentType = answers.Protobuf
 		}
 		want := receiveClientGo(t, contentType, bytes.NewReader(body))
 		in := &chunked{data: body, size: 1 + max(size, -size)%64}
-		got := receiveAll(ReadWatch(io.NopCloser(in), newPod, Options{}))
+		got := answers.Receive(ReadWatch(io.NopCloser(in), newPod, Options{}))
 		for i, e := range got {
 			pod, isPod := e.Object.(*v1.Pod)
 			switch {
@@ -318,7 +254,7 @@ func FuzzReadWatch(f *testing.F) {
 // A watch is quiet if it waits for the beginning of an event, and not within one, or while its
 // receiver is slow.
 func TestReadWatch_Quiet(t *testing.T) {
-	for _, contentType := range []string{jsonStream, protobufStream} {
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
 		synctest.Test(t, func(t *testing.T) {
 			body, server := io.Pipe()
 			w := ReadWatch(body, func() runtime.Object { return &v1.Pod{} }, Options{})
@@ -329,7 +265,7 @@ func TestReadWatch_Quiet(t *testing.T) {
 				_, _, ok := quiet()
 				return ok
 			}
-			frame := encodeEvents(t, contentType, watch.Event{
+			frame := answers.Events(t, contentType, watch.Event{
 				Type: watch.Added, Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{
 					Name: strings.Repeat("a", 99),
 				}},
@@ -357,7 +293,7 @@ func TestReadWatch_Quiet(t *testing.T) {
 			for range eventBuffer {
 				<-w.ResultChan()
 			}
-			smaller := encodeEvents(t, contentType, watch.Event{
+			smaller := answers.Events(t, contentType, watch.Event{
 				Type: watch.Added, Object: &v1.Pod{},
 			})
 			_, _ = server.Write(smaller)
@@ -384,7 +320,7 @@ func TestReadWatch_KeepsTheOrderBeyondTheBuffer(t *testing.T) {
 						ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod-", i)}}})
 				}
 				w := ReadWatch(io.NopCloser(bytes.NewReader(
-					encodeEvents(t, contentType, events...))), newPod, Options{})
+					answers.Events(t, contentType, events...))), newPod, Options{})
 				for i := range n {
 					synctest.Wait() // the buffer is full, or has all that is left
 					require.Len(t, w.ResultChan(), min(n-i, eventBuffer))

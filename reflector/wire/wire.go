@@ -7,19 +7,16 @@
 // To use it, call informer.New, or make a [ListWatch] with [NewListWatch] for a reflector of your
 // own. [ReadList] and [ReadWatch] read an answer that a program has requested itself.
 //
-// A body is read ahead as bytes (budget.go, ahead.go) and cut into frames of one object each
-// (list.go, watch.go, jsontokens.go, protobuf.go). Each frame is decoded when its turn comes, into
-// an object of the kind that was requested (decoder.go, plain.go, foreign.go).
-//
-// A [Negotiator] decodes for the clients of client-go, in a program under informerstack swap
-// (negotiator.go, clientlist.go, clientwatch.go).
+// A body is read ahead as bytes (package internal/readahead, budget.go) and cut into frames of one
+// object each (list.go, watch.go, jsontokens.go, protobuf.go). Each frame is decoded when its turn
+// comes (package internal/decode), into an object of the kind that was requested (decoder.go,
+// kind.go).
 //
 // Read listwatch.go and repeat.go (the requests), then the files above in their order; then go test
 // -v ./reflector/wire. Goroutines: one reads a body until its end, and one hands over the events of
-// a watch until it is stopped. The caller's goroutine hands over the items of a list. Locking: each
-// body has a mutex that guards its waiting bytes, and a Budget another one, which is locked last
-// and held for additions alone. The objects of one ListWatch share strings under
-// another mutex, which is held for one object at a time.
+// a watch until it is stopped. The caller's goroutine hands over the items of a list. Locking: none
+// of its own. A body's waiting bytes and the strings that objects share have mutexes in the two
+// other packages, which are held for additions alone or for one object at a time.
 //
 // Source: rest/request.go Request, rest/watch/decoder.go Decoder
 package wire

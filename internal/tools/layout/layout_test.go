@@ -41,9 +41,15 @@ var rules = map[string]rule{
 			"internal/helpers/shorterror"},
 	},
 	"reflector/wire": {
-		outside: []string{"github.com/go-json-experiment/json",
+		ours: []string{"internal/decode", "internal/readahead"},
+		outside: []string{"github.com/go-json-experiment/json/jsontext",
 			"google.golang.org/protobuf/encoding/protowire", "k8s.io/client-go/rest",
 			"k8s.io/client-go/util/flowcontrol"},
+	},
+	"internal/readahead": {},
+	"internal/decode": {
+		outside: []string{"github.com/go-json-experiment/json",
+			"google.golang.org/protobuf/encoding/protowire"},
 	},
 	"reflector/outage": {outside: []string{"k8s.io/client-go/rest"}},
 	"informer": {
@@ -196,7 +202,11 @@ var rules = map[string]rule{
 		"observe/health", "observe/journal", "internal/helpers/printable",
 		"compat/internal/found"}},
 	// Nothing that depends on rest.
-	"compat/decoding": {},
+	"compat/decoding": {
+		ours: []string{"internal/decode", "internal/readahead"},
+		outside: []string{"github.com/go-json-experiment/json/jsontext",
+			"google.golang.org/protobuf/encoding/protowire"},
+	},
 	"compat/internal/found": {ours: []string{"workqueue", "observe/journal",
 		"internal/helpers/printable"}},
 	"compat/internal/setters": {ours: []string{"store", "reflector"}},

@@ -25,13 +25,22 @@ interface through which it is called. A function that runs again in the same gor
 once. Functions of other modules, such as the JSON decoder, and of the program, such as reconcile,
 are missing.
 
-Package wire has the tables before ` + "`consume`" + `, see [wire.md](../wire.md). With a ListerWatcher of
-client-go, client-go decodes the event instead, and the path begins at ` + "`consume`" + `.
+Package wire, with internal/readahead and internal/decode, has the tables before ` + "`consume`" + `, see
+[wire.md](../wire.md). With a ListerWatcher of client-go, client-go decodes the event instead, and the
+path begins at ` + "`consume`" + `.
 
 ` + "`go test ./internal/tools/path` derives this page from a run of instrumented source and\n" +
 	"compares the two; `make update` rewrites the page.\n"
 
-const wire = "reflector/wire"
+// wire are the folders of package wire and its parts.
+var wire = []string{"reflector/wire", "internal/readahead", "internal/decode"}
+
+// isOfWire reports whether the function name is in one of these folders.
+func isOfWire(name string) bool {
+	return slices.ContainsFunc(wire, func(folder string) bool {
+		return strings.HasPrefix(name, folder+".")
+	})
+}
 
 // page renders the trace as Markdown.
 func page(trace record.Trace, functions map[string]function) string {
@@ -106,7 +115,7 @@ func totals(trace record.Trace, functions map[string]function) string {
 		for _, v := range g.Visits {
 			f := functions[v.Function]
 			called[v.Function], files[f.folder+":"+f.file] = true, true
-			if f.folder != wire && !strings.HasPrefix(g.Bottom, wire+".") {
+			if !isOfWire(v.Function) && !isOfWire(g.Bottom) {
 				others[v.Function], otherFiles[f.folder+":"+f.file] = true, true
 			}
 			if f.statements == 1 {

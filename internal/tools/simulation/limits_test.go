@@ -28,16 +28,16 @@ var recentLen int
 //go:linkname dictionaryBytes example.com/informerstack/store/compact.dictionaryBytes
 var dictionaryBytes int
 
-//go:linkname ownChunks example.com/informerstack/reflector/wire.ownChunks
+//go:linkname ownChunks example.com/informerstack/internal/readahead.ownChunks
 var ownChunks int
 
-//go:linkname defaultReadAhead example.com/informerstack/reflector/wire.defaultReadAhead
-var defaultReadAhead int
+//go:linkname readAheadBytes example.com/informerstack/internal/readahead.defaultBytes
+var readAheadBytes int
 
 func init() {
 	for limit, small := range map[*int]int{
 		&longQueue: 3, &maxBatchLen: 3, &keptItems: 3, &keptSlots: 3, &batchLen: 2,
-		&recentLen: 3, &dictionaryBytes: 1 << 10, &ownChunks: 1, &defaultReadAhead: 32 << 10,
+		&recentLen: 3, &dictionaryBytes: 1 << 10, &ownChunks: 1, &readAheadBytes: 32 << 10,
 	} {
 		if *limit <= small { // a variable that does not exist links to a new one, which is 0
 			panic("a limit is not that of its package: see the names above")

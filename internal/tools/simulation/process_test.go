@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/compat/cache"
+	"example.com/informerstack/compat/decoding"
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
@@ -219,7 +220,7 @@ func (p *process) swappedClient() rest.Interface {
 		corev1.SchemeGroupVersion)
 	client, err := rest.NewRESTClient(base, "/api/v1", rest.ClientContentConfig{
 		ContentType: p.config.ContentType, GroupVersion: corev1.SchemeGroupVersion,
-		Negotiator: wire.NewNegotiator().Faster(decoders),
+		Negotiator: decoding.Faster()(decoders),
 	}, nil, transport)
 	if err != nil {
 		panic(err)

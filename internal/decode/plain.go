@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package decode
 
 import (
 	"encoding"
@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -22,7 +21,7 @@ var (
 // readsPlainly reports whether encoding/json/v2 decodes objects of type t, see isPlain. v2 is not
 // used for an Unstructured: it scans the text before it calls UnmarshalJSON, which scans it again.
 func readsPlainly(t reflect.Type) bool {
-	return !hasUnmarshaler(t) && isPlain(t, map[reflect.Type]bool{})
+	return !HasUnmarshaler(t) && isPlain(t, map[reflect.Type]bool{})
 }
 
 // isPlain reports whether each JSON text that v2 decodes into t has the same result as with the
@@ -42,7 +41,7 @@ func isPlain(t reflect.Type, seen map[reflect.Type]bool) bool {
 	switch {
 	case pointer.Implements(reflect.TypeFor[jsonv2.UnmarshalerFrom]()):
 		return false // a method that only v2 calls
-	case hasUnmarshaler(t):
+	case HasUnmarshaler(t):
 		return t.Name() != "" // only v2 looks for methods of an unnamed struct
 	}
 	switch t.Kind() {
@@ -57,7 +56,7 @@ func isPlain(t reflect.Type, seen map[reflect.Type]bool) bool {
 		return (t.Elem().Kind() != reflect.Uint8 || t.Elem() == reflect.TypeFor[byte]()) &&
 			isPlain(t.Elem(), seen)
 	case reflect.Map:
-		return t.Key().Kind() == reflect.String && !hasUnmarshaler(t.Key()) &&
+		return t.Key().Kind() == reflect.String && !HasUnmarshaler(t.Key()) &&
 			isPlain(t.Key(), seen) && isPlain(t.Elem(), seen)
 	case reflect.Struct:
 		return isPlainStruct(t, map[string]bool{}, seen)
@@ -66,7 +65,8 @@ func isPlain(t reflect.Type, seen map[reflect.Type]bool) bool {
 	}
 }
 
-func hasUnmarshaler(t reflect.Type) bool {
+// HasUnmarshaler reports whether t has a decoder of its own for JSON.
+func HasUnmarshaler(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
 	return pointer.Implements(unmarshaler) || pointer.Implements(textUnmarshaler)
 }
@@ -87,7 +87,7 @@ func isPlainStruct(t reflect.Type, names map[string]bool, seen map[reflect.Type]
 			}
 			continue
 		case field.Anonymous && name == "":
-			if options != "" && options != "inline" || hasUnmarshaler(field.Type) ||
+			if options != "" && options != "inline" || HasUnmarshaler(field.Type) ||
 				field.Type.Kind() != reflect.Struct || !isPlainStruct(field.Type, names, seen) {
 				return false
 			}
@@ -112,27 +112,3 @@ func isUnusualInNames(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&
 		!strings.ContainsRune("-_.$", c)
 }
-
-// trust decides whether v2 is asked for an object. If v2 refuses a valid one, its type may be the
-// reason, or the object alone. So v2 then rests for one object, after a second refusal in a row for
-// two, then for four, up to maxRest. An odd object costs the others little, and a type that v2
-// always refuses costs a hundredth more than without v2.
-type trust struct {
-	rest atomic.Int32 // objects for which v2 is not asked
-	next atomic.Int32 // the rest after the next refusal, if not 0
-}
-
-const maxRest = 128 // objects
-
-// asked reports whether v2 is asked for the next object. It is, if next is 0.
-func (t *trust) asked() bool { return t.rest.Add(-1) < 0 }
-
-// refused notes that v2 has refused a valid object.
-func (t *trust) refused() {
-	rest := max(t.next.Load(), 1)
-	t.rest.Store(rest)
-	t.next.Store(min(2*rest, maxRest))
-}
-
-// accepted notes that v2 has decoded an object.
-func (t *trust) accepted() { t.next.Store(0) }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package decoding
 
 import (
+	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,6 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/internal/decode"
+	"example.com/informerstack/internal/readahead"
 )
 
 // clientWatch reads a watch for a client of client-go. The client's rest calls three parts for each
@@ -30,21 +33,22 @@ import (
 // Unusual events are left to the client's own three parts. They read all of the watch from the
 // first frame that cannot be cut.
 type clientWatch struct {
-	*Negotiator
 	codec      codec
 	framer     runtime.Framer     // the client's own three
 	serializer runtime.Serializer // of events
 	decoder    runtime.Decoder    // of objects
+	shared     *decode.Shared
+	maxEvent   int // bytes of one that is not left to them
 
 	body io.ReadCloser
-	in   *ahead
+	in   *readahead.Reader
 	cut  func() error // sets frame and event, or own
 
 	own      io.ReadCloser // the client's own reader; nil while frames can be cut
 	frame    []byte
-	unread   []byte                       // of frame
-	event    rawEvent                     // what frame says
-	decoders map[metav1.TypeMeta]*decoder // of objects; nil is the client's own
+	unread   []byte                              // of frame
+	event    decode.Event                        // what frame says
+	decoders map[metav1.TypeMeta]*decode.Decoder // of objects; nil is the client's own
 }
 
 // maxKinds bounds the decoders that a watch remembers. Usually it has one.
@@ -52,11 +56,11 @@ const maxKinds = 8
 
 func newClientWatch(
 	c codec, framer runtime.Framer, events runtime.Serializer, objects runtime.Decoder,
-	n *Negotiator,
+	n faster,
 ) *clientWatch {
 	return &clientWatch{
-		Negotiator: n, codec: c, framer: framer, serializer: events, decoder: objects,
-		decoders: map[metav1.TypeMeta]*decoder{},
+		codec: c, framer: framer, serializer: events, decoder: objects,
+		shared: n.shared, maxEvent: n.maxEvent, decoders: map[metav1.TypeMeta]*decode.Decoder{},
 	}
 }
 
@@ -69,21 +73,22 @@ type eventFramer struct {
 // NewFrameReader implements runtime.Framer.
 func (f eventFramer) NewFrameReader(body io.ReadCloser) io.ReadCloser {
 	w := f.watch
-	w.body, w.in = body, readAhead(body, w.readAhead)
+	w.body, w.in = body, readahead.New(body, readahead.Unknown)
 	if w.codec.protobuf {
-		in := newMessages(w.in, w.limits.ObjectBytes)
+		in := bufio.NewReader(w.in)
 		w.cut = func() error { return w.cutProtobuf(in) }
 		return w
 	}
-	noted := &recorder{in: w.in}
-	in := newTokens(noted, w.limits.ObjectBytes)
+	noted := &recorder{in: w.in, max: w.maxEvent}
+	in := jsontext.NewDecoder(noted,
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	w.cut = func() error { return w.cutJSON(in, noted) }
 	return w
 }
 
 // Close implements io.Closer. It may be called while Read waits.
 func (w *clientWatch) Close() error {
-	w.in.stop()
+	w.in.Stop()
 	return w.body.Close()
 }
 
@@ -91,7 +96,7 @@ func (w *clientWatch) Close() error {
 func (w *clientWatch) Read(p []byte) (n int, err error) {
 	n, err = w.read(p)
 	select {
-	case <-w.in.stopped: // the client's own reader may return any error then
+	case <-w.in.Stopped: // the client's own reader may return any error then
 		return n, io.EOF
 	default:
 		return n, err
@@ -115,23 +120,15 @@ func (w *clientWatch) read(p []byte) (int, error) {
 	return n, nil
 }
 
-// cutJSON cuts {"type": "...", "object": {...}}.
-func (w *clientWatch) cutJSON(in *tokens, noted *recorder) error {
-	ended, err := in.ended()
-	if ended {
-		return io.EOF
-	}
-	if err == nil {
-		w.event, err = readEvent(in.decoder, noted)
-	}
-	if err == nil {
-		err = in.endFrame(in.decoder.InputOffset() - in.begin)
-	}
-	if err != nil {
+// cutJSON cuts {"type": "...", "object": {...}}. The client's own parts find the end, too.
+func (w *clientWatch) cutJSON(in *jsontext.Decoder, noted *recorder) error {
+	var err error
+	w.event, err = readEvent(in, noted)
+	end := in.InputOffset()
+	if err != nil || end-noted.from > int64(noted.max) {
 		w.handOver(noted.since(), w.in)
 		return nil
 	}
-	end := in.decoder.InputOffset()
 	w.frame = bytes.TrimSpace(noted.since()[:end-noted.from]) // until noted reads the next one
 	noted.from = end
 	return nil
@@ -140,7 +137,7 @@ func (w *clientWatch) cutJSON(in *tokens, noted *recorder) error {
 // handOver makes the client's own parts read the watch from the start of the frame: the bytes that
 // were already read, and the rest.
 func (w *clientWatch) handOver(read []byte, rest io.Reader) {
-	w.event.isUsual = false
+	w.event.IsUsual = false
 	w.own = w.framer.NewFrameReader(struct {
 		io.Reader
 		io.Closer
@@ -150,6 +147,7 @@ func (w *clientWatch) handOver(read []byte, rest io.Reader) {
 // recorder holds what was read of a frame.
 type recorder struct {
 	in   io.Reader
+	max  int // bytes of a frame
 	held []byte
 	// Where held and the frame begin, as offsets of the stream.
 	begin, from int64
@@ -160,6 +158,9 @@ func (r *recorder) Read(p []byte) (int, error) {
 	if r.begin < r.from { // once for each frame, so that a long one takes linear time
 		r.held, r.begin = r.held[:copy(r.held, r.since())], r.from
 	}
+	if len(r.held) > r.max {
+		return 0, errUnusual
+	}
 	n, err := r.in.Read(p)
 	r.held = append(r.held, p[:n]...)
 	return n, err
@@ -169,33 +170,33 @@ func (r *recorder) Read(p []byte) (int, error) {
 func (r *recorder) since() []byte { return r.held[r.from-r.begin:] }
 
 // readEvent reads an event.
-func readEvent(in *jsontext.Decoder, noted *recorder) (e rawEvent, err error) {
+func readEvent(in *jsontext.Decoder, noted *recorder) (e decode.Event, err error) {
 	var begin, end int64 // of the object, and what precedes it
-	e.isUsual = true
+	e.IsUsual = true
 	err = eachMember(in, func(name []byte) (err error) {
 		kind := in.PeekKind()
 		switch {
 		case string(name) == "type" && kind == '"':
 			value, err := in.ReadValue()
 			text, _ := jsontext.AppendUnquote(nil, value)
-			e.event = watch.EventType(text)
+			e.Type = watch.EventType(text)
 			return err
 		case string(name) == "object" && kind == '{':
 			begin = in.InputOffset()
-			e.of, err = readKind(in)
+			e.Of, err = readKind(in)
 			end = in.InputOffset()
 			return err
 		}
-		e.isUsual = false
+		e.IsUsual = false
 		_, err = in.ReadValue()
 		return err
 	})
-	if err != nil || e.event == "" || e.of.Kind == "" || e.of.APIVersion == "" {
-		return rawEvent{}, err
+	if err != nil || e.Type == "" || e.Of.Kind == "" || e.Of.APIVersion == "" {
+		return decode.Event{}, err
 	}
 	object := noted.since()[begin-noted.from : end-noted.from]
-	e.object = object[bytes.IndexByte(object, '{'):]
-	e.raw = e.object
+	e.Object = object[bytes.IndexByte(object, '{'):]
+	e.Raw = e.Object
 	return e, nil
 }
 
@@ -228,22 +229,25 @@ func readKind(in *jsontext.Decoder) (of metav1.TypeMeta, err error) {
 }
 
 // cutProtobuf cuts a metav1.WatchEvent. Its length precedes it in four bytes.
-func (w *clientWatch) cutProtobuf(in *messages) error {
-	if ended, err := in.atEnd(); ended || err != nil {
-		return cmp.Or(err, io.EOF)
-	}
-	length, err := in.take(4)
-	if err == nil {
-		w.frame, err = in.take(int(binary.BigEndian.Uint32(length)))
-	}
-	if errors.Is(err, ErrTooLarge) {
-		w.handOver(length, in.in)
-		return nil
+func (w *clientWatch) cutProtobuf(in *bufio.Reader) error {
+	head, err := in.Peek(4)
+	if err == io.EOF && len(head) > 0 {
+		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
 		return err
 	}
-	_ = w.event.open(w.frame) // with an error, the event is not usual
+	length := binary.BigEndian.Uint32(head)
+	if int64(length) > int64(w.maxEvent) {
+		w.handOver(nil, in)
+		return nil
+	}
+	_, _ = in.Discard(len(head))
+	w.frame = slices.Grow(w.frame[:0], int(length))[:length]
+	if _, err := io.ReadFull(in, w.frame); err != nil {
+		return err
+	}
+	_ = w.event.Open(w.frame) // with an error, the event is not usual
 	return nil
 }
 
@@ -260,8 +264,8 @@ func (s eventSerializer) Decode(
 	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
-	if e := s.watch.event; ok && e.isUsual {
-		event.Type, event.Object.Raw = string(e.event), e.object
+	if e := s.watch.event; ok && e.IsUsual {
+		event.Type, event.Object.Raw = string(e.Type), e.Object
 		return event, &watchEventKind, nil
 	}
 	return s.Serializer.Decode(data, defaults, into)
@@ -275,13 +279,13 @@ func (d eventDecoder) Decode(
 	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	w := d.watch
-	if w.event.isUsual && defaults == nil && into == nil {
+	if w.event.IsUsual && defaults == nil && into == nil {
 		if obj, err := w.decode(); err == nil {
-			gvk := w.event.of.GroupVersionKind()
+			gvk := w.event.Of.GroupVersionKind()
 			return obj, &gvk, nil
 		}
 	}
-	if w.event.isUsual {
+	if w.event.IsUsual {
 		data = bytes.Clone(data) // the frame is used again
 	}
 	return w.decoder.Decode(data, defaults, into)
@@ -292,19 +296,19 @@ func (d eventDecoder) Decode(
 func (w *clientWatch) decode() (obj runtime.Object, err error) {
 	defer func() {
 		if recover() != nil {
-			err = errNoDecoder
+			err = errUnusual
 		}
 	}()
-	d := w.decoderOf(w.event.of)
+	d := w.decoderOf(w.event.Of)
 	switch {
 	case d == nil:
-		return nil, errNoDecoder
+		return nil, errUnusual
 	case w.codec.protobuf:
-		if obj, err = d.protobuf(w.event.raw); err == nil {
-			obj.GetObjectKind().SetGroupVersionKind(w.event.of.GroupVersionKind())
+		if obj, err = d.Protobuf(w.event.Raw); err == nil {
+			obj.GetObjectKind().SetGroupVersionKind(w.event.Of.GroupVersionKind())
 		}
 	default:
-		obj, err = d.json(w.event.raw)
+		obj, err = d.JSON(w.event.Raw)
 	}
 	if err == nil && w.codec.bare {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
@@ -312,10 +316,8 @@ func (w *clientWatch) decode() (obj runtime.Object, err error) {
 	return obj, err
 }
 
-var errNoDecoder = errors.New("only the client can decode this kind")
-
 // decoderOf returns the decoder of a kind, or nil for the client's own.
-func (w *clientWatch) decoderOf(of metav1.TypeMeta) *decoder {
+func (w *clientWatch) decoderOf(of metav1.TypeMeta) *decode.Decoder {
 	d, ok := w.decoders[of]
 	if !ok && len(w.decoders) < maxKinds {
 		d = w.newDecoderOf(of)
@@ -326,14 +328,14 @@ func (w *clientWatch) decoderOf(of metav1.TypeMeta) *decoder {
 
 // newDecoderOf returns a decoder for the Go type that the client's own decoder makes of an object
 // with no more than its kind. It returns nil if that panics, because a type may need more.
-func (w *clientWatch) newDecoderOf(of metav1.TypeMeta) (result *decoder) {
+func (w *clientWatch) newDecoderOf(of metav1.TypeMeta) (result *decode.Decoder) {
 	defer func() { _ = recover() }()
 	var least []byte
 	var err error
 	if w.codec.protobuf {
 		kind := runtime.TypeMeta{APIVersion: of.APIVersion, Kind: of.Kind}
 		least, err = (&runtime.Unknown{TypeMeta: kind}).Marshal()
-		least = append([]byte(magic), least...)
+		least = append([]byte(decode.Magic), least...)
 	} else {
 		least, err = json.Marshal(of)
 	}
@@ -345,14 +347,13 @@ func (w *clientWatch) newDecoderOf(of metav1.TypeMeta) (result *decoder) {
 		return nil
 	}
 	t := reflect.TypeOf(obj).Elem()
-	d := newDecoder(func() runtime.Object {
+	d := decode.New(func() runtime.Object {
 		return reflect.New(t).Interface().(runtime.Object)
-	}, Options{})
-	d.metadata = w.metadata
+	}, w.shared)
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	_, isFree := obj.(*unstructured.Unstructured) // its content is replaced
 	if !isFree && !reflect.ValueOf(obj).Elem().IsZero() {
 		return nil
 	}
-	return &d
+	return d
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package decode
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,13 +20,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"example.com/informerstack/internal/tools/answers"
 )
 
+func newPod() runtime.Object { return &v1.Pod{} }
+
 // sameAsKubernetes requires J1 and J2: raw has the same object, or the same error.
-func sameAsKubernetes(t require.TestingT, d decoder, raw []byte) {
-	got, gotErr := d.json(raw)
+func sameAsKubernetes(t require.TestingT, d *Decoder, raw []byte) {
+	got, gotErr := d.JSON(raw)
 	want := d.newObject()
-	wantErr := unmarshal(raw, want)
+	wantErr := Unmarshal(raw, want)
 	require.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(errors.Unwrap(gotErr)), "%T: %s", want, raw)
 	if wantErr == nil && !reflect.DeepEqual(want, got) {
 		require.Equal(t, want, got, "%s", raw)
@@ -35,74 +38,29 @@ func sameAsKubernetes(t require.TestingT, d decoder, raw []byte) {
 	}
 }
 
-// replacements of a value in a JSON text.
-var replacements = []string{
-	"null", "true", `""`, `"x"`, `"1"`, `"2006-01-02T15:04:05Z"`, `"a\u0000\ud800b\n"`, "\"\xff\"",
-	"0", "-0", "1.5", "1.0", "1e2", "-1", "300", "2147483648", "9223372036854775808", "1e400",
-	"[]", "{}", "[null]", `{"x":null}`, `[1,2]`, `{"":{}}`, `{"a":1,"a":2}`, "[[[]]]", "\"QQ==\"",
-	"\"QR==\"", "\"QQ=\\n=\"",
-}
-
-// mutate replaces one value of a JSON text, or changes the name of one field, or doubles it. The
-// result may be invalid.
-func mutate(random *rand.Rand, raw []byte) []byte {
-	tokens := json.NewDecoder(bytes.NewReader(raw))
-	var ends []int64
-	for {
-		if _, err := tokens.Token(); err != nil {
-			break
-		}
-		ends = append(ends, tokens.InputOffset())
-	}
-	at := random.Intn(len(ends))
-	from := int64(0)
-	if at > 0 {
-		from = ends[at-1]
-	}
-	text := raw[from:ends[at]]
-	word := bytes.TrimLeft(text, " ,:\n")
-	lead := text[:len(text)-len(word)]
-	var with []byte
-	switch {
-	case word[0] != '"' || random.Intn(3) > 0:
-		with = []byte(replacements[random.Intn(len(replacements))])
-		for range random.Intn(20) { // often a value of the same type
-			if isString := with[0] == '"'; isString == (word[0] == '"') {
-				break
-			}
-			with = []byte(replacements[random.Intn(len(replacements))])
-		}
-	case random.Intn(2) == 0:
-		with = bytes.ToUpper(word)
-	default: // "a":"b" becomes "a":null,"a":"b"
-		with = append(append(bytes.Clone(word), ":null,"...), word...)
-	}
-	return append(append(append(bytes.Clone(raw[:from]), lead...), with...), raw[ends[at]:]...)
-}
-
 // Random objects of every kind, also with mutations, are decoded as by the decoder of Kubernetes,
 // and v2 decodes all objects without mutations, and many with them.
 func TestJSON_EveryKind(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	mutations, byV2 := 0, 0
-	for i, c := range collections() {
-		newObject := func() runtime.Object { return newOf(c.of) }
-		_, items := c.fuzzed(t, int64(i))
+	for i, c := range answers.Collections() {
+		newObject := func() runtime.Object { return answers.New(c.Of) }
+		_, items := c.Fuzzed(t, int64(i))
 		for _, item := range items {
-			d := newDecoder(newObject, Options{})
-			require.True(t, d.plain, c.gvk)
+			d := New(newObject, NewShared())
+			require.True(t, d.plain, c.Kind)
 			raw, err := utiljson.Marshal(item)
 			require.NoError(t, err)
 			sameAsKubernetes(t, d, raw)
-			require.Zero(t, d.v2.next.Load(), "%v: v2 refuses %s", c.gvk, raw)
+			require.Zero(t, d.v2.next.Load(), "%v: v2 refuses %s", c.Kind, raw)
 			for range 16 {
 				mutated := raw
 				for range 1 + random.Intn(3) {
-					if mutated = mutate(random, mutated); !json.Valid(mutated) {
+					if mutated = answers.Mutate(random, mutated); !json.Valid(mutated) {
 						break
 					}
 				}
-				d.v2 = &trust{}
+				d.v2 = trust{}
 				sameAsKubernetes(t, d, mutated)
 				mutations++
 				if jsonv2.Unmarshal(mutated, newObject()) == nil {
@@ -117,7 +75,7 @@ func TestJSON_EveryKind(t *testing.T) {
 // An object that only the decoder of Kubernetes accepts makes v2 rest for one object; if all are
 // such objects, v2 is asked once in a hundred.
 func TestJSON_TypeThatV2Refuses(t *testing.T) {
-	d := newDecoder(newPod, Options{})
+	d := New(newPod, NewShared())
 	sameAsKubernetes(t, d, []byte(`{"metadata":{"name":1}}`))
 	require.Zero(t, d.v2.next.Load(), "neither accepts this object")
 	odd := []byte(`{"metadata":{"name":"a","name":"b"}}`)
@@ -179,7 +137,7 @@ func TestJSON_IsPlain(t *testing.T) {
 		"number":             {reflect.TypeFor[struct{ A *json.Number }](), false},
 		"keys of numbers":    {reflect.TypeFor[map[int]string](), false},
 		"keys with rules":    {reflect.TypeFor[map[json.Number]string](), false},
-		"keys that decode":   {reflect.TypeFor[map[keptText]string](), false},
+		"keys that decode":   {reflect.TypeFor[map[answers.KeptText]string](), false},
 		"string option": {reflect.TypeFor[struct {
 			A int `json:"a,string"`
 		}](), false},
@@ -219,10 +177,10 @@ func TestJSON_IsPlain(t *testing.T) {
 
 // An Unstructured of newObject loses its content, if it has any.
 func TestJSON_UnstructuredIsReplaced(t *testing.T) {
-	d := newDecoder(func() runtime.Object {
+	d := New(func() runtime.Object {
 		return &unstructured.Unstructured{Object: map[string]any{"kind": "Pod", "a": "b"}}
-	}, Options{})
-	obj, err := d.json([]byte(`{"metadata":{"name":"a"}}`))
+	}, NewShared())
+	obj, err := d.JSON([]byte(`{"metadata":{"name":"a"}}`))
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"metadata": map[string]any{"name": "a"}},
 		obj.(*unstructured.Unstructured).Object)
@@ -230,13 +188,13 @@ func TestJSON_UnstructuredIsReplaced(t *testing.T) {
 
 // FuzzJSON looks for a text that the two decoders read differently.
 func FuzzJSON(f *testing.F) {
-	for _, seed := range append(replacements, `{"metadata":{"name":"a"},"spec":{"x":1}}`) {
+	for _, seed := range append(answers.Replacements, `{"metadata":{"name":"a"},"spec":{"x":1}}`) {
 		f.Add([]byte(`{"metadata":{"labels":{"a":"b"},"creationTimestamp":` + seed + `}}`))
 		f.Add([]byte(`{"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":` + seed +
 			`}},"ports":[{"containerPort":` + seed + `}]}],"hostNetwork":true}}`))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		sameAsKubernetes(t, newDecoder(newPod, Options{}), raw)
+		sameAsKubernetes(t, New(newPod, NewShared()), raw)
 	})
 }
 
@@ -250,7 +208,7 @@ func TestJSON_LargeObject(t *testing.T) {
 	} {
 		raw := []byte(before + strings.Repeat("x", n-len(before)-len(after)) + after)
 		require.Len(t, raw, n)
-		d := newDecoder(newPod, Options{})
+		d := New(newPod, NewShared())
 		sameAsKubernetes(t, d, raw)
 		require.Equal(t, asked, d.v2.next.Load() > 0, "%d bytes", n)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package decoding
 
 import (
 	"reflect"
@@ -8,58 +8,55 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+
+	"example.com/informerstack/internal/decode"
 )
 
-// Negotiator makes the decoders of client-go's clients faster. The results stay the same: objects,
-// errors, and the ends of watches.
+// Faster returns a function that returns a client's negotiator with faster decoders. The results
+// stay the same: objects, errors, and the ends of watches.
 //
 //	N1  a decoder that converts, sets defaults, or is unknown stays as it is
 //	N2  an answer, an event or an object that is unusual is decoded by the client's own decoder
 //	N3  two objects share strings, and no other memory
 //
-// A Negotiator is for the requests of one reflector, which may be sent at the same time.
-type Negotiator struct {
-	metadata  *sharedMetadata
-	limits    Limits
-	readAhead *Budget
+// The function is for the requests of one reflector: their objects share strings. It may be called
+// from several goroutines. The watches of all reflectors share a Budget of 16 MiB to be read ahead.
+func Faster() func(client runtime.ClientNegotiator) runtime.ClientNegotiator {
+	shared := decode.NewSharedStrings()
+	return func(client runtime.ClientNegotiator) runtime.ClientNegotiator {
+		return faster{client, shared, maxEventBytes}
+	}
 }
 
-// NewNegotiator returns a Negotiator. The watches of all Negotiators share one Budget of 16 MiB.
-func NewNegotiator() *Negotiator {
-	metadata := newSharedMetadata()
-	metadata.stringsAlone = true
-	return &Negotiator{metadata, Limits{}.orDefaults(), unknownClients}
-}
+// maxEventBytes bounds an event that is not left to the client's own decoders, as in client-go.
+const maxEventBytes = 16 << 20
 
-// Faster returns client with faster decoders.
-func (n *Negotiator) Faster(client runtime.ClientNegotiator) runtime.ClientNegotiator {
-	return fasterNegotiator{client, n}
-}
-
-type fasterNegotiator struct {
+// faster is a client's negotiator with faster decoders.
+type faster struct {
 	runtime.ClientNegotiator
-	*Negotiator
+	shared   *decode.Shared
+	maxEvent int // bytes
 }
 
 // Decoder implements runtime.ClientNegotiator.
-func (n fasterNegotiator) Decoder(
+func (n faster) Decoder(
 	contentType string, params map[string]string,
 ) (runtime.Decoder, error) {
 	decoder, err := n.ClientNegotiator.Decoder(contentType, params)
 	if codec, ok := codecOf(reflect.ValueOf(decoder)); err == nil && ok {
-		return clientList{decoder, codec, n.metadata}, nil
+		return clientList{decoder, codec, n.shared}, nil
 	}
 	return decoder, err
 }
 
 // StreamDecoder implements runtime.ClientNegotiator.
-func (n fasterNegotiator) StreamDecoder(
+func (n faster) StreamDecoder(
 	contentType string, params map[string]string,
 ) (runtime.Decoder, runtime.Serializer, runtime.Framer, error) {
 	decoder, serializer, framer, err := n.ClientNegotiator.StreamDecoder(contentType, params)
 	if codec, ok := codecOf(reflect.ValueOf(decoder)); err == nil && ok &&
 		codec.isOfEvents(serializer, framer) {
-		w := newClientWatch(codec, framer, serializer, decoder, n.Negotiator)
+		w := newClientWatch(codec, framer, serializer, decoder, n)
 		return eventDecoder{w}, eventSerializer{serializer, w}, eventFramer{framer, w}, nil
 	}
 	return decoder, serializer, framer, err

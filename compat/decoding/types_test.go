@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package decoding
 
 import (
 	"bytes"
@@ -18,18 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-)
 
-// custom are the codecs of a client for objects of the kind Custom, and lists of them, in
-// example.com/v1.
-func custom(obj, list runtime.Object) runtime.NegotiatedSerializer {
-	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
-	s := runtime.NewScheme()
-	s.AddKnownTypeWithName(gv.WithKind("Custom"), obj)
-	s.AddKnownTypeWithName(gv.WithKind("CustomList"), list)
-	metav1.AddToGroupVersion(s, gv)
-	return serializer.NewCodecFactory(s).WithoutConversion()
-}
+	"example.com/informerstack/internal/decode"
+	"example.com/informerstack/internal/tools/answers"
+)
 
 // verbatim keeps the bytes it was decoded from, if it has a spec.
 type verbatim struct {
@@ -66,7 +58,7 @@ func TestNegotiator_UnmarshalJSONOfObjects(t *testing.T) {
 			` "apiVersion" : "example.com/v1" , "spec": "%d" }}`, i)
 	}
 	for _, obj := range []runtime.Object{&verbatim{}, &needy{}} {
-		got := newTwins(t, custom(obj, &keptList{}), jsonStream, strings.NewReader(events)).
+		got := newTwins(t, custom(obj, &keptList{}), answers.JSON, strings.NewReader(events)).
 			sameWatches(t, "%T", obj)
 		require.Len(t, got.events, 5)
 		require.IsType(t, obj, got.events[0].Object)
@@ -83,26 +75,18 @@ func (v *verbatim) Unmarshal(raw []byte) error {
 func TestNegotiator_UnmarshalKeepsProtobuf(t *testing.T) {
 	var body []byte
 	for i := range 3 {
-		object := marshaled(t, &runtime.Unknown{
+		object := answers.Marshal(t, &runtime.Unknown{
 			TypeMeta: runtime.TypeMeta{APIVersion: "example.com/v1", Kind: "Custom"},
 			Raw:      fmt.Append(nil, i),
 		})
-		raw := runtime.RawExtension{Raw: append([]byte(magic), object...)}
-		event := marshaled(t, &metav1.WatchEvent{Type: "ADDED", Object: raw})
+		raw := runtime.RawExtension{Raw: append([]byte(decode.Magic), object...)}
+		event := answers.Marshal(t, &metav1.WatchEvent{Type: "ADDED", Object: raw})
 		body = append(append(body, 0, 0, 0, byte(len(event))), event...)
 	}
-	got := newTwins(t, custom(&verbatim{}, &keptList{}), protobufStream, bytes.NewReader(body)).
+	got := newTwins(t, custom(&verbatim{}, &keptList{}), answers.Protobuf, bytes.NewReader(body)).
 		sameWatches(t)
 	require.Equal(t, "0", string(got.events[0].Object.(*verbatim).Raw))
 }
-
-type listOf[Items any] struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata"`
-	Items           Items `json:"items"`
-}
-
-func (l *listOf[Items]) DeepCopyObject() runtime.Object { return l }
 
 // doubled has its own UnmarshalJSON.
 type doubled []kept
@@ -149,23 +133,23 @@ func (l *needyList) UnmarshalJSON(raw []byte) error {
 // Lists of unusual types.
 func TestNegotiator_ListTypes(t *testing.T) {
 	for _, list := range []runtime.Object{
-		&listOf[[]kept]{}, &listOf[[]*kept]{}, &listOf[[]any]{}, &listOf[doubled]{},
-		&listOf[[]unstructured.Unstructured]{}, &listOf[[]lateMetadata]{}, &hiddenList{},
-		&needyList{},
+		&answers.ListOf[[]kept]{}, &answers.ListOf[[]*kept]{}, &answers.ListOf[[]any]{},
+		&answers.ListOf[doubled]{}, &answers.ListOf[[]unstructured.Unstructured]{},
+		&answers.ListOf[[]lateMetadata]{}, &hiddenList{}, &needyList{},
 	} {
 		for _, item := range []string{
 			`{}`, `{"spec":"x"}`, `{"kind":"A","metadata":{"name":"a"}}`,
 			`{"kind":"A","apiVersion":"a/b/c"}`, `{"kind":"A","apiVersion":"a/b","spec":"x"}`,
 		} {
 			body := `{"kind":"CustomList","apiVersion":"example.com/v1","items":[` + item + `]}`
-			newList := func() runtime.Object { return newOf(reflect.TypeOf(list).Elem()) }
-			clients := newTwins(t, custom(&kept{}, list), jsonStream, strings.NewReader(body))
+			newList := func() runtime.Object { return answers.New(reflect.TypeOf(list).Elem()) }
+			clients := newTwins(t, custom(&kept{}, list), answers.JSON, strings.NewReader(body))
 			clients.sameLists(t, newList, "%T %s", list, item)
 			clients.sameLists(t, noList, "%T %s", list, item)
 		}
 	}
 	require.False(t, itemsOf(&hiddenList{hiddenItems: hiddenItems{}}).IsValid())
-	lists := clientList{metadata: newSharedMetadata()}
+	lists := clientList{shared: decode.NewSharedStrings()}
 	items := [][]byte{[]byte(`{}`)}
 	require.False(t, lists.fill(&keptList{}, items)) // "items" has set another field
 	require.True(t, lists.fill(&keptList{Items: []kept{}}, items))
@@ -174,8 +158,8 @@ func TestNegotiator_ListTypes(t *testing.T) {
 // An event may have no metadata, even if the type has no place for them then.
 func TestNegotiator_EventWithoutMetadata(t *testing.T) {
 	event := `{"type":"ADDED","object":{"kind":"Custom","apiVersion":"example.com/v1","spec":"x"}}`
-	got := newTwins(t, custom(&lateMetadata{}, &keptList{}), jsonStream, strings.NewReader(event)).
-		sameWatches(t)
+	got := newTwins(t, custom(&lateMetadata{}, &keptList{}), answers.JSON,
+		strings.NewReader(event)).sameWatches(t)
 	require.Equal(t, &lateMetadata{Spec: "x"}, got.events[0].Object)
 }
 
@@ -209,15 +193,15 @@ func TestNegotiator_KindsOfOneType(t *testing.T) {
 				inJSON = fmt.Appendf(inJSON, `{"type":"ADDED","object":%s}`, text)
 				raw, err := (&metav1.PartialObjectMetadata{ObjectMeta: obj.ObjectMeta}).Marshal()
 				require.NoError(t, err)
-				object := marshaled(t, &runtime.Unknown{Raw: raw, TypeMeta: runtime.TypeMeta{
+				object := answers.Marshal(t, &runtime.Unknown{Raw: raw, TypeMeta: runtime.TypeMeta{
 					APIVersion: gv.String(), Kind: names[kind],
 				}})
-				extension := runtime.RawExtension{Raw: append([]byte(magic), object...)}
-				event := marshaled(t, &metav1.WatchEvent{Type: "ADDED", Object: extension})
+				extension := runtime.RawExtension{Raw: append([]byte(decode.Magic), object...)}
+				event := answers.Marshal(t, &metav1.WatchEvent{Type: "ADDED", Object: extension})
 				inProtobuf = append(append(inProtobuf, 0, 0, 0, byte(len(event))), event...)
 			}
 			for contentType, body := range map[string][]byte{
-				jsonStream: inJSON, protobufStream: inProtobuf,
+				answers.JSON: inJSON, answers.Protobuf: inProtobuf,
 			} {
 				got := newTwins(t, codecs, contentType, bytes.NewReader(body)).
 					sameWatches(t, "%s %v", contentType, order)
@@ -267,8 +251,8 @@ func TestNegotiator_LongLists(t *testing.T) {
 				Spec:       v1.PodSpec{NodeName: strings.Repeat("n", 1+i%50)},
 			})
 		}
-		for _, contentType := range []string{jsonStream, protobufStream} {
-			body := encodeList(t, contentType, list)
+		for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+			body := answers.List(t, contentType, list)
 			got := newTwins(t, typed, contentType, bytes.NewReader(body)).sameLists(t, noList)
 			items := got.list.(*v1.PodList).Items
 			require.Len(t, items, count)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package decode
 
 import (
 	"encoding/json"
@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"example.com/informerstack/internal/tools/answers"
 )
 
 type (
@@ -124,7 +126,7 @@ var names = []string{"a", "b", "c-d.e_$", "B", "A", "P", "Q", "R", "S", "p", "-"
 // randomText returns a JSON text that often fits t.
 func randomText(random *rand.Rand, t reflect.Type, depth int) string {
 	if depth == 0 || random.Intn(8) == 0 {
-		return replacements[random.Intn(len(replacements))]
+		return answers.Replacements[random.Intn(len(answers.Replacements))]
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

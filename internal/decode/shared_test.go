@@ -2,7 +2,7 @@
 
 //lint:file-ignore SA1019 the replacement of Raw is newer than the oldest client-go of this module
 
-package wire
+package decode
 
 import (
 	"bytes"
@@ -19,37 +19,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-)
 
-// owned is a pod. Only its name depends on i.
-func owned(i int) *v1.Pod {
-	text := func(s string) string { return strings.Clone(s) }
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: fmt.Sprint("a-", i), Namespace: text("default"),
-		Labels:      map[string]string{text("app"): text("web")},
-		Annotations: map[string]string{text("note"): text("short")},
-		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: text("apps/v1"), Kind: text("ReplicaSet"), Name: text("a"),
-			UID: types.UID(text("1-2-3")),
-		}},
-		GenerateName: text("a-"),
-		ManagedFields: []metav1.ManagedFieldsEntry{{
-			Manager: text("kubelet"), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)},
-			APIVersion: text("v1"), FieldsType: text("FieldsV1"), Subresource: text("status"),
-			Operation: metav1.ManagedFieldsOperationType(text("Update")),
-		}, {Manager: text("without fields")}},
-	}}
-}
+	"example.com/informerstack/internal/tools/answers"
+)
 
 // Objects share equal strings, and are otherwise as before. A change of one object's fields leaves
 // the others alone.
 func TestSharedMetadata(t *testing.T) {
-	s := newSharedMetadata()
-	a, b := owned(1), owned(2)
+	s := NewShared()
+	a, b := answers.Owned(1), answers.Owned(2)
 	s.share(a)
 	s.share(b)
-	require.Equal(t, owned(1), a)
-	require.Equal(t, owned(2), b)
+	require.Equal(t, answers.Owned(1), a)
+	require.Equal(t, answers.Owned(2), b)
 
 	same := func(x, y string) { require.Same(t, unsafe.StringData(x), unsafe.StringData(y)) }
 	same(a.Namespace, b.Namespace)
@@ -76,7 +58,7 @@ func TestSharedMetadata(t *testing.T) {
 
 	a.ManagedFields[0].FieldsV1.Raw = nil
 	a.Labels["app"] = "other"
-	require.Equal(t, owned(2), b)
+	require.Equal(t, answers.Owned(2), b)
 }
 
 // Random metadata is the same after it was shared, whatever was shared and forgotten before. Texts
@@ -85,10 +67,10 @@ func TestSharedMetadata_Model(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	text := func() string { return fmt.Sprint("text-", random.Intn(4*maxSharedTexts)) }
 	texts := func() map[string]string { return map[string]string{text(): text(), text(): text()} }
-	s := newSharedMetadata()
+	s := NewShared()
 	forgotten, forgottenFields := 0, 0
 	for range 3_000 {
-		pod := owned(0)
+		pod := answers.Owned(0)
 		pod.Namespace, pod.GenerateName = text(), text()
 		pod.Labels, pod.Annotations = texts(), texts()
 		pod.OwnerReferences = []metav1.OwnerReference{{
@@ -118,23 +100,23 @@ func TestSharedMetadata_Model(t *testing.T) {
 
 // Decoded objects share their metadata, in both formats, unless the code of their type has made it.
 func TestSharedMetadata_OfDecodedObjects(t *testing.T) {
-	inJSON, err := json.Marshal(owned(1))
+	inJSON, err := json.Marshal(answers.Owned(1))
 	require.NoError(t, err)
 	for _, test := range []struct {
-		newObject  NewObject
+		newObject  func() runtime.Object
 		isProtobuf bool
 		raw        []byte
 		shared     bool
 	}{
 		{newPod, false, inJSON, true},
-		{newPod, true, marshaled(t, owned(1)), true},
+		{newPod, true, answers.Marshal(t, answers.Owned(1)), true},
 		{func() runtime.Object { return &oneMap{} }, false, []byte("{}"), false},
 		{func() runtime.Object { return &cloned{} }, true, nil, false},
 	} {
-		d := newDecoder(test.newObject, Options{})
-		decode := d.json
+		d := New(test.newObject, NewShared())
+		decode := d.JSON
 		if test.isProtobuf {
-			decode = d.protobuf
+			decode = d.Protobuf
 		}
 		var data []*byte
 		for range 2 {
@@ -154,13 +136,13 @@ func TestSharedMetadata_OfDecodedObjects(t *testing.T) {
 func TestSharedMetadata_LongOnes(t *testing.T) {
 	for n, want := range map[int]bool{0: false, 1: true, maxSharedText: true,
 		maxSharedText + 1: false} {
-		s := newSharedMetadata()
+		s := NewShared()
 		s.text(strings.Repeat("a", n))
 		require.Equal(t, want, len(s.texts) == 1, "%d bytes", n)
 	}
 	for n, want := range map[int]bool{maxSharedField: true, maxSharedField + 1: false} {
-		s := newSharedMetadata()
-		a, b := owned(1), owned(2)
+		s := NewShared()
+		a, b := answers.Owned(1), answers.Owned(2)
 		for _, pod := range []*v1.Pod{a, b} {
 			pod.ManagedFields[0].FieldsV1.Raw = bytes.Repeat([]byte("a"), n)
 			s.share(pod)
@@ -174,9 +156,9 @@ func TestSharedMetadata_LongOnes(t *testing.T) {
 
 // The memory is bounded, even when each object's metadata is new.
 func TestSharedMetadata_IsBounded(t *testing.T) {
-	s := newSharedMetadata()
+	s := NewShared()
 	for i := range 3 * maxSharedTexts {
-		pod := owned(i)
+		pod := answers.Owned(i)
 		pod.Labels["app"] = fmt.Sprint("app-", i)
 		pod.Annotations["note"] = strings.Repeat("a", maxSharedText+1)
 		pod.ManagedFields[0].FieldsV1.Raw = fmt.Appendf(nil, "{%d}", i)

@@ -2,7 +2,7 @@
 
 //lint:file-ignore SA1019 the replacement of Raw is newer than the oldest client-go of this module
 
-package wire
+package decoding
 
 import (
 	"bytes"
@@ -13,10 +13,12 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 	"unsafe"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,6 +31,9 @@ import (
 	protobufserializer "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"example.com/informerstack/internal/decode"
+	"example.com/informerstack/internal/tools/answers"
 )
 
 // N1: only decoders that are known to neither convert nor set defaults are replaced.
@@ -39,7 +44,8 @@ func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
 		plain := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
 			scheme.Scheme, scheme.Scheme, jsonserializer.SerializerOptions{})
 		return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
-			MediaType: mediaJSON, Serializer: s, StreamSerializer: &runtime.StreamSerializerInfo{
+			MediaType: runtime.ContentTypeJSON, Serializer: s,
+			StreamSerializer: &runtime.StreamSerializerInfo{
 				Serializer: plain, Framer: jsonserializer.Framer,
 			},
 		})
@@ -53,22 +59,22 @@ func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
 		contentType string
 		faster      bool
 	}{
-		"typed":               {typed, mediaJSON, true},
-		"typed, protobuf":     {typed, mediaProtobuf, true},
-		"dynamic":             {dynamicOnly, mediaJSON, true},
-		"metadata":            {metadataOnly, mediaProtobuf, true},
-		"one serializer":      {jsonOf(usual, off), mediaJSON, true},
-		"converts":            {scheme.Codecs, mediaJSON, false},
-		"converts protobuf":   {scheme.Codecs, mediaProtobuf, false},
+		"typed":               {typed, runtime.ContentTypeJSON, true},
+		"typed, protobuf":     {typed, runtime.ContentTypeProtobuf, true},
+		"dynamic":             {dynamicOnly, runtime.ContentTypeJSON, true},
+		"metadata":            {metadataOnly, runtime.ContentTypeProtobuf, true},
+		"one serializer":      {jsonOf(usual, off), runtime.ContentTypeJSON, true},
+		"converts":            {scheme.Codecs, runtime.ContentTypeJSON, false},
+		"converts protobuf":   {scheme.Codecs, runtime.ContentTypeProtobuf, false},
 		"yaml":                {typed, "application/yaml", false},
-		"strict":              {strict.WithoutConversion(), mediaJSON, false},
-		"other kinds":         {jsonOf(otherMeta{}, off), mediaJSON, false},
-		"yaml as JSON":        {jsonOf(usual, isYAML), mediaJSON, false},
-		"unknown serializer":  {sets{typed}, mediaJSON, false},
-		"unknown for streams": {sets{typed}, mediaProtobuf, false},
+		"strict":              {strict.WithoutConversion(), runtime.ContentTypeJSON, false},
+		"other kinds":         {jsonOf(otherMeta{}, off), runtime.ContentTypeJSON, false},
+		"yaml as JSON":        {jsonOf(usual, isYAML), runtime.ContentTypeJSON, false},
+		"unknown serializer":  {sets{typed}, runtime.ContentTypeJSON, false},
+		"unknown for streams": {sets{typed}, runtime.ContentTypeProtobuf, false},
 	} {
 		plain := runtime.NewClientNegotiator(test.s, v1.SchemeGroupVersion)
-		faster := NewNegotiator().Faster(plain)
+		faster := Faster()(plain)
 		decoder, err := faster.Decoder(test.contentType, nil)
 		require.NoError(t, err, name)
 		isFaster := reflect.TypeOf(decoder) == reflect.TypeFor[clientList]()
@@ -83,7 +89,7 @@ func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
 			require.Equal(t, reflect.TypeOf(want), reflect.TypeOf(got), name)
 		}
 	}
-	_, err := NewNegotiator().Faster(runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion)).
+	_, err := Faster()(runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion)).
 		Decoder("text/html", nil)
 	require.ErrorAs(t, err, &runtime.NegotiateError{})
 }
@@ -182,7 +188,7 @@ func (s setsDefault) Decode(
 // If a client creates the objects of a kind with a content, it decodes them itself.
 func TestNegotiator_CreatorWithDefaults(t *testing.T) {
 	s := runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
-		MediaType: mediaJSON,
+		MediaType: runtime.ContentTypeJSON,
 		Serializer: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
 			createsWithDefault{scheme.Scheme}, scheme.Scheme, jsonserializer.SerializerOptions{}),
 		StreamSerializer: &runtime.StreamSerializerInfo{
@@ -191,10 +197,10 @@ func TestNegotiator_CreatorWithDefaults(t *testing.T) {
 			Framer: jsonserializer.Framer,
 		},
 	})
-	got := newTwins(t, s, jsonStream, strings.NewReader(usualEvent)).sameWatches(t)
+	got := newTwins(t, s, answers.JSON, strings.NewReader(usualEvent)).sameWatches(t)
 	require.Equal(t, "default", got.events[0].Object.(*v1.Pod).Spec.NodeName)
 	list := `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`
-	got = newTwins(t, s, jsonStream, strings.NewReader(list)).sameLists(t, noList)
+	got = newTwins(t, s, answers.JSON, strings.NewReader(list)).sameLists(t, noList)
 	require.Equal(t, "default", got.list.(*v1.PodList).Items[0].Spec.NodeName)
 }
 
@@ -213,16 +219,17 @@ func (c createsWithDefault) New(gvk schema.GroupVersionKind) (runtime.Object, er
 
 // N3, and a proof that usual answers do not reach the client's own decoders, which share nothing.
 func TestNegotiator_SharesStrings(t *testing.T) {
-	list := &v1.PodList{Items: []v1.Pod{*owned(0), *owned(1)}}
+	list := &v1.PodList{Items: []v1.Pod{*answers.Owned(0), *answers.Owned(1)}}
 	list.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("PodList"))
 	events := []watch.Event{
-		{Type: watch.Added, Object: owned(0)}, {Type: watch.Added, Object: owned(1)},
+		{Type: watch.Added, Object: answers.Owned(0)},
+		{Type: watch.Added, Object: answers.Owned(1)},
 	}
-	for _, contentType := range []string{jsonStream, protobufStream} {
-		body := encodeList(t, contentType, list)
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		body := answers.List(t, contentType, list)
 		read := newTwins(t, typed, contentType, bytes.NewReader(body)).sameLists(t, noList)
 		items := read.list.(*v1.PodList).Items
-		body = encodeEvents(t, contentType, events...)
+		body = answers.Events(t, contentType, events...)
 		received := newTwins(t, typed, contentType, bytes.NewReader(body)).sameWatches(t).events
 		for _, pair := range [][2]*v1.Pod{
 			{&items[0], &items[1]},
@@ -257,12 +264,12 @@ func TestNegotiator_ItemsAreCutOut(t *testing.T) {
 		into runtime.Object
 	}{{dynamicOnly, &unstructured.UnstructuredList{}}, {typed, nil}, {typed, &v1.PodList{}}} {
 		decoder, err := runtime.NewClientNegotiator(test.s, v1.SchemeGroupVersion).
-			Decoder(mediaJSON, nil)
+			Decoder(runtime.ContentTypeJSON, nil)
 		require.NoError(t, err)
 		codec, ok := codecOf(reflect.ValueOf(decoder))
 		require.True(t, ok)
 		own := &given{Decoder: decoder}
-		list := clientList{own, codec, newSharedMetadata()}
+		list := clientList{own, codec, decode.NewSharedStrings()}
 		got, _, err := list.Decode(body, nil, test.into)
 		require.NoError(t, err)
 		require.Equal(t, 1, meta.LenList(got))
@@ -275,9 +282,9 @@ func TestNegotiator_IntoNil(t *testing.T) {
 	body := `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`
 	for _, into := range []runtime.Object{(*v1.PodList)(nil), noPointer{}} {
 		plain := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion)
-		own, err := plain.Decoder(mediaJSON, nil)
+		own, err := plain.Decoder(runtime.ContentTypeJSON, nil)
 		require.NoError(t, err)
-		faster, err := NewNegotiator().Faster(plain).Decoder(mediaJSON, nil)
+		faster, err := Faster()(plain).Decoder(runtime.ContentTypeJSON, nil)
 		require.NoError(t, err)
 		_, _, want := own.Decode([]byte(body), nil, into)
 		_, _, got := faster.Decode([]byte(body), nil, into)
@@ -290,21 +297,14 @@ func TestNegotiator_IntoNil(t *testing.T) {
 type kept struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
-	Spec              keptBytes      `json:"spec"`
-	Any               map[string]any `json:"any"`
+	Spec              answers.KeptBytes `json:"spec"`
+	Any               map[string]any    `json:"any"`
 }
 
 type keptList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
 	Items           []kept `json:"items"`
-}
-
-type keptBytes []byte
-
-func (k *keptBytes) UnmarshalJSON(raw []byte) error {
-	*k = raw
-	return nil
 }
 
 func (k *kept) DeepCopyObject() runtime.Object     { return k }
@@ -329,10 +329,10 @@ func TestNegotiator_OwnUnmarshalJSON(t *testing.T) {
 		events += `{"type":"ADDED","object":` + obj + `}`
 	}
 	list = strings.TrimSuffix(list, ",") + "]}"
-	read := newTwins(t, custom, jsonStream, strings.NewReader(list)).
+	read := newTwins(t, custom, answers.JSON, strings.NewReader(list)).
 		sameLists(t, func() runtime.Object { return &keptList{} })
 	require.Len(t, read.list.(*keptList).Items, count)
-	received := newTwins(t, custom, jsonStream, strings.NewReader(events)).sameWatches(t).events
+	received := newTwins(t, custom, answers.JSON, strings.NewReader(events)).sameWatches(t).events
 	require.Len(t, received, count)
 	require.JSONEq(t, `{"i":7}`, string(received[7].Object.(*kept).Spec))
 }
@@ -356,7 +356,7 @@ func TestNegotiator_NoListAfterAll(t *testing.T) {
 	s.AddKnownTypeWithName(v1.SchemeGroupVersion.WithKind("Counted"), &counted{})
 	custom := serializer.NewCodecFactory(s).WithoutConversion()
 	body := `{"kind":"Counted","apiVersion":"v1","items":[{}]}`
-	o := newTwins(t, custom, jsonStream, strings.NewReader(body)).
+	o := newTwins(t, custom, answers.JSON, strings.NewReader(body)).
 		sameLists(t, func() runtime.Object { return &counted{} })
 	require.Equal(t, &counted{count: 1}, o.list)
 }
@@ -366,13 +366,13 @@ func TestNegotiator_OddAnswers(t *testing.T) {
 	for _, odd := range oddEvents {
 		body := usualEvent + usualEvent + odd + usualEvent + usualEvent
 		for _, s := range []runtime.NegotiatedSerializer{typed, dynamicOnly} {
-			newTwins(t, s, jsonStream, strings.NewReader(body)).sameWatches(t, odd)
+			newTwins(t, s, answers.JSON, strings.NewReader(body)).sameWatches(t, odd)
 		}
 	}
 	for _, odd := range oddLists {
 		for _, newList := range newLists {
 			for _, s := range []runtime.NegotiatedSerializer{typed, metadataOnly, dynamicOnly} {
-				newTwins(t, s, jsonStream, strings.NewReader(odd)).sameLists(t, newList, odd)
+				newTwins(t, s, answers.JSON, strings.NewReader(odd)).sameLists(t, newList, odd)
 			}
 		}
 	}
@@ -380,7 +380,7 @@ func TestNegotiator_OddAnswers(t *testing.T) {
 
 // Protobuf with repeated or unknown fields.
 func TestNegotiator_OddProtobuf(t *testing.T) {
-	pod := marshaled(t, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	pod := answers.Marshal(t, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 	field := func(number byte, values ...[]byte) (message []byte) {
 		for _, value := range values {
 			message = append(append(message, number<<3|2, byte(len(value))), value...)
@@ -401,14 +401,14 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 		join(field(1, join(kind, kind)), field(2, pod)),
 		join(field(1, []byte("no kind"), kind), field(2, pod)),
 	} {
-		object := append([]byte(magic), envelope...)
+		object := append([]byte(decode.Magic), envelope...)
 		event := join(field(1, []byte("ADDED")), field(2, field(1, object)))
 		for _, message := range [][]byte{
 			event, append(event, event...), append(event, field(9, pod)...), event[:len(event)/2],
 			join(field(2, []byte("no object")), event),
 		} {
 			body := append([]byte{0, 0, 0, byte(len(message))}, message...)
-			newTwins(t, typed, protobufStream, bytes.NewReader(body)).
+			newTwins(t, typed, answers.Protobuf, bytes.NewReader(body)).
 				sameWatches(t, "%q", message)
 		}
 	}
@@ -424,9 +424,9 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 			join(field(1, listKind), field(2, list), field(9, pod)),
 			join(field(1, kind), field(2, list)), join(field(1, listKind), field(2, list)[:4]),
 		} {
-			for _, body := range [][]byte{append([]byte(magic), envelope...), envelope} {
+			for _, body := range [][]byte{append([]byte(decode.Magic), envelope...), envelope} {
 				for _, newList := range newLists {
-					newTwins(t, typed, protobufStream, bytes.NewReader(body)).
+					newTwins(t, typed, answers.Protobuf, bytes.NewReader(body)).
 						sameLists(t, newList, "%q", body)
 				}
 			}
@@ -434,30 +434,98 @@ func TestNegotiator_OddProtobuf(t *testing.T) {
 	}
 }
 
-func marshaled(t *testing.T, obj interface{ Marshal() ([]byte, error) }) []byte {
-	raw, err := obj.Marshal()
-	require.NoError(t, err)
-	return raw
-}
-
 // The client's own decoders read a long event, or refuse it.
 func TestNegotiator_LongEvents(t *testing.T) {
 	long := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("a", 17<<20)}}
-	body := encodeEvents(t, protobufStream, append(contents()[:1],
-		watch.Event{Type: watch.Added, Object: long}, contents()[1])...)
-	got := newTwins(t, typed, protobufStream, bytes.NewReader(body)).sameWatches(t)
+	body := answers.Events(t, answers.Protobuf, append(answers.Samples()[:1],
+		watch.Event{Type: watch.Added, Object: long}, answers.Samples()[1])...)
+	got := newTwins(t, typed, answers.Protobuf, bytes.NewReader(body)).sameWatches(t)
 	require.Len(t, got.events, 2)
 	require.Equal(t, watch.Error, got.events[1].Type)
 
-	for _, contentType := range []string{jsonStream, protobufStream} {
-		body := bytes.NewReader(encodeEvents(t, contentType, contents()...))
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		body := bytes.NewReader(answers.Events(t, contentType, answers.Samples()...))
 		clients := newTwins(t, typed, contentType, body)
-		n := NewNegotiator()
-		n.limits.ObjectBytes = 50_000
-		clients.faster = newClient(t, n.Faster(runtime.NewClientNegotiator(typed,
-			v1.SchemeGroupVersion)), clients.answer)
-		require.Len(t, clients.sameWatches(t).events, len(contents()))
+		n := Faster()(runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion)).(faster)
+		n.maxEvent = 50_000
+		clients.faster = answers.ClientOf(t, n, clients.answer)
+		require.Len(t, clients.sameWatches(t).events, len(answers.Samples()))
 	}
+}
+
+// framesOf returns the number of frames of a watch, what the client's own framer had to read of it,
+// and its end.
+func framesOf(
+	t *testing.T, contentType string, body []byte, end error, maxEvent int,
+) (count int, own []byte, got error) {
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	decoder, events, framer, err := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion).
+		StreamDecoder(mediaType, nil)
+	require.NoError(t, err)
+	client := &notes{Framer: framer}
+	c := codec{protobuf: contentType == answers.Protobuf}
+	w := newClientWatch(c, client, events, decoder, faster{maxEvent: maxEvent})
+	stream := io.MultiReader(bytes.NewReader(body), iotest.ErrReader(end))
+	in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(stream))
+	for frame := make([]byte, 4<<10); ; count++ {
+		if _, got = in.Read(frame); got != nil {
+			return count, client.read.Bytes(), got
+		}
+	}
+}
+
+// notes is a framer that notes what it reads.
+type notes struct {
+	runtime.Framer
+	read bytes.Buffer
+}
+
+func (n *notes) NewFrameReader(body io.ReadCloser) io.ReadCloser {
+	return n.Framer.NewFrameReader(struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(body, &n.read), body})
+}
+
+// The frames of a watch end as the client's own frames do, wherever it is cut off.
+func TestNegotiator_EndsOfFrames(t *testing.T) {
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		body := answers.Events(t, contentType, answers.Samples()[:2]...)
+		for at := range len(body) + 1 {
+			for _, end := range []error{io.EOF, io.ErrClosedPipe} {
+				count, _, got := framesOf(t, contentType, body[:at], end, 1<<20)
+				wantCount, own, want := framesOf(t, contentType, body[:at], end, 0)
+				require.Equal(t, want, got, "%s cut at %d", contentType, at)
+				require.Equal(t, wantCount, count, "%s cut at %d", contentType, at)
+				if wantCount > 0 {
+					require.Equal(t, body[:at], own, "all is the client's")
+				}
+			}
+		}
+	}
+}
+
+// An event of maxEvent bytes is cut, and a longer one is the client's. In JSON, the line before an
+// event counts.
+func TestNegotiator_LongestEvent(t *testing.T) {
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		event := answers.Events(t, contentType, answers.Samples()[0])
+		length := len(event) - 4
+		if contentType == answers.JSON {
+			length = len(event) - len("\n")
+		}
+		for maxEvent, isOwn := range map[int]bool{length: false, length - 1: true} {
+			count, own, _ := framesOf(t, contentType, event, io.EOF, maxEvent)
+			require.Equal(t, 1, count)
+			require.Equal(t, isOwn, bytes.Contains(own, event), "%s, %d", contentType, maxEvent)
+		}
+	}
+	endless := strings.NewReader(usualEvent[:20] + strings.Repeat(" ", 1<<20))
+	noted := &recorder{in: endless, max: 1000}
+	w := newClientWatch(codec{}, jsonserializer.Framer, nil, nil, faster{maxEvent: noted.max})
+	require.NoError(t, w.cutJSON(jsontext.NewDecoder(noted), noted))
+	require.NotNil(t, w.own)
+	require.Less(t, len(noted.held), 64<<10, "the rest was not read")
 }
 
 // A server that sends many kinds does not make a watch remember all.
@@ -466,11 +534,11 @@ func TestNegotiator_ManyKinds(t *testing.T) {
 	for i := range 3 * maxKinds {
 		body += fmt.Sprintf(`{"type":"ADDED","object":{"kind":"K%d","apiVersion":"v1"}}`, i)
 	}
-	require.Len(t, newTwins(t, dynamicOnly, jsonStream, strings.NewReader(body)).
+	require.Len(t, newTwins(t, dynamicOnly, answers.JSON, strings.NewReader(body)).
 		sameWatches(t).events, 3*maxKinds)
-	decoder, serializer, framer, err := NewNegotiator().
-		Faster(runtime.NewClientNegotiator(dynamicOnly, v1.SchemeGroupVersion)).
-		StreamDecoder(mediaJSON, nil)
+	client := runtime.NewClientNegotiator(dynamicOnly, v1.SchemeGroupVersion)
+	decoder, serializer, framer, err := Faster()(client).
+		StreamDecoder(runtime.ContentTypeJSON, nil)
 	require.NoError(t, err)
 	in := framer.NewFrameReader(io.NopCloser(strings.NewReader(body)))
 	frame := make([]byte, 1024)
@@ -489,13 +557,13 @@ func TestNegotiator_ManyKinds(t *testing.T) {
 
 // A receiver that is slower than the server does not hold the request, and Stop ends it.
 func TestNegotiator_ReadsAhead(t *testing.T) {
-	for _, contentType := range []string{jsonStream, protobufStream} {
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
 		synctest.Test(t, func(t *testing.T) {
 			const count = 400
-			event := encodeEvents(t, contentType, contents()[0])
+			event := answers.Events(t, contentType, answers.Samples()[0])
 			deadline := time.Now().Add(5 * time.Second)
 			clients := newTwinsOf(t, typed, contentType, func() io.Reader {
-				return mortal{bytes.NewReader(bytes.Repeat(event, count)), deadline}
+				return answers.Until(deadline, bytes.NewReader(bytes.Repeat(event, count)))
 			})
 			w, err := clients.faster.Get().Resource("all").Watch(t.Context())
 			require.NoError(t, err)
@@ -512,11 +580,11 @@ func TestNegotiator_ReadsAhead(t *testing.T) {
 // Stop ends a watch without an ERROR event, even if something still receives.
 func TestNegotiator_Stop(t *testing.T) {
 	for range 30 {
-		for _, contentType := range []string{jsonStream, protobufStream} {
+		for _, contentType := range []string{answers.JSON, answers.Protobuf} {
 			synctest.Test(t, func(t *testing.T) {
-				event := encodeEvents(t, contentType, contents()[0])
+				event := answers.Events(t, contentType, answers.Samples()[0])
 				clients := newTwinsOf(t, typed, contentType, func() io.Reader {
-					return &endless{data: event, size: len(event), closed: make(chan struct{})}
+					return &answers.Endless{Data: event, Size: len(event)}
 				})
 				w, err := clients.faster.Get().Resource("all").Watch(t.Context())
 				require.NoError(t, err)
@@ -554,9 +622,10 @@ func (r reworded) Read(p []byte) (n int, err error) {
 // Stop ends a watch without an error, even if the client's own reader has another one.
 func TestNegotiator_StopIsNoError(t *testing.T) {
 	decoder, events, framer, err := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion).
-		StreamDecoder(mediaJSON, nil)
+		StreamDecoder(runtime.ContentTypeJSON, nil)
 	require.NoError(t, err)
-	w := newClientWatch(codec{}, rewords{framer}, events, decoder, NewNegotiator())
+	w := newClientWatch(codec{}, rewords{framer}, events, decoder,
+		faster{shared: decode.NewSharedStrings(), maxEvent: maxEventBytes})
 	in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(strings.NewReader(usualEvent)))
 	require.NoError(t, in.Close())
 	_, err = in.Read(make([]byte, 1024))
@@ -569,17 +638,18 @@ func TestNegotiator_UsualKinds(t *testing.T) {
 		typed, dynamicOnly, withKinds{scheme.Codecs},
 	} {
 		decoder, events, framer, err := runtime.NewClientNegotiator(s, v1.SchemeGroupVersion).
-			StreamDecoder(mediaJSON, nil)
+			StreamDecoder(runtime.ContentTypeJSON, nil)
 		require.NoError(t, err)
 		c, _ := codecOf(reflect.ValueOf(decoder))
-		w := newClientWatch(c, framer, events, decoder, NewNegotiator())
+		w := newClientWatch(c, framer, events, decoder,
+			faster{shared: decode.NewSharedStrings(), maxEvent: maxEventBytes})
 		require.NotNil(t, w.newDecoderOf(metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}))
 	}
 }
 
 // A frame that was read is not held.
 func TestRecorder(t *testing.T) {
-	r := &recorder{in: &endless{data: make([]byte, 100), size: 100, closed: make(chan struct{})}}
+	r := &recorder{in: &answers.Endless{Data: make([]byte, 100), Size: 100}, max: 1000}
 	for range 100 {
 		n, err := r.Read(make([]byte, 100))
 		require.NoError(t, err)
@@ -592,23 +662,23 @@ func TestRecorder(t *testing.T) {
 // The bound is that of one event. A watch of many events is not left to the client's own parts.
 func TestNegotiator_ManyEvents(t *testing.T) {
 	for contentType, mediaType := range map[string]string{
-		jsonStream: mediaJSON, protobufStream: mediaProtobuf,
+		answers.JSON: runtime.ContentTypeJSON, answers.Protobuf: runtime.ContentTypeProtobuf,
 	} {
 		decoder, events, framer, err := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion).
 			StreamDecoder(mediaType, nil)
 		require.NoError(t, err)
-		n := NewNegotiator()
-		n.limits.ObjectBytes = 1000
-		w := newClientWatch(codec{protobuf: mediaType == mediaProtobuf}, framer, events, decoder, n)
+		c := codec{protobuf: mediaType == runtime.ContentTypeProtobuf}
+		w := newClientWatch(c, framer, events, decoder,
+			faster{shared: decode.NewSharedStrings(), maxEvent: 1000})
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
-		event := encodeEvents(t, contentType, watch.Event{Type: watch.Added, Object: pod})
+		event := answers.Events(t, contentType, watch.Event{Type: watch.Added, Object: pod})
 		body := bytes.NewReader(bytes.Repeat(event, 10_000/len(event)))
 		in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(body))
 		frame := make([]byte, 2000)
 		for range 10_000 / len(event) {
 			_, err := in.Read(frame)
 			require.NoError(t, err)
-			require.True(t, w.event.isUsual)
+			require.True(t, w.event.IsUsual)
 		}
 		var received metav1.WatchEvent
 		_, _, err = eventSerializer{events, w}.Decode(w.frame, nil, &received)
@@ -618,8 +688,8 @@ func TestNegotiator_ManyEvents(t *testing.T) {
 		require.NoError(t, err)
 		require.Same(t, into, obj)
 		require.Equal(t, "a", into.Name)
+		require.Nil(t, w.own)
 		_, err = in.Read(frame)
 		require.Equal(t, io.EOF, err)
-		require.Nil(t, w.own)
 	}
 }

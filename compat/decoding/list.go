@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package decoding
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"reflect"
 	"slices"
@@ -16,14 +17,24 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"example.com/informerstack/internal/decode"
 )
+
+// The fields that are cut out of messages.
+const (
+	rawField   = 2 // runtime.Unknown
+	itemsField = 2 // every list
+)
+
+var errUnusual = errors.New("only the client can decode this")
 
 // clientList decodes the answer to a LIST for a client of client-go: the client's own decoder reads
 // the list without its items, and each item is decoded by itself.
 type clientList struct {
 	runtime.Decoder
-	codec    codec
-	metadata *sharedMetadata
+	codec  codec
+	shared *decode.Shared
 }
 
 // Decode implements runtime.Decoder.
@@ -85,22 +96,21 @@ func (l clientList) fill(list runtime.Object, raw [][]byte) bool {
 	}
 	items := reflect.MakeSlice(field.Type(), len(raw), len(raw))
 	next := items
-	d := newDecoder(func() runtime.Object {
+	d := decode.New(func() runtime.Object {
 		next.Index(0).SetZero()
 		return next.Index(0).Addr().Interface().(runtime.Object)
-	}, Options{})
-	d.metadata = l.metadata
-	decode := d.json
+	}, l.shared)
+	decoded := d.JSON
 	if l.codec.protobuf {
-		decode = d.protobuf
+		decoded = d.Protobuf
 	}
 	for i := range raw {
 		next = items.Slice(i, len(raw))
-		item, err := decode(raw[i])
+		item, err := decoded(raw[i])
 		if err != nil {
 			return false
 		}
-		setKind(item, kind)
+		decode.SetKind(item, kind)
 	}
 	field.Set(items)
 	return true
@@ -109,7 +119,7 @@ func (l clientList) fill(list runtime.Object, raw [][]byte) bool {
 // itemsOf returns the field for the items of a typed list, or the zero Value for an unusual list.
 func itemsOf(list runtime.Object) reflect.Value {
 	t := reflect.TypeOf(list).Elem()
-	if t.Kind() != reflect.Struct || t.NumField() != 3 || hasUnmarshaler(t) ||
+	if t.Kind() != reflect.Struct || t.NumField() != 3 || decode.HasUnmarshaler(t) ||
 		t.Field(0).Type != reflect.TypeFor[metav1.TypeMeta]() ||
 		t.Field(1).Type != reflect.TypeFor[metav1.ListMeta]() {
 		return reflect.Value{}
@@ -118,7 +128,7 @@ func itemsOf(list runtime.Object) reflect.Value {
 	name, _, _ := strings.Cut(items.Tag.Get("json"), ",")
 	number := items.Tag.Get("protobuf")
 	if name != "items" || number != "" && !strings.HasPrefix(number, "bytes,2,rep,") ||
-		!items.IsExported() || hasUnmarshaler(items.Type) ||
+		!items.IsExported() || decode.HasUnmarshaler(items.Type) ||
 		items.Type.Kind() != reflect.Slice || items.Type.Elem().Kind() != reflect.Struct ||
 		items.Type.Elem() == reflect.TypeFor[unstructured.Unstructured]() || // needs a kind
 		!reflect.PointerTo(items.Type.Elem()).Implements(reflect.TypeFor[runtime.Object]()) {
@@ -152,7 +162,7 @@ func (p *listParts) cutJSON(data []byte) bool {
 			_, err := in.ReadValue()
 			return err
 		case p.items != nil:
-			return errRepeated
+			return errUnusual
 		}
 		return p.cutItems(in, data)
 	})
@@ -166,7 +176,7 @@ func (p *listParts) cutJSON(data []byte) bool {
 // cutItems cuts the items out of data, which in reads.
 func (p *listParts) cutItems(in *jsontext.Decoder, data []byte) error {
 	if begin, _ := in.ReadToken(); begin.Kind() != '[' {
-		return errSyntax
+		return errUnusual
 	}
 	begin := in.InputOffset()
 	for in.PeekKind() == '{' {
@@ -177,24 +187,24 @@ func (p *listParts) cutItems(in *jsontext.Decoder, data []byte) error {
 		p.items = append(p.items, item)
 	}
 	if end, _ := in.ReadToken(); end.Kind() != ']' {
-		return errSyntax
+		return errUnusual
 	}
 	p.head = slices.Concat(data[:begin], data[in.InputOffset()-1:])
 	return nil
 }
 
 func (p *listParts) cutProtobuf(data []byte) bool {
-	data, ok := bytes.CutPrefix(data, []byte(magic))
+	data, ok := bytes.CutPrefix(data, []byte(decode.Magic))
 	var envelope, list []byte
 	count := 0
-	ok = ok && cutField(data, unknownRaw, &envelope, func(raw []byte) bool {
+	ok = ok && cutField(data, rawField, &envelope, func(raw []byte) bool {
 		count++
-		return cutField(raw, listItems, &list, func(item []byte) bool {
+		return cutField(raw, itemsField, &list, func(item []byte) bool {
 			p.items = append(p.items, item)
 			return true
 		})
 	})
-	p.head = protowire.AppendTag(append([]byte(magic), envelope...), unknownRaw,
+	p.head = protowire.AppendTag(append([]byte(decode.Magic), envelope...), rawField,
 		protowire.BytesType)
 	p.head = protowire.AppendBytes(p.head, list)
 	return ok && count == 1
@@ -221,4 +231,24 @@ func cutField(
 		message = message[n:]
 	}
 	return true
+}
+
+// eachMember calls member after each name of an object, to read its value.
+func eachMember(in *jsontext.Decoder, member func(name []byte) error) error {
+	if begin, _ := in.ReadToken(); begin.Kind() != '{' {
+		return errUnusual
+	}
+	var text []byte
+	for in.PeekKind() == '"' {
+		name, err := in.ReadValue()
+		if err != nil {
+			return err
+		}
+		text, _ = jsontext.AppendUnquote(text[:0], name) // which replaces what is not valid
+		if err := member(text); err != nil {
+			return err
+		}
+	}
+	_, err := in.ReadToken() // the end, or an error
+	return err
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package decode
 
 import (
 	"encoding/json"
@@ -41,7 +41,7 @@ func mayKeepJSON(t reflect.Type) bool {
 			return false, false
 		}
 		// An interface may hold a pointer to anything before the decoding.
-		return t.Kind() == reflect.Interface || hasUnmarshaler(t), true
+		return t.Kind() == reflect.Interface || HasUnmarshaler(t), true
 	})
 }
 
@@ -55,7 +55,7 @@ func mayKeepProtobuf(t reflect.Type) bool {
 
 // isForeign reports whether t itself has a decoder that may not be one of Kubernetes.
 func isForeign(t reflect.Type) bool {
-	return hasUnmarshaler(t) || decodesProtobuf(t)
+	return HasUnmarshaler(t) || decodesProtobuf(t)
 }
 
 // decodesProtobuf reports whether t has a decoder for protobuf that is not one of Kubernetes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package decoding
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"io"
 	"math/rand"
 	"net/http"
-	"net/url"
 	"os"
 	"reflect"
 	"syscall"
@@ -29,6 +28,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"example.com/informerstack/internal/decode"
+	"example.com/informerstack/internal/tools/answers"
 )
 
 // twins are two clients with the same answers: one of client-go, one with faster decoders.
@@ -52,23 +54,14 @@ func newTwins(
 func newTwinsOf(
 	t testing.TB, s runtime.NegotiatedSerializer, contentType string, body func() io.Reader,
 ) twins {
-	answer := &roundTripper{contentType: contentType, answer: func(*http.Request) (int, io.Reader) {
-		return http.StatusOK, body()
-	}}
+	answer := &answers.Server{
+		ContentType: contentType,
+		Answer:      func(*http.Request) (int, io.Reader) { return http.StatusOK, body() },
+	}
 	plain := runtime.NewClientNegotiator(s, v1.SchemeGroupVersion)
-	faster := NewNegotiator().Faster(plain)
-	return twins{newClient(t, plain, answer), newClient(t, faster, answer), answer}
-}
-
-// newClient returns a client of client-go with decoders of n.
-func newClient(
-	t testing.TB, n runtime.ClientNegotiator, answer http.RoundTripper,
-) *rest.RESTClient {
-	client, err := rest.NewRESTClient(&url.URL{Scheme: "http", Host: "server"}, "/apis",
-		rest.ClientContentConfig{GroupVersion: v1.SchemeGroupVersion, Negotiator: n}, nil,
-		&http.Client{Transport: answer})
-	require.NoError(t, err)
-	return client
+	return twins{
+		answers.ClientOf(t, plain, answer), answers.ClientOf(t, Faster()(plain), answer), answer,
+	}
 }
 
 // outcome is all that a program can see of a request.
@@ -101,7 +94,7 @@ func listAnswer(ctx context.Context, c *rest.RESTClient, into runtime.Object) (o
 func watchAll(ctx context.Context, c *rest.RESTClient) (o outcome) {
 	w, err := c.Get().Resource("all").Watch(ctx)
 	if o.err = text(err); err == nil {
-		o.events = receiveAll(w)
+		o.events = answers.Receive(w)
 	}
 	return o
 }
@@ -136,34 +129,39 @@ var (
 // Random objects of every kind are decoded as by client-go's clients: typed, dynamic and metadata
 // ones, in lists and watches, in JSON and protobuf.
 func TestNegotiator_EveryKind(t *testing.T) {
-	for i, c := range collections() {
-		all, items := c.fuzzed(t, int64(i))
+	for i, c := range answers.Collections() {
+		all, items := c.Fuzzed(t, int64(i))
 		var events []watch.Event
 		for _, obj := range items {
 			events = append(events, watch.Event{Type: watch.Modified, Object: obj})
 		}
-		newList := func() runtime.Object { return newOf(c.list) }
+		newList := func() runtime.Object { return answers.New(c.List) }
 		newUnstructured := func() runtime.Object { return &unstructured.UnstructuredList{} }
-		for _, contentType := range []string{jsonStream, protobufStream} {
-			if contentType == protobufStream && !readsProtobuf(newOf(c.of)) {
+		for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+			if contentType == answers.Protobuf && !readsProtobuf(c) {
 				continue
 			}
-			body := bytes.NewReader(encodeList(t, contentType, all))
+			body := bytes.NewReader(answers.List(t, contentType, all))
 			lists := newTwins(t, typed, contentType, body)
-			lists.sameLists(t, noList, c.gvk)
-			require.Empty(t, lists.sameLists(t, newList, c.gvk).err)
-			body = bytes.NewReader(encodeEvents(t, contentType, events...))
-			got := newTwins(t, typed, contentType, body).sameWatches(t, c.gvk)
+			lists.sameLists(t, noList, c.Kind)
+			require.Empty(t, lists.sameLists(t, newList, c.Kind).err)
+			body = bytes.NewReader(answers.Events(t, contentType, events...))
+			got := newTwins(t, typed, contentType, body).sameWatches(t, c.Kind)
 			require.Len(t, got.events, len(items))
 		}
-		body := bytes.NewReader(encodeList(t, jsonStream, all))
-		lists := newTwins(t, dynamicOnly, jsonStream, body)
-		require.Empty(t, lists.sameLists(t, newUnstructured, c.gvk).err)
-		lists.sameLists(t, noList, c.gvk)
-		body = bytes.NewReader(encodeEvents(t, jsonStream, events...))
-		got := newTwins(t, dynamicOnly, jsonStream, body).sameWatches(t, c.gvk)
+		body := bytes.NewReader(answers.List(t, answers.JSON, all))
+		lists := newTwins(t, dynamicOnly, answers.JSON, body)
+		require.Empty(t, lists.sameLists(t, newUnstructured, c.Kind).err)
+		lists.sameLists(t, noList, c.Kind)
+		body = bytes.NewReader(answers.Events(t, answers.JSON, events...))
+		got := newTwins(t, dynamicOnly, answers.JSON, body).sameWatches(t, c.Kind)
 		require.Len(t, got.events, len(items))
 	}
+}
+
+func readsProtobuf(c answers.Collection) bool {
+	newObject := func() runtime.Object { return answers.New(c.Of) }
+	return decode.New(newObject, decode.NewShared()).ReadsProtobuf
 }
 
 // FuzzNegotiator looks for an answer that a client decodes in another way with faster decoders:
@@ -172,11 +170,11 @@ func FuzzNegotiator(f *testing.F) {
 	silenceKlog(f)
 	pods := &v1.PodList{}
 	decoder := scheme.Codecs.UniversalDeserializer()
-	require.NoError(f, runtime.DecodeInto(decoder, podList(f, 2), pods))
+	require.NoError(f, runtime.DecodeInto(decoder, answers.Pods(f, 2), pods))
 	bodies := map[string][]byte{}
-	for _, contentType := range []string{jsonStream, protobufStream} {
-		bodies["list "+contentType] = encodeList(f, contentType, pods)
-		bodies["watch "+contentType] = encodeEvents(f, contentType, contents()[:4]...)
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		bodies["list "+contentType] = answers.List(f, contentType, pods)
+		bodies["watch "+contentType] = answers.Events(f, contentType, answers.Samples()[:4]...)
 	}
 	random := rand.New(rand.NewSource(1))
 	for _, body := range bodies {
@@ -194,14 +192,14 @@ func FuzzNegotiator(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, newList := range newLists {
 			for _, s := range []runtime.NegotiatedSerializer{typed, metadataOnly, dynamicOnly} {
-				newTwins(t, s, jsonStream, bytes.NewReader(body)).sameLists(t, newList)
+				newTwins(t, s, answers.JSON, bytes.NewReader(body)).sameLists(t, newList)
 			}
-			newTwins(t, typed, protobufStream, bytes.NewReader(body)).sameLists(t, newList)
+			newTwins(t, typed, answers.Protobuf, bytes.NewReader(body)).sameLists(t, newList)
 		}
 		for _, s := range []runtime.NegotiatedSerializer{typed, metadataOnly, dynamicOnly} {
-			newTwins(t, s, jsonStream, bytes.NewReader(body)).sameWatches(t)
+			newTwins(t, s, answers.JSON, bytes.NewReader(body)).sameWatches(t)
 		}
-		newTwins(t, typed, protobufStream, bytes.NewReader(body)).sameWatches(t)
+		newTwins(t, typed, answers.Protobuf, bytes.NewReader(body)).sameWatches(t)
 	})
 }
 
@@ -283,11 +281,11 @@ func mutateAny(random *rand.Rand, text []byte) []byte {
 	case 1:
 		return append(text[:at:at], text[min(at+random.Intn(20), len(text)):]...)
 	case 2:
-		with := replacements[random.Intn(len(replacements))]
+		with := answers.Replacements[random.Intn(len(answers.Replacements))]
 		return append(append(text[:at:at], with...), text[at:]...)
 	default:
 		if text[0] == '{' {
-			return mutate(random, text)
+			return answers.Mutate(random, text)
 		}
 	}
 	return text
@@ -303,10 +301,10 @@ func TestNegotiator_CutAnywhere(t *testing.T) {
 	silenceKlog(t)
 	pods := &v1.PodList{}
 	decoder := scheme.Codecs.UniversalDeserializer()
-	require.NoError(t, runtime.DecodeInto(decoder, podList(t, 1), pods))
-	for _, contentType := range []string{jsonStream, protobufStream} {
-		events := encodeEvents(t, contentType, contents()[:2]...)
-		list := encodeList(t, contentType, pods)
+	require.NoError(t, runtime.DecodeInto(decoder, answers.Pods(t, 1), pods))
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		events := answers.Events(t, contentType, answers.Samples()[:2]...)
+		list := answers.List(t, contentType, pods)
 		for name, err := range lost {
 			cut := func(body []byte, at int) io.Reader {
 				if err == nil {
