@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/store"
 )
 
@@ -44,7 +45,8 @@ type handover struct {
 	mu     sync.Mutex
 	cond   sync.Cond   // signalled for each new item, broadcast by Close; its lock is mu
 	closed atomic.Bool // mu guards only its change
-	progress
+	first
+	freshness *freshness.Tracker // may be nil
 }
 
 func (h *handover) init(opts Options, defaultName string) {
@@ -61,7 +63,8 @@ func (h *handover) init(opts Options, defaultName string) {
 	h.known = known{opts.KnownObjects, h.logger}
 	h.metrics = opts.Metrics
 	h.cond.L = &h.mu
-	h.progress = progress{initial: true, synced: make(chan struct{}), reached: opts.Reached}
+	h.first = first{initial: true, synced: make(chan struct{})}
+	h.freshness = opts.Freshness
 }
 
 // Name returns the name given to the constructor. With Done it makes the queue a DoneChecker.
@@ -73,19 +76,13 @@ func (h *handover) HasSyncedChecker() DoneChecker { return h }
 // Transformer returns the function that transforms objects before they are queued, or nil.
 func (h *handover) Transformer() store.TransformFunc { return h.transformer }
 
-// Received notes that every change up to resourceVersion, which was current at asOf, has been
-// queued. The queue calls Reached with both when all of them are processed, at once if nothing is
-// queued. The resourceVersion of a server without resourceVersions is "".
-//
-// The queue may also call Reached with the resourceVersion of a queued change and a zero asOf. It
-// does not call Reached for a change that failed, or for later changes, until a list behind that
-// change has been processed. A DeltaFIFO must have received that list after the failure: a part of
-// a list that waited was merged with the change. Reached may run under the queue's lock and must
-// not call the queue.
-func (h *handover) Received(resourceVersion string, asOf time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.received(version{resourceVersion, asOf}, 0)
+// handedLocked notes that a call has queued a list or a change. If it is the first call, the items
+// up to firstList are those of the first list.
+func (h *handover) handedLocked(firstList int) {
+	if !h.begun {
+		h.begin(firstList)
+	}
+	h.freshness.Queued(h.queued)
 }
 
 // Close wakes every blocked Pop. Queued items can still be popped, and more can be added; a Pop
@@ -109,19 +106,13 @@ type popped struct {
 
 // processLocked runs process for popped items. A slow call is logged while more than slowDepth
 // items wait.
-func (h *handover) processLocked(p popped, process func() error) (err error) {
-	ok := false
-	h.take(h.processed + p.n)
+func (h *handover) processLocked(p popped, process func() error) error {
+	popped := h.processed + p.n
 	defer func() { // even if process panics
 		h.processed += p.n
 		if h.initial {
 			h.checkSynced()
 		}
-		if !ok { // the consumer lacks a change, until a list without the failed items comes
-			h.failed, h.completes = h.processed, nil
-		}
-		h.take(h.processed)
-		h.Stored()
 	}()
 	if h.metrics.Depth != nil {
 		h.metrics.Depth(p.left)
@@ -135,11 +126,10 @@ func (h *handover) processLocked(p popped, process func() error) (err error) {
 	if measured {
 		start = time.Now()
 	}
-	err = process()
+	err := h.freshness.Process(popped, process)
 	if measured {
 		h.measured(p, time.Since(start))
 	}
-	ok = err == nil
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/store"
 )
 
@@ -31,9 +32,8 @@ type Options struct {
 	Transformer store.TransformFunc
 	// Metrics receives the queue's numbers.
 	Metrics Metrics
-	// Reached, if set, is called when every change up to resourceVersion has been processed. See
-	// the queue's method Received.
-	Reached func(resourceVersion string, asOf time.Time)
+	// Freshness, if set, follows the copy that the consumer fills. An informer sets it.
+	Freshness *freshness.Tracker
 
 	// EmitDeltaTypeReplaced makes a DeltaFIFO's Replace queue listed objects as Replaced. Otherwise
 	// it queues them as Sync, and a relist looks like a resync. A RealFIFO always uses Replaced.

@@ -82,7 +82,7 @@ func (f *RealFIFO) put(t DeltaType, obj any) error {
 		return err
 	}
 	f.appendLocked(f.itemOf(t, p))
-	f.changed(p.obj)
+	f.handedLocked(0)
 	f.reportDepthLocked()
 	return nil
 }
@@ -127,7 +127,7 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error {
 // or the transformer's; then the queue is unchanged.
 func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	if !f.atomic {
-		return f.replaceEach(list, resourceVersion)
+		return f.replaceEach(list)
 	}
 	list, err := f.prepareList(list)
 	if err != nil {
@@ -135,15 +135,14 @@ func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	apart := f.added
 	info := ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}
 	f.appendLocked(item{delta: Delta{ReplacedAll, info}})
-	f.replaced(resourceVersion, apart)
+	f.handedLocked(f.queued)
 	f.reportDepthLocked()
 	return nil
 }
 
-func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
+func (f *RealFIFO) replaceEach(list []any) error {
 	all, err := f.prepareAll(list)
 	if err != nil {
 		return err
@@ -154,7 +153,6 @@ func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	apart := f.added
 	newest, queuedKeys := f.newestQueuedLocked()
 	for _, key := range queuedKeys {
 		if d := newest[key]; !listed[key] && d.Type != Deleted {
@@ -168,7 +166,7 @@ func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
 	for _, p := range all {
 		f.appendLocked(f.itemOf(Replaced, p))
 	}
-	f.replaced(resourceVersion, apart)
+	f.handedLocked(f.queued)
 	f.reportDepthLocked()
 	return nil
 }
@@ -206,7 +204,7 @@ func (f *RealFIFO) Resync() error {
 
 func (f *RealFIFO) appendLocked(it item) {
 	f.items = append(f.items, it)
-	f.added++
+	f.queued++
 	f.cond.Signal()
 }
 
@@ -284,7 +282,7 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 // batchLenLocked returns the number of the oldest items that form a batch. The queue is not empty.
 func (f *RealFIFO) batchLenLocked() int {
 	limit := min(len(f.items), maxBatchLen)
-	if left := f.firstList - (f.added - len(f.items)); left > 0 {
+	if left := f.firstList - (f.queued - len(f.items)); left > 0 {
 		limit = min(limit, left)
 	}
 	seen := make(map[string]struct{}, limit)

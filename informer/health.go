@@ -21,8 +21,7 @@ type Health struct {
 	ResourceVersion string
 	// The store holds every change of the collection up to CurrentAsOf. It is the zero time before
 	// the first list, and while the store is known to be old: after an expired watch or a lost
-	// change, until the next list. See reflector.Status for the events that move it, and for the
-	// request that finds it out while events never pause.
+	// change, until the next list is stored. See reflector.Status for what moves it.
 	CurrentAsOf time.Time
 	// Reflector is the state of listing and watching, with its last error; zero before the start.
 	Reflector reflector.Status
@@ -38,19 +37,15 @@ type Status struct {
 }
 
 func (s *sharedIndexInformer) Health() Health {
-	received := s.reflectorStatus()
-	version, currentAsOf := s.reached.get()
-	if version == received.ResourceVersion || received.CurrentAsOf.IsZero() {
-		currentAsOf = received.CurrentAsOf
-	}
+	held := s.freshness.Held()
 	return Health{
 		Name:            s.name,
 		Started:         s.reflector.Load() != nil,
 		Stopped:         s.IsStopped(),
 		HasSynced:       s.HasSynced(),
-		ResourceVersion: version,
-		CurrentAsOf:     currentAsOf,
-		Reflector:       received,
+		ResourceVersion: held.ResourceVersion,
+		CurrentAsOf:     held.AsOf,
+		Reflector:       s.reflectorStatus(),
 	}
 }
 

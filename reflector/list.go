@@ -13,16 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/async"
 	"example.com/informerstack/internal/helpers/objects"
 )
 
 // listed is the content of a collection at one resourceVersion.
 type listed struct {
-	items           []any
-	resourceVersion string
-	paged           bool
-	asOf            time.Time // see Status.CurrentAsOf
+	freshness.Moment // AsOf is zero if it is that of the last version
+	items            []any
+	paged            bool
 }
 
 // list fetches everything by LIST and replaces the store's content with it.
@@ -58,8 +58,8 @@ func (r *Reflector) list(ctx context.Context) error {
 	if requested == "0" && got.paged {
 		r.paginated = true
 	}
-	if limit > 0 && requested != "" && requested != "0" && got.resourceVersion == requested {
-		got.asOf = r.recency.asOf // pages at a version hold exactly that state, which may be old
+	if limit > 0 && requested != "" && requested != "0" && got.ResourceVersion == requested {
+		got.AsOf = time.Time{} // pages at a version hold exactly that state, which may be old
 	}
 	return r.replace(got)
 }
@@ -86,13 +86,21 @@ func (r *Reflector) awaitList(
 // replace makes the store hold exactly what was fetched, and then moves on to its resourceVersion.
 func (r *Reflector) replace(got listed) error {
 	r.empty.listed(got.items, r.LastSyncResourceVersion()) // before the store owns the items
-	if err := r.store.Replace(got.items, got.resourceVersion); err != nil {
+	list := freshness.Arrival{Moment: got.Moment, IsList: true}
+	err := r.freshness.HandOver(list, func() error {
+		return r.store.Replace(got.items, got.ResourceVersion)
+	})
+	if err != nil {
 		return &ApplyError{Verb: "replace", Err: err}
 	}
+	if len(r.relists) > 0 { // another list follows
+		r.freshness.Lose()
+	}
 	r.unavailable = false
-	r.recency.asOf = got.asOf
-	r.recency.question.named, r.recency.question.restored = namedVersion{}, false
-	r.advance(got.resourceVersion, event{})
+	r.question.named, r.question.restored = namedVersion{}, false
+	if r.opts.Metrics.LastResourceVersion != nil {
+		r.reportVersion(got.ResourceVersion)
+	}
 	r.round.fetched = true
 	if r.opts.ResyncPeriod > 0 {
 		r.round.resync = r.opts.Clock.NewTimer(r.opts.ResyncPeriod)
@@ -155,7 +163,7 @@ var errIncompletePages = errors.New("pages of the list are incomplete")
 func (r *Reflector) fetchPages(
 	ctx context.Context, resourceVersion string, limit int64,
 ) (listed, error) {
-	got := listed{asOf: r.opts.Clock.Now()}
+	got := listed{Moment: freshness.Moment{AsOf: r.opts.Clock.Now()}}
 	collect := func(item runtime.Object) error {
 		if err := ctx.Err(); err != nil {
 			return err // the list was given up
@@ -188,7 +196,7 @@ func (r *Reflector) fetchPages(
 				errIncompletePages, page.Continue)
 		}
 		if options.Continue == "" {
-			got.resourceVersion = page.ResourceVersion
+			got.ResourceVersion = page.ResourceVersion
 		}
 		if page.Continue == "" {
 			return got, nil

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/callsite"
 	"example.com/informerstack/reflector/outage"
 	"example.com/informerstack/store"
@@ -100,11 +101,9 @@ type Options struct {
 	// Observe, if not nil, is called with each transition of the state machine. It must return
 	// quickly.
 	Observe func(Transition)
-	// Progress, if not nil, is called when the Store has taken every change up to resourceVersion,
-	// once Status shows it. asOf is when that version was current (see Status.CurrentAsOf). It is
-	// called with "" and the zero time before a SelectionChange: the versions of the objects that
-	// follow are in no order, up to the next call. Progress must return quickly.
-	Progress func(resourceVersion string, asOf time.Time)
+	// Freshness, if not nil, follows the copy that the Store, if it is a queue, is in front of. An
+	// informer sets it.
+	Freshness *freshness.Tracker
 }
 
 // Metrics are functions that a reflector calls with its measurements, from the goroutine that runs

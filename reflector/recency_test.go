@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
 )
@@ -375,13 +376,11 @@ func TestCurrentAsOf_LateLookIsNoPause(t *testing.T) {
 	took := time.Now()
 	r := New(nil, nil, nil, Options{})
 	r.round.fetched, r.round.open = true, &liveWatch{Interface: &feedWatch{}, pastInitial: true}
-	c := &r.recency
-	c.asOf, c.waiting = took.Add(-time.Minute), took
-	r.took(watch.Event{Type: watch.Modified}, took)
+	r.recency.waiting, r.recency.flowing = took, took
 	require.Equal(t, foreignPause, r.lookForPause(took.Add(40*time.Second), nil))
-	require.Equal(t, took.Add(-time.Minute), c.asOf)
+	require.Zero(t, r.Status().CurrentAsOf)
 	require.Equal(t, forever, r.lookForPause(took.Add(40*time.Second+foreignPause), nil))
-	require.Equal(t, took, c.asOf)
+	require.Equal(t, took, r.Status().CurrentAsOf)
 }
 
 // A store that is always late is asked about, and is as old as it is said to be.
@@ -460,19 +459,26 @@ func TestCurrentAsOf_QuestionThatAnOutageEnds(t *testing.T) {
 func TestCurrentAsOf_NamedVersion(t *testing.T) {
 	begun := time.Now()
 	r := New(nil, nil, &mapStore{}, Options{})
-	q := &r.recency.question
-	require.NoError(t, r.replace(listed{resourceVersion: "5", asOf: begun}))
+	q := &r.question
+	moment := func(version string, after time.Duration) freshness.Moment {
+		return freshness.Moment{ResourceVersion: version, AsOf: begun.Add(after)}
+	}
+	arrive := func(version string) {
+		arrival := freshness.Arrival{Moment: freshness.Moment{ResourceVersion: version}}
+		require.NoError(t, r.freshness.HandOver(arrival, func() error { return nil }))
+	}
+	require.NoError(t, r.replace(listed{Moment: moment("5", 0)}))
 	q.named = namedVersion{resourceVersion: "7", asOf: begun.Add(time.Second)}
-	r.advance("6", event{})
+	arrive("6")
 	r.takeAnswer(begun)
 	require.Equal(t, begun, r.Status().CurrentAsOf)
-	r.advance("7", event{})
+	arrive("7")
 	r.takeAnswer(begun)
 	require.Equal(t, begun.Add(time.Second), r.Status().CurrentAsOf)
 	require.Empty(t, q.named)
 
 	q.named = namedVersion{resourceVersion: "1000000", asOf: begun.Add(time.Minute)}
-	require.NoError(t, r.replace(listed{resourceVersion: "8", asOf: begun.Add(time.Hour)}))
+	require.NoError(t, r.replace(listed{Moment: moment("8", time.Hour)}))
 	require.Empty(t, q.named)
 	require.Equal(t, begun.Add(time.Hour), r.Status().CurrentAsOf)
 }
@@ -536,18 +542,18 @@ func TestLastContact_IsWhatTheServerSent(t *testing.T) {
 	}
 }
 
-// freshness follows Status.CurrentAsOf: now names the present moment, and at checks which named
+// followed follows Status.CurrentAsOf: now names the present moment, and at checks which named
 // moment it is.
-type freshness struct {
+type followed struct {
 	*script
 	moments map[string]time.Time
 }
 
-func follow(s *script) *freshness { return &freshness{s, map[string]time.Time{"never": {}}} }
+func follow(s *script) *followed { return &followed{s, map[string]time.Time{"never": {}}} }
 
-func (f *freshness) now(name string) { f.moments[name] = time.Now(); f.after(3 * time.Second) }
+func (f *followed) now(name string) { f.moments[name] = time.Now(); f.after(3 * time.Second) }
 
-func (f *freshness) at(want string) {
+func (f *followed) at(want string) {
 	f.t.Helper()
 	synctest.Wait()
 	require.Equal(f.t, f.moments[want], f.ours.Status().CurrentAsOf, want)

@@ -2,6 +2,8 @@
 
 package store
 
+import "example.com/informerstack/internal/freshness"
+
 // cache is the Indexer: a threadSafeMap, with keys that keyFunc computes from the objects. If
 // keyFunc fails for one object, the store is as before.
 //
@@ -23,10 +25,10 @@ type Options struct {
 	Indexers Indexers
 	// Metrics receives the store's numbers.
 	Metrics Metrics
-	// IgnoreObjectVersions makes only Replace and Bookmark set LastStoreSyncResourceVersion, not
-	// the stored objects: for a store that receives changes in another order than their
-	// resourceVersions.
-	IgnoreObjectVersions bool
+	// Freshness, if set, knows LastStoreSyncResourceVersion; then Replace, Bookmark and the stored
+	// objects do not set it. An informer sets it: it stores changes in another order than that of
+	// their resourceVersions.
+	Freshness *freshness.Tracker
 }
 
 // Metrics receives a store's numbers. A nil field is not measured. The functions run under the
@@ -41,15 +43,19 @@ type Metrics struct {
 //
 // Source: tools/cache/store.go NewStore, tools/cache/store.go NewIndexer
 func New(keyFunc KeyFunc, options Options) Indexer {
-	return &cache{
+	c := &cache{
 		keyFunc: keyFunc,
 		threadSafeMap: threadSafeMap{
-			metrics:              options.Metrics,
-			ignoreObjectVersions: options.IgnoreObjectVersions,
-			items:                map[string]item{},
-			indices:              newIndices(nil, options.Indexers),
+			metrics:   options.Metrics,
+			freshness: options.Freshness,
+			items:     map[string]item{},
+			indices:   newIndices(nil, options.Indexers),
 		},
 	}
+	if c.freshness != nil && c.metrics.ResourceVersion != nil {
+		c.freshness.OnMove(c.reportVersion)
+	}
+	return c
 }
 
 // Add stores obj.

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/internal/freshness"
 )
 
 // Where client-go takes a store it takes ours.
@@ -95,13 +97,16 @@ func TestThreadSafeMapTakesAnything(t *testing.T) {
 	require.Empty(t, plain.LastStoreSyncResourceVersion())
 }
 
-// The version of a store is that of the newest object, or, with IgnoreObjectVersions, that of the
-// last list or bookmark.
-func TestOptions_IgnoreObjectVersions(t *testing.T) {
-	for ignore, want := range map[bool][]string{
-		false: {"1", "4", "5", "7", "9", "10"}, true: {"1", "1", "1", "1", "9", "9"},
+// The version of a store is that of the newest object, list or bookmark. With Freshness it is what
+// that says, for a metric, too.
+func TestOptions_Freshness(t *testing.T) {
+	for tracker, want := range map[*freshness.Tracker][]string{
+		nil: {"1", "4", "5", "7", "9", "10"}, freshness.New(): {"", "", "", "", "", ""},
 	} {
-		s := New(MetaNamespaceKeyFunc, Options{IgnoreObjectVersions: ignore})
+		var reported []float64
+		s := New(MetaNamespaceKeyFunc, Options{Freshness: tracker, Metrics: Metrics{
+			ResourceVersion: func(number float64) { reported = append(reported, number) },
+		}})
 		var got []string
 		for _, change := range []func() error{
 			func() error { return s.Replace([]any{pod("ns/a rv=1")}, "1") },
@@ -119,7 +124,19 @@ func TestOptions_IgnoreObjectVersions(t *testing.T) {
 			require.NoError(t, change())
 			got = append(got, s.LastStoreSyncResourceVersion())
 		}
-		require.Equal(t, want, got, "ignore: %t", ignore)
+		require.Equal(t, want, got)
+		if tracker == nil {
+			continue
+		}
+		require.Empty(t, reported)
+		for i, version := range []string{"20", "21", "21"} {
+			arrival := freshness.Arrival{
+				Moment: freshness.Moment{ResourceVersion: version}, IsList: i == 0,
+			}
+			require.NoError(t, tracker.HandOver(arrival, func() error { return nil }))
+			require.Equal(t, version, s.LastStoreSyncResourceVersion())
+		}
+		require.Equal(t, []float64{20, 21}, reported)
 	}
 }
 

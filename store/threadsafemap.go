@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/objects"
 )
 
@@ -33,14 +34,14 @@ import (
 //
 // Source: tools/cache/thread_safe_store.go threadSafeMap
 type threadSafeMap struct {
-	metrics              Metrics
-	ignoreObjectVersions bool
-	count                atomic.Int64 // len(items); mu guards only its changes
+	metrics   Metrics
+	freshness *freshness.Tracker // knows the resourceVersion; nil if the map does
+	count     atomic.Int64       // len(items); mu guards only its changes
 
 	mu              sync.RWMutex
 	items           map[string]item
 	indices         []*index
-	resourceVersion string // the newest that reached the map
+	resourceVersion string // the newest that reached the map; unused if freshness knows it
 }
 
 // item is an object beside its entry: Get and List read no entry.
@@ -71,7 +72,7 @@ type write struct {
 // resourceVersion.
 func (m *threadSafeMap) apply(writes ...write) {
 	resourceVersion, known := "", false
-	if !m.ignoreObjectVersions {
+	if m.freshness == nil {
 		resourceVersion, known = resourceVersionOf(writes[len(writes)-1].obj)
 	}
 	m.mu.Lock()
@@ -106,10 +107,7 @@ func (m *threadSafeMap) apply(writes ...write) {
 	}
 	m.count.Store(int64(len(m.items)))
 	if known {
-		m.resourceVersion = resourceVersion
-		if m.metrics.ResourceVersion != nil {
-			m.reportVersionLocked()
-		}
+		m.setVersionLocked(resourceVersion)
 	}
 }
 
@@ -124,10 +122,7 @@ func (m *threadSafeMap) replace(items map[string]item, resourceVersion string) {
 	}
 	m.items, m.indices = items, append(indices, newIndices(items, late)...)
 	m.count.Store(int64(len(items)))
-	m.resourceVersion = resourceVersion
-	if m.metrics.ResourceVersion != nil {
-		m.reportVersionLocked()
-	}
+	m.setVersionLocked(resourceVersion)
 }
 
 // Get finds the object stored under key.
@@ -253,14 +248,14 @@ func (m *threadSafeMap) Resync() error { return nil }
 func (m *threadSafeMap) Bookmark(resourceVersion string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.resourceVersion = resourceVersion
-	if m.metrics.ResourceVersion != nil {
-		m.reportVersionLocked()
-	}
+	m.setVersionLocked(resourceVersion)
 }
 
 // LastStoreSyncResourceVersion is the newest resourceVersion that reached the map.
 func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
+	if m.freshness != nil {
+		return m.freshness.Held().ResourceVersion
+	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.resourceVersion
@@ -276,8 +271,26 @@ func (m *threadSafeMap) lookupLocked(name string) (*index, error) {
 	return nil, fmt.Errorf("Index with name %s does not exist", name) // callers know this text
 }
 
-func (m *threadSafeMap) reportVersionLocked() {
-	if number, ok := objects.VersionNumber(m.resourceVersion); ok || m.resourceVersion == "" {
+func (m *threadSafeMap) setVersionLocked(resourceVersion string) {
+	if m.freshness != nil {
+		return
+	}
+	m.resourceVersion = resourceVersion
+	if m.metrics.ResourceVersion != nil {
+		m.reportVersionLocked(resourceVersion)
+	}
+}
+
+// reportVersion reports the version that freshness knows. Under the lock, the last report is that
+// of the newest version.
+func (m *threadSafeMap) reportVersion() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reportVersionLocked(m.freshness.Held().ResourceVersion)
+}
+
+func (m *threadSafeMap) reportVersionLocked(resourceVersion string) {
+	if number, ok := objects.VersionNumber(resourceVersion); ok || resourceVersion == "" {
 		m.metrics.ResourceVersion(number)
 	}
 }
