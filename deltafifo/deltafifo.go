@@ -111,13 +111,12 @@ func (f *DeltaFIFO) Delete(obj any) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.begin(0)
-	if !f.isQueuedLocked(key) && !f.known.has(key) {
-		return nil
+	if f.isQueuedLocked(key) || f.known.has(key) {
+		if err != nil {
+			return err
+		}
+		f.appendLocked(key, Delta{Deleted, obj})
 	}
-	if err != nil {
-		return err
-	}
-	f.appendLocked(key, Delta{Deleted, obj})
 	f.handedLocked(0)
 	return nil
 }
@@ -147,7 +146,9 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 	if len(f.queue) == 0 && f.mostItems > longQueue {
 		f.items, f.queue, f.mostItems = map[string]Deltas{}, nil, 0 // neither shrinks by itself
 	}
-	p := popped{what: "DeltaFIFO Pop Process", key: key, n: 1, left: len(f.queue)}
+	p := popped{
+		what: "DeltaFIFO Pop Process", key: key, n: 1, left: len(f.queue), deltas: len(deltas),
+	}
 	err := f.processLocked(p, func() error { return process(deltas, isInInitialList) })
 	return deltas, err
 }

@@ -36,11 +36,12 @@ func eachFollowed(t *testing.T, test func(t *testing.T, q followed)) {
 }
 
 func follow(t *testing.T, opts Options) followed {
-	opts.Freshness = freshness.New()
+	tracker := freshness.New(nil)
+	opts.Progress = tracker
 	if opts.AtomicEvents {
-		return followed{t, opts.Freshness, NewRealFIFO(opts)}
+		return followed{t, tracker, NewRealFIFO(opts)}
 	}
-	return followed{t, opts.Freshness, NewDeltaFIFO(opts)}
+	return followed{t, tracker, NewDeltaFIFO(opts)}
 }
 
 func changeTo(version string) freshness.Arrival {
@@ -52,10 +53,19 @@ func listOf(version string, asOf time.Time) freshness.Arrival {
 	return freshness.Arrival{Moment: moment, IsList: true}
 }
 
+func (q followed) handOver(a freshness.Arrival, put func() error) {
+	q.t.Helper()
+	q.tracker.Begin(a)
+	err := put()
+	q.tracker.End(err)
+	require.NoError(q.t, err)
+	require.False(q.t, q.tracker.IsBlind())
+}
+
 // hand hands over what put queues.
 func (q followed) hand(version string, put func() error) {
 	q.t.Helper()
-	require.NoError(q.t, q.tracker.HandOver(changeTo(version), put))
+	q.handOver(changeTo(version), put)
 	q.Queue.(interface{ checkLaws(t testing.TB) }).checkLaws(q.t)
 }
 
@@ -66,14 +76,12 @@ func (q followed) update(obj *corev1.ConfigMap) {
 
 func (q followed) bookmark(version string) {
 	q.t.Helper()
-	q.hand(version, func() error { return nil })
+	q.tracker.Note(changeTo(version))
 }
 
 func (q followed) list(version string, objects ...any) {
 	q.t.Helper()
-	require.NoError(q.t, q.tracker.HandOver(listOf(version, time.Now()), func() error {
-		return q.Replace(objects, version)
-	}))
+	q.handOver(listOf(version, time.Now()), func() error { return q.Replace(objects, version) })
 }
 
 // reached returns the version that the consumer has reached.
@@ -85,11 +93,21 @@ func named(name, resourceVersion string) *corev1.ConfigMap {
 	}
 }
 
+// process returns a process function with that result.
+func process(q Queue, result error) PopProcessFunc {
+	return func(obj any, _ bool) error {
+		if f, ok := q.(followed); ok && result == nil {
+			f.tracker.Stored(len(obj.(Deltas)))
+		}
+		return result
+	}
+}
+
 func popAll(t *testing.T, q Queue, result error) {
 	t.Helper()
 	q.Close()
 	for {
-		_, err := q.Pop(func(any, bool) error { return result })
+		_, err := q.Pop(process(q, result))
 		if errors.Is(err, ErrFIFOClosed) {
 			return
 		}
@@ -100,7 +118,7 @@ func popAll(t *testing.T, q Queue, result error) {
 func popOne(t *testing.T, q Queue, result error) {
 	t.Helper()
 	q.Close() // a Pop of a lost item must not block
-	_, err := q.Pop(func(any, bool) error { return result })
+	_, err := q.Pop(process(q, result))
 	require.Equal(t, result, err)
 }
 
@@ -166,12 +184,12 @@ func TestReached_Bookmark(t *testing.T) {
 func TestReached_ByTheChangeItself(t *testing.T) {
 	eachFollowed(t, func(t *testing.T, q followed) {
 		arrives := func(a freshness.Arrival, put func() error) {
-			require.NoError(t, q.tracker.HandOver(a, func() error {
+			q.handOver(a, func() error {
 				require.NoError(t, put())
 				popAll(t, q, nil)
 				assert.Equal(t, a.ResourceVersion, q.reached())
 				return nil
-			}))
+			})
 		}
 		arrives(listOf("5", time.Now()), func() error {
 			return q.Replace([]any{named("a", "1")}, "5")
@@ -189,12 +207,12 @@ func TestReached_ByTheChangeItself(t *testing.T) {
 // versions wait for it.
 func TestReached_ChangesInNoOrder(t *testing.T) {
 	eachFollowed(t, func(t *testing.T, q followed) {
-		require.NoError(t, q.Add(named("z", "4")))
+		q.handOver(freshness.Arrival{}, func() error { return q.Add(named("z", "4")) })
 		popAll(t, q, nil)
 		assert.Empty(t, q.reached())
 		q.list("5", named("z", "4"))
 		popAll(t, q, nil)
-		require.NoError(t, q.Add(named("c", "9")))
+		q.handOver(freshness.Arrival{}, func() error { return q.Add(named("c", "9")) })
 		q.bookmark("10")
 		assert.Equal(t, "5", q.reached())
 		popAll(t, q, nil)
@@ -213,6 +231,7 @@ func TestReached_NotWhileProcessing(t *testing.T) {
 		require.Len(t, deltas, 2)
 		q.bookmark("4")
 		assert.Equal(t, "1", q.reached())
+		q.tracker.Stored(len(deltas))
 		return nil
 	}, nil))
 	assert.Equal(t, "4", q.reached())
@@ -277,9 +296,11 @@ func TestReached_ByStored(t *testing.T) {
 			q.Close() // a Pop of a lost item must not block
 			pop := func(before, want string) {
 				t.Helper()
-				_, err := q.Pop(func(any, bool) error {
-					require.Equal(t, before, q.reached(), "before the deltas are applied")
-					q.tracker.Stored()
+				_, err := q.Pop(func(obj any, _ bool) error {
+					for range obj.(Deltas) {
+						require.Equal(t, before, q.reached(), "before the deltas are applied")
+						q.tracker.Stored(1)
+					}
 					require.Equal(t, want, q.reached(), "in the process function")
 					return nil
 				})
@@ -316,7 +337,7 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 		}[seed%3])
 		if seed%3 == 1 {
 			q.Queue = NewRealFIFO(Options{
-				KnownObjects: &knownObjects{objs: map[string]any{}}, Freshness: q.tracker,
+				KnownObjects: &knownObjects{objs: map[string]any{}}, Progress: q.tracker,
 			})
 		}
 		check := func() {
@@ -370,9 +391,8 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 				}
 				apply(d.Object)
 			}
-			if random.IntN(2) == 0 {
-				q.tracker.Stored()
-			}
+			check()
+			q.tracker.Stored(len(obj.(Deltas)))
 			check()
 			return nil
 		}
@@ -417,14 +437,15 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 func TestReached_WithItsTime(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	eachFollowed(t, func(t *testing.T, q followed) {
-		require.NoError(t, q.tracker.HandOver(listOf("5", at), func() error {
-			return q.Replace(nil, "5")
-		}))
+		current := func(asOf time.Time) {
+			q.tracker.Note(freshness.Arrival{Moment: freshness.Moment{AsOf: asOf}})
+		}
+		q.handOver(listOf("5", at), func() error { return q.Replace(nil, "5") })
 		popAll(t, q, nil)
 		q.update(named("a", "6"))
-		q.tracker.Current(at.Add(time.Second))
+		current(at.Add(time.Second))
 		q.update(named("b", "7"))
-		q.tracker.Current(at.Add(time.Minute))
+		current(at.Add(time.Minute))
 		assert.Equal(t, freshness.Moment{ResourceVersion: "5", AsOf: at}, q.tracker.Held())
 		popOne(t, q, nil)
 		assert.Equal(t, freshness.Moment{ResourceVersion: "6", AsOf: at.Add(time.Second)},

@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/store"
 )
 
@@ -37,6 +36,7 @@ type handover struct {
 	name        string
 	logger      klog.Logger
 	metrics     Metrics
+	progress    Progress // may be nil
 
 	// transforming guards no field. It limits transformer to one goroutine at a time, as
 	// store.TransformFunc promises.
@@ -46,7 +46,6 @@ type handover struct {
 	cond   sync.Cond   // signalled for each new item, broadcast by Close; its lock is mu
 	closed atomic.Bool // mu guards only its change
 	first
-	freshness *freshness.Tracker // may be nil
 }
 
 func (h *handover) init(opts Options, defaultName string) {
@@ -61,10 +60,9 @@ func (h *handover) init(opts Options, defaultName string) {
 	h.name = cmp.Or(opts.Name, defaultName)
 	h.logger = klog.LoggerWithName(logger, h.name)
 	h.known = known{opts.KnownObjects, h.logger}
-	h.metrics = opts.Metrics
+	h.metrics, h.progress = opts.Metrics, opts.Progress
 	h.cond.L = &h.mu
 	h.first = first{initial: true, synced: make(chan struct{})}
-	h.freshness = opts.Freshness
 }
 
 // Name returns the name given to the constructor. With Done it makes the queue a DoneChecker.
@@ -76,13 +74,15 @@ func (h *handover) HasSyncedChecker() DoneChecker { return h }
 // Transformer returns the function that transforms objects before they are queued, or nil.
 func (h *handover) Transformer() store.TransformFunc { return h.transformer }
 
-// handedLocked notes that a call has queued a list or a change. If it is the first call, the items
-// up to firstList are those of the first list.
+// handedLocked notes that a call has queued what it was given, or that it need not. If it is the
+// first call, the items up to firstList are those of the first list.
 func (h *handover) handedLocked(firstList int) {
 	if !h.begun {
 		h.begin(firstList)
 	}
-	h.freshness.Queued(h.queued)
+	if h.progress != nil {
+		h.progress.Queued(h.queued)
+	}
 }
 
 // Close wakes every blocked Pop. Queued items can still be popped, and more can be added; a Pop
@@ -101,13 +101,14 @@ func (h *handover) IsClosed() bool { return h.closed.Load() }
 type popped struct {
 	what, key string // for the log; the key is that of the first item
 	n, left   int    // items removed, and items that are still queued
+	deltas    int    // in the items that were removed
 	unlock    bool   // process without the lock
 }
 
 // processLocked runs process for popped items. A slow call is logged while more than slowDepth
 // items wait.
 func (h *handover) processLocked(p popped, process func() error) error {
-	popped := h.processed + p.n
+	items := h.processed + p.n
 	defer func() { // even if process panics
 		h.processed += p.n
 		if h.initial {
@@ -126,7 +127,12 @@ func (h *handover) processLocked(p popped, process func() error) error {
 	if measured {
 		start = time.Now()
 	}
-	err := h.freshness.Process(popped, process)
+	var err error
+	if h.progress != nil {
+		err = h.progress.Process(items, p.deltas, process)
+	} else {
+		err = process()
+	}
 	if measured {
 		h.measured(p, time.Since(start))
 	}

@@ -104,12 +104,17 @@ func (f *RealFIFO) itemOf(t DeltaType, p prepared) item {
 // Bookmark queues that the server has reported resourceVersion in a bookmark. Without
 // EmitDeltaTypeBookmark it is a no-op. It never fails.
 func (f *RealFIFO) Bookmark(resourceVersion string) error {
-	if !f.bookmarks {
+	if !f.bookmarks && f.progress == nil {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.appendLocked(item{delta: Delta{Bookmark, BookmarkInfo{ResourceVersion: resourceVersion}}})
+	if f.bookmarks {
+		f.appendLocked(item{delta: Delta{Bookmark, BookmarkInfo{ResourceVersion: resourceVersion}}})
+	}
+	if f.progress != nil {
+		f.progress.Queued(f.queued)
+	}
 	return nil
 }
 
@@ -312,6 +317,6 @@ func (f *RealFIFO) popLocked(what, key string, n int, process func() error) erro
 	}
 	left := len(f.items)
 	unlock := f.unlock && left < 2*maxBatchLen
-	p := popped{what: what, key: key, n: n, left: left, unlock: unlock}
+	p := popped{what: what, key: key, n: n, left: left, deltas: n, unlock: unlock}
 	return f.processLocked(p, process)
 }

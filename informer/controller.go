@@ -112,8 +112,8 @@ func (c *Controller) relist(err error) {
 type deltaProcessor struct {
 	mu    sync.Locker // held while deltas are stored and emitted
 	store store.Store
-	// stored is called when all popped deltas are in the store.
-	stored func()
+	// stored is called with the number of deltas of a call, when all of them are in the store.
+	stored func(deltas int)
 	// emit is called with at most batchLen changes.
 	emit func([]change)
 }
@@ -129,7 +129,7 @@ func ProcessDeltas(
 	p := &deltaProcessor{
 		mu:     &sync.Mutex{},
 		store:  objects,
-		stored: func() {},
+		stored: func(int) {},
 		emit: func(changes []change) {
 			for i := range changes {
 				changes[i].deliver(handler)
@@ -179,7 +179,7 @@ func (p *deltaProcessor) process(obj any, isInInitialList bool) error {
 			continue
 		}
 		if i == len(deltas)-1 && len(errs) == 0 {
-			p.stored()
+			p.stored(len(deltas))
 		}
 		for some := range slices.Chunk(changes, batchLen) {
 			p.emit(some)
@@ -279,7 +279,7 @@ func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList 
 		}
 		return fmt.Errorf("store batch of %d deltas: %w", len(deltas), failed)
 	}
-	p.stored()
+	p.stored(len(deltas))
 	for some := range slices.Chunk(changes, batchLen) {
 		p.emit(some)
 	}

@@ -25,6 +25,8 @@ type Health struct {
 	CurrentAsOf time.Time
 	// Reflector is the state of listing and watching, with its last error; zero before the start.
 	Reflector reflector.Status
+
+	isBlind bool // because of the queue, it is not known what the store holds
 }
 
 // Status is a snapshot of an informer, for messages and debug pages.
@@ -46,6 +48,7 @@ func (s *sharedIndexInformer) Health() Health {
 		ResourceVersion: held.ResourceVersion,
 		CurrentAsOf:     held.AsOf,
 		Reflector:       s.reflectorStatus(),
+		isBlind:         s.freshness.IsBlind(),
 	}
 }
 
@@ -69,6 +72,8 @@ func (h Health) Fresh(now time.Time, d time.Duration) error {
 		why = ErrStopped
 	case !h.HasSynced:
 		why = errors.New("it has not synced")
+	case h.isBlind:
+		why = errors.New("its queue does not report all that it holds")
 	case h.CurrentAsOf.IsZero():
 		why = errors.New("its store is known to be old")
 	case now.Sub(h.CurrentAsOf) > d:

@@ -39,7 +39,7 @@ func newDeltaTest(t *testing.T, s store.Store) (*deltaProcessor, *recorder) {
 		}
 	}
 	return &deltaProcessor{
-		mu: &sync.Mutex{}, store: s, stored: func() {}, emit: emit,
+		mu: &sync.Mutex{}, store: s, stored: func(int) {}, emit: emit,
 	}, r
 }
 
@@ -191,7 +191,7 @@ func TestProcess_BatchIsStoredFirst(t *testing.T) {
 		"without transactions": {plainStore{newTestStore()}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &deltaProcessor{mu: &sync.Mutex{}, store: tc.store, stored: func() {}}
+			p := &deltaProcessor{mu: &sync.Mutex{}, store: tc.store, stored: func(int) {}}
 			stored := 0
 			p.emit = func([]change) {
 				if stored == 0 {
@@ -212,7 +212,7 @@ func TestProcess_LargeBatches(t *testing.T) {
 	for _, n := range []int{batchLen - 1, batchLen, batchLen + 1, 3*batchLen + 1} {
 		var emitted []string
 		p := &deltaProcessor{
-			mu: &sync.Mutex{}, store: newTestStore(), stored: func() {},
+			mu: &sync.Mutex{}, store: newTestStore(), stored: func(int) {},
 			emit: func(changes []change) {
 				require.LessOrEqual(t, len(changes), batchLen)
 				for _, c := range changes {
@@ -255,7 +255,7 @@ func TestProcess_AFailureDoesNotAffectOthers(t *testing.T) {
 		}
 		return err
 	}})
-	p.stored = func() { t.Error("not all is stored") }
+	p.stored = func(int) { t.Error("not all is stored") }
 	require.ErrorContains(t, p.process(deltafifo.Deltas{
 		{Type: deltafifo.Added, Object: podAt("a", "1")},
 		{Type: deltafifo.Updated, Object: podAt("a", "2")},

@@ -157,7 +157,7 @@ func NewSharedIndexInformer(
 			"not of a ListerWatcher")
 	}
 	form, options := newForm(options)
-	tracker := freshness.New()
+	tracker := options.newTracker()
 	indexer := options.newIndexer(tracker)
 	s := &sharedIndexInformer{
 		listerWatcher: lw,
@@ -200,7 +200,7 @@ func (s *sharedIndexInformer) Run(ctx context.Context) {
 	syncWatch := make(chan struct{})
 	go func() {
 		defer close(syncWatch)
-		s.closeSynced(ctx)
+		s.closeSynced(ctx, c.Queue)
 	}()
 	c.Run(ctx)
 	<-syncWatch
@@ -219,7 +219,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	logger := klog.FromContext(ctx)
 	queue := s.options.newQueue(s.exampleObject, deltafifo.Options{
 		Logger: &logger, Metrics: s.options.Metrics, KnownObjects: s.indexer,
-		Freshness: s.freshness,
+		Progress: s.freshness,
 	})
 	if s.options.WrapQueue != nil {
 		queue = s.options.WrapQueue(queue)
@@ -228,7 +228,6 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	options.Name = cmp.Or(options.Name, s.name)
 	options.ResyncPeriod = s.resync.checkPeriod
 	options.ShouldResync = s.processor.shouldResync
-	options.Freshness = s.freshness
 	newReflector := s.options.NewReflector
 	if newReflector == nil {
 		newReflector = reflector.New
@@ -237,7 +236,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	if s.options.WrapListerWatcher != nil {
 		lw = s.options.WrapListerWatcher(ctx, lw, s.exampleObject)
 	}
-	r := newReflector(lw, s.exampleObject, queue, options)
+	r := newReflector(lw, s.exampleObject, followed{queue, s.freshness}, options)
 	s.reflector.Store(r)
 	return &Controller{
 		Reflector:    r,
@@ -248,14 +247,29 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	}
 }
 
+// followed is the queue as the Store of the reflector, which finds the Tracker in it.
+type followed struct {
+	deltafifo.Queue
+	tracker *freshness.Tracker
+}
+
+func (f followed) Followed() (any, *freshness.Tracker) { return f.Queue, f.tracker }
+
 // closeSynced waits until a list is stored, then marks the informer as synced. If the store refuses
 // a part of the first list, that is a later one.
-func (s *sharedIndexInformer) closeSynced(ctx context.Context) {
+func (s *sharedIndexInformer) closeSynced(ctx context.Context, queue deltafifo.Queue) {
+	listed := s.freshness.Synced()
 	select {
+	case <-listed:
+	case <-s.freshness.Blind(): // only the queue itself knows
+		listed = queue.HasSyncedChecker().Done()
 	case <-ctx.Done():
-	case <-s.freshness.Synced():
+	}
+	select {
+	case <-listed:
 		s.processor.markSynced() // it waits until the list is in the log: S2
 		close(s.synced)
+	case <-ctx.Done():
 	}
 }
 

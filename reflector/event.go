@@ -215,33 +215,14 @@ type storeWriter struct {
 }
 
 func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
-	var verb string
-	put := func() (err error) {
-		switch e.Type {
-		case watch.Added:
-			verb, err = "add", r.store.Add(e.obj)
-		case watch.Modified:
-			verb, err = "update", r.store.Update(e.obj)
-		case watch.Deleted:
-			verb, err = "delete", r.store.Delete(e.obj)
-		case watch.Bookmark:
-			if s, ok := r.store.(BookmarkStore); ok && e.resourceVersion != "" {
-				verb, err = "bookmark", s.Bookmark(e.resourceVersion)
-			}
-		}
-		return err
-	}
 	// Without a version, the store may have more, but the next watch must not start anew.
 	advances := e.pastInitial && e.resourceVersion != ""
+	var arrival freshness.Arrival
 	if advances {
-		err = r.freshness.HandOver(freshness.Arrival{
-			Moment:     freshness.Moment{ResourceVersion: e.resourceVersion},
-			IsBookmark: e.Type == watch.Bookmark, At: e.received,
-		}, put)
-	} else {
-		err = put()
+		arrival.ResourceVersion, arrival.At = e.resourceVersion, e.received
+		arrival.IsBookmark = e.Type == watch.Bookmark
 	}
-	if err != nil {
+	if verb, err := r.put(e, arrival); err != nil {
 		name := store.MetaObjectToName(e.meta).String()
 		return false, &ApplyError{Verb: verb, Object: name, Err: err}
 	}
@@ -252,10 +233,31 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 	if r.opts.Metrics.LastResourceVersion != nil {
 		r.reportVersion(e.resourceVersion)
 	}
-	if s, ok := r.store.(ResourceVersionUpdater); ok {
-		s.UpdateResourceVersion(e.resourceVersion)
+	if r.versions != nil {
+		r.versions.UpdateResourceVersion(e.resourceVersion)
 	}
 	return false, nil
+}
+
+// put calls the Store for e, unless e says only how far the watch has come.
+func (r *Reflector) put(e event, arrival freshness.Arrival) (verb string, err error) {
+	if e.obj == nil && (r.bookmarks == nil || !arrival.IsBookmark) {
+		r.freshness.Note(arrival)
+		return "", nil
+	}
+	r.freshness.Begin(arrival)
+	switch e.Type {
+	case watch.Added:
+		verb, err = "add", r.store.Add(e.obj)
+	case watch.Modified:
+		verb, err = "update", r.store.Update(e.obj)
+	case watch.Deleted:
+		verb, err = "delete", r.store.Delete(e.obj)
+	default:
+		verb, err = "bookmark", r.bookmarks.Bookmark(e.resourceVersion)
+	}
+	r.freshness.End(err)
+	return verb, err
 }
 
 func (w *storeWriter) check(_ context.Context, r *Reflector, now time.Time) (time.Duration, error) {

@@ -86,11 +86,9 @@ func (r *Reflector) awaitList(
 // replace makes the store hold exactly what was fetched, and then moves on to its resourceVersion.
 func (r *Reflector) replace(got listed) error {
 	r.empty.listed(got.items, r.LastSyncResourceVersion()) // before the store owns the items
-	list := freshness.Arrival{Moment: got.Moment, IsList: true}
-	err := r.freshness.HandOver(list, func() error {
-		return r.store.Replace(got.items, got.ResourceVersion)
-	})
-	if err != nil {
+	r.freshness.Begin(freshness.Arrival{Moment: got.Moment, IsList: true})
+	err := r.store.Replace(got.items, got.ResourceVersion)
+	if r.freshness.End(err); err != nil {
 		return &ApplyError{Verb: "replace", Err: err}
 	}
 	if len(r.relists) > 0 { // another list follows

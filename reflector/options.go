@@ -13,7 +13,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/callsite"
 	"example.com/informerstack/reflector/outage"
 	"example.com/informerstack/store"
@@ -101,9 +100,6 @@ type Options struct {
 	// Observe, if not nil, is called with each transition of the state machine. It must return
 	// quickly.
 	Observe func(Transition)
-	// Freshness, if not nil, follows the copy that the Store, if it is a queue, is in front of. An
-	// informer sets it.
-	Freshness *freshness.Tracker
 }
 
 // Metrics are functions that a reflector calls with its measurements, from the goroutine that runs

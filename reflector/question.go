@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/async"
 )
 
@@ -121,7 +122,7 @@ func (r *Reflector) takeAnswer(now time.Time) (reached bool) {
 	case err != nil:
 		q.useless, q.named = true, namedVersion{}
 	case order >= 0:
-		r.freshness.Current(q.named.asOf)
+		r.freshness.Note(freshness.Arrival{Moment: freshness.Moment{AsOf: q.named.asOf}})
 		q.named = namedVersion{}
 		return true
 	}

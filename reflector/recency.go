@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/internal/freshness"
 )
 
 // recency finds out as of when the Store is current.
@@ -119,7 +121,7 @@ func (r *Reflector) lookForPause(now time.Time, events <-chan watch.Event) time.
 		return pause
 	}
 	if r.round.fetched && r.round.open.pastInitial {
-		r.freshness.Current(c.flowing)
+		r.freshness.Note(freshness.Arrival{Moment: freshness.Moment{AsOf: c.flowing}})
 	}
 	c.flowing = time.Time{}
 	return forever

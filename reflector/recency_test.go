@@ -464,8 +464,7 @@ func TestCurrentAsOf_NamedVersion(t *testing.T) {
 		return freshness.Moment{ResourceVersion: version, AsOf: begun.Add(after)}
 	}
 	arrive := func(version string) {
-		arrival := freshness.Arrival{Moment: freshness.Moment{ResourceVersion: version}}
-		require.NoError(t, r.freshness.HandOver(arrival, func() error { return nil }))
+		r.freshness.Note(freshness.Arrival{Moment: freshness.Moment{ResourceVersion: version}})
 	}
 	require.NoError(t, r.replace(listed{Moment: moment("5", 0)}))
 	q.named = namedVersion{resourceVersion: "7", asOf: begun.Add(time.Second)}

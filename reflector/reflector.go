@@ -20,7 +20,6 @@
 package reflector
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -86,6 +85,8 @@ type Reflector struct {
 	listerWatcher ListerWatcher
 	expected      expected
 	store         Store
+	bookmarks     BookmarkStore          // the store, if it is one
+	versions      ResourceVersionUpdater // the store, if it is one
 	freshness     *freshness.Tracker
 
 	running      atomic.Bool
@@ -137,12 +138,18 @@ func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 		listerWatcher: lw,
 		expected:      newExpected(expectedType),
 		store:         s,
+		freshness:     freshness.Direct(),
 		relists:       make(chan error, 1),
 		transforming:  make(chan struct{}, 1),
 		status:        Status{Phase: Idle},
 	}
+	if f, ok := s.(freshness.Followed); ok { // an informer's
+		inner, tracker := f.Followed()
+		r.store, r.freshness = inner.(Store), tracker
+	}
+	r.bookmarks, _ = r.store.(BookmarkStore)
+	r.versions, _ = r.store.(ResourceVersionUpdater)
 	r.opts = opts.withDefaults(r.expected)
-	r.freshness = cmp.Or(opts.Freshness, freshness.New())
 	r.backoff = newBackoff(*r.opts.Backoff, r.opts.Clock)
 	r.member.Group = r.opts.Outage
 	refuser, ok := lw.(WatchListRefuser)

@@ -66,7 +66,7 @@ func (r *Reflector) Status() Status {
 	r.readAt = now
 	status := r.status
 	status.ResourceVersion, status.CurrentAsOf = received.ResourceVersion, received.AsOf
-	status.LastEvent, status.LastBookmark = r.freshness.Last()
+	status.LastEvent, status.LastBookmark = received.Change, received.Bookmark
 	return status
 }
 

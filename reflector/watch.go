@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/async"
 	"example.com/informerstack/internal/helpers/objects"
 )
@@ -60,7 +61,9 @@ func (r *Reflector) openWatch(ctx context.Context) error {
 func (r *Reflector) reselect(change SelectionChange) error {
 	r.round.open.pastInitial, r.round.open.reselects = false, true
 	for tombstone := range change.Dropped() {
-		if err := r.store.Delete(tombstone); err != nil {
+		r.freshness.Begin(freshness.Arrival{})
+		err := r.store.Delete(tombstone)
+		if r.freshness.End(err); err != nil {
 			return &ApplyError{Verb: "delete", Object: tombstone.Key, Err: err}
 		}
 	}

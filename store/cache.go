@@ -2,8 +2,6 @@
 
 package store
 
-import "example.com/informerstack/internal/freshness"
-
 // cache is the Indexer: a threadSafeMap, with keys that keyFunc computes from the objects. If
 // keyFunc fails for one object, the store is as before.
 //
@@ -25,10 +23,10 @@ type Options struct {
 	Indexers Indexers
 	// Metrics receives the store's numbers.
 	Metrics Metrics
-	// Freshness, if set, knows LastStoreSyncResourceVersion; then Replace, Bookmark and the stored
-	// objects do not set it. An informer sets it: it stores changes in another order than that of
-	// their resourceVersions.
-	Freshness *freshness.Tracker
+	// ResourceVersion, if set, is LastStoreSyncResourceVersion, which no method changes then, and
+	// which Metrics does not receive. An informer sets it: it stores changes in another order than
+	// that of their resourceVersions.
+	ResourceVersion func() string
 }
 
 // Metrics receives a store's numbers. A nil field is not measured. The functions run under the
@@ -43,19 +41,15 @@ type Metrics struct {
 //
 // Source: tools/cache/store.go NewStore, tools/cache/store.go NewIndexer
 func New(keyFunc KeyFunc, options Options) Indexer {
-	c := &cache{
+	return &cache{
 		keyFunc: keyFunc,
 		threadSafeMap: threadSafeMap{
-			metrics:   options.Metrics,
-			freshness: options.Freshness,
-			items:     map[string]item{},
-			indices:   newIndices(nil, options.Indexers),
+			metrics:      options.Metrics,
+			knownVersion: options.ResourceVersion,
+			items:        map[string]item{},
+			indices:      newIndices(nil, options.Indexers),
 		},
 	}
-	if c.freshness != nil && c.metrics.ResourceVersion != nil {
-		c.freshness.OnMove(c.reportVersion)
-	}
-	return c
 }
 
 // Add stores obj.

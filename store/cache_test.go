@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clientgo "k8s.io/client-go/tools/cache"
-
-	"example.com/informerstack/internal/freshness"
 )
 
 // Where client-go takes a store it takes ours.
@@ -97,17 +96,20 @@ func TestThreadSafeMapTakesAnything(t *testing.T) {
 	require.Empty(t, plain.LastStoreSyncResourceVersion())
 }
 
-// The version of a store is that of the newest object, list or bookmark. With Freshness it is what
-// that says, for a metric, too.
-func TestOptions_Freshness(t *testing.T) {
-	for tracker, want := range map[*freshness.Tracker][]string{
-		nil: {"1", "4", "5", "7", "9", "10"}, freshness.New(): {"", "", "", "", "", ""},
+// The version of a store is that of the newest object, list or bookmark, unless an option knows it.
+func TestOptions_ResourceVersion(t *testing.T) {
+	for known, want := range map[bool][]string{
+		false: {"1", "4", "5", "7", "9", "10"}, true: {"0", "1", "2", "3", "4", "5"},
 	} {
-		var reported []float64
-		s := New(MetaNamespaceKeyFunc, Options{Freshness: tracker, Metrics: Metrics{
-			ResourceVersion: func(number float64) { reported = append(reported, number) },
-		}})
 		var got []string
+		var reported []float64
+		options := Options{Metrics: Metrics{
+			ResourceVersion: func(number float64) { reported = append(reported, number) },
+		}}
+		if known {
+			options.ResourceVersion = func() string { return strconv.Itoa(len(got)) }
+		}
+		s := New(MetaNamespaceKeyFunc, options)
 		for _, change := range []func() error{
 			func() error { return s.Replace([]any{pod("ns/a rv=1")}, "1") },
 			func() error { return s.Add(pod("ns/b rv=4")) },
@@ -125,18 +127,11 @@ func TestOptions_Freshness(t *testing.T) {
 			got = append(got, s.LastStoreSyncResourceVersion())
 		}
 		require.Equal(t, want, got)
-		if tracker == nil {
-			continue
+		if known {
+			require.Empty(t, reported)
+		} else {
+			require.Equal(t, []float64{1, 4, 5, 7, 9, 10}, reported)
 		}
-		require.Empty(t, reported)
-		for i, version := range []string{"20", "21", "21"} {
-			arrival := freshness.Arrival{
-				Moment: freshness.Moment{ResourceVersion: version}, IsList: i == 0,
-			}
-			require.NoError(t, tracker.HandOver(arrival, func() error { return nil }))
-			require.Equal(t, version, s.LastStoreSyncResourceVersion())
-		}
-		require.Equal(t, []float64{20, 21}, reported)
 	}
 }
 

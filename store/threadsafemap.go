@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/objects"
 )
 
@@ -34,14 +33,14 @@ import (
 //
 // Source: tools/cache/thread_safe_store.go threadSafeMap
 type threadSafeMap struct {
-	metrics   Metrics
-	freshness *freshness.Tracker // knows the resourceVersion; nil if the map does
-	count     atomic.Int64       // len(items); mu guards only its changes
+	metrics      Metrics
+	knownVersion func() string // the resourceVersion; nil if the field below is
+	count        atomic.Int64  // len(items); mu guards only its changes
 
 	mu              sync.RWMutex
 	items           map[string]item
 	indices         []*index
-	resourceVersion string // the newest that reached the map; unused if freshness knows it
+	resourceVersion string // the newest that reached the map
 }
 
 // item is an object beside its entry: Get and List read no entry.
@@ -72,7 +71,7 @@ type write struct {
 // resourceVersion.
 func (m *threadSafeMap) apply(writes ...write) {
 	resourceVersion, known := "", false
-	if m.freshness == nil {
+	if m.knownVersion == nil {
 		resourceVersion, known = resourceVersionOf(writes[len(writes)-1].obj)
 	}
 	m.mu.Lock()
@@ -253,8 +252,8 @@ func (m *threadSafeMap) Bookmark(resourceVersion string) {
 
 // LastStoreSyncResourceVersion is the newest resourceVersion that reached the map.
 func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
-	if m.freshness != nil {
-		return m.freshness.Held().ResourceVersion
+	if m.knownVersion != nil {
+		return m.knownVersion()
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -272,24 +271,13 @@ func (m *threadSafeMap) lookupLocked(name string) (*index, error) {
 }
 
 func (m *threadSafeMap) setVersionLocked(resourceVersion string) {
-	if m.freshness != nil {
+	if m.knownVersion != nil {
 		return
 	}
 	m.resourceVersion = resourceVersion
-	if m.metrics.ResourceVersion != nil {
-		m.reportVersionLocked(resourceVersion)
+	if m.metrics.ResourceVersion == nil {
+		return
 	}
-}
-
-// reportVersion reports the version that freshness knows. Under the lock, the last report is that
-// of the newest version.
-func (m *threadSafeMap) reportVersion() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.reportVersionLocked(m.freshness.Held().ResourceVersion)
-}
-
-func (m *threadSafeMap) reportVersionLocked(resourceVersion string) {
 	if number, ok := objects.VersionNumber(resourceVersion); ok || resourceVersion == "" {
 		m.metrics.ResourceVersion(number)
 	}

@@ -15,7 +15,9 @@ package freshness
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -30,13 +32,19 @@ type Moment struct {
 	AsOf time.Time
 }
 
-// Arrival is what a list, a change or a bookmark brings. The AsOf of a list is zero if it shows the
-// state that was handed over before; that of a change or bookmark is zero.
+// Arrival is what a list, a change or a bookmark brings. A Moment of "" or a zero time does not
+// move what was handed over before, except that a list always sets the version.
 type Arrival struct {
 	Moment
 	IsList     bool // it replaces everything
 	IsBookmark bool
-	At         time.Time // when a change or bookmark was received
+	At         time.Time // when a change or bookmark was received; zero if it is in no order
+}
+
+// Received is what was handed over. The copy may be behind.
+type Received struct {
+	Moment
+	Change, Bookmark time.Time // At of the last change, and of the last bookmark
 }
 
 // Tracker follows one copy, which may be filled through a queue.
@@ -58,28 +66,30 @@ type Arrival struct {
 //	F3  AsOf is zero, in held and in marks, from a loss until a list that was handed over later
 //	F4  after a failure of the consumer there is no mark until a list is handed over: the item
 //	    that failed may have a part of a list that was queued before
+//	F5  there is no mark once blind: a queue, or a wrapper of it, has not counted what was handed
+//	    over before its call returned, or has not processed what it popped; so it may hold back
+//	    what nobody knows of
 //
-// Without a queue there are no items, and what was handed over is stored.
+// Without a queue, the copy holds what was handed over.
 type Tracker struct {
-	// The goroutine that hands over owns these fields.
-	arriving Arrival // what is handed over now
-	isDue    bool    // and is not marked yet
-	items    int     // queued so far
+	isDirect bool         // without a queue
+	onMove   func()       // may be nil
+	state    atomic.Int32 // of arriving: idle, due or counting
+	popped   atomic.Int64 // items so far, including those in processing
+	pending  atomic.Int64 // deltas of the items in processing that are not stored
 
-	// The goroutine that processes owns these fields.
-	popped    int  // items so far, including those in processing
-	isPending bool // they are not stored yet
-
-	onMove func() // may be nil
+	// arriving belongs to the goroutine that hands over. While it is counting, to Queued.
+	arriving Arrival
 
 	mu       sync.Mutex // guards the fields below
-	received Moment     // handed over so far
-	change   time.Time  // At of the last change
-	bookmark time.Time  // At of the last bookmark
-	lost     bool       // no list was handed over since a loss
-	failed   bool       // no list was handed over since the consumer failed, or at all
-	marks    []mark     // oldest first
-	stored   int        // items so far
+	received Received
+	lost     bool          // no list was handed over since a loss
+	failed   bool          // no list was handed over since the consumer failed, or at all
+	blind    chan struct{} // closed once blind
+	isBlind  bool
+	marks    []mark // oldest first
+	items    int    // queued so far
+	stored   int    // items so far
 	held     Moment
 	isSynced bool
 	synced   chan struct{} // closed once isSynced
@@ -93,66 +103,115 @@ type mark struct {
 	items int
 }
 
-// New returns the Tracker of an empty copy.
-func New() *Tracker { return &Tracker{failed: true, synced: make(chan struct{})} }
+// The states of what arrives.
+const (
+	idle     = iota // it is handed over
+	due             // it is handed over now, and not counted yet
+	counting        // it is being counted, under mu
+)
 
-// OnMove sets a function that is called, without a lock, when the version of Held has changed. Two
-// calls may run at once. It is set before the first change.
-func (t *Tracker) OnMove(f func()) { t.onMove = f }
+var (
+	errBlind    = errors.New("the queue does not report all that it holds")
+	errPanicked = errors.New("process panicked")
+)
 
-// HandOver calls put, which passes a to the copy, or to a queue before it. If put returns an error,
-// nothing was handed over. One goroutine calls HandOver and Current.
-func (t *Tracker) HandOver(a Arrival, put func() error) error {
-	t.arriving, t.isDue = a, true
-	err := put()
-	if err == nil && t.isDue { // no queue has taken it
-		t.Queued(t.items)
+// New returns the Tracker of an empty copy that is filled through a queue, which calls Queued and
+// Process. onMove, if not nil, is called without a lock when the version of Held has changed. Two
+// calls of it may run at once.
+func New(onMove func()) *Tracker {
+	return &Tracker{
+		onMove: onMove, failed: true, blind: make(chan struct{}), synced: make(chan struct{}),
 	}
-	t.isDue = false
-	return err
 }
 
-// Current notes that everything which was handed over was current at asOf.
-func (t *Tracker) Current(asOf time.Time) {
-	t.arriving, t.isDue = Arrival{Moment: Moment{AsOf: asOf}}, true
-	t.Queued(t.items)
+// Direct returns the Tracker of an empty copy that is filled without a queue.
+func Direct() *Tracker {
+	t := New(nil)
+	t.isDirect = true
+	return t
 }
 
-// Queued is called by the queue, during put and under the queue's lock, with the number of items
-// that it has queued so far. So the consumer cannot pop a change before it is marked. A nil Tracker
-// does nothing.
-func (t *Tracker) Queued(items int) {
-	if t == nil {
-		return
+// Followed is a Store of a reflector, in front of a copy that has a Tracker. The reflector uses the
+// store that Followed returns.
+type Followed interface {
+	Followed() (store any, tracker *Tracker)
+}
+
+// Begin is called before a call that passes a to the queue, or to the copy, and End after it. If
+// err is not nil, nothing was handed over. One goroutine calls Begin, End and Note.
+func (t *Tracker) Begin(a Arrival) {
+	t.arriving = a
+	if !t.isDirect {
+		t.state.Store(due)
 	}
-	t.items = items
-	if !t.isDue {
-		return
+}
+
+// End ends what Begin has begun.
+func (t *Tracker) End(err error) {
+	switch {
+	case t.isDirect:
+		if err == nil {
+			t.Note(t.arriving)
+		}
+	case t.state.Load() == idle: // it was counted
+	default: // another goroutine may be counting it
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.state.CompareAndSwap(due, idle) && err == nil {
+			t.blindLocked()
+		}
 	}
-	a := &t.arriving
-	t.isDue = false
+}
+
+// Note is Begin and End for what needs no call, because it changes no object.
+func (t *Tracker) Note(a Arrival) {
 	t.mu.Lock()
+	t.receiveLocked(&a)
+	t.markAndUnlock(t.items)
+}
+
+// Queued is called by the queue, in each call that hands something over and under the queue's lock,
+// with the number of items that it has queued so far. So the consumer cannot pop a change before it
+// is marked.
+func (t *Tracker) Queued(items int) {
+	t.mu.Lock()
+	t.items = items
+	if !t.state.CompareAndSwap(due, counting) { // the call that belongs to it has returned
+		t.blindLocked()
+		t.mu.Unlock()
+		return
+	}
+	t.receiveLocked(&t.arriving)
+	t.state.Store(idle)
+	t.markAndUnlock(items)
+}
+
+func (t *Tracker) receiveLocked(a *Arrival) {
 	if a.IsList || a.ResourceVersion != "" {
 		t.received.ResourceVersion = a.ResourceVersion
 	}
 	switch {
 	case a.IsList:
-		t.lost, t.failed = false, false
+		t.lost, t.failed = t.isBlind, false
 	case a.IsBookmark:
-		t.bookmark = a.At
+		t.received.Bookmark = a.At
 	case !a.At.IsZero():
-		t.change = a.At
+		t.received.Change = a.At
 	}
 	if !a.AsOf.IsZero() && (a.IsList || a.AsOf.After(t.received.AsOf)) {
 		t.received.AsOf = a.AsOf
 	}
-	m := t.received
+}
+
+// markAndUnlock marks what was received as held after that many items.
+func (t *Tracker) markAndUnlock(items int) {
+	m := t.received.Moment
 	if t.lost {
 		m.AsOf = time.Time{}
 	}
 	last := len(t.marks) - 1
 	switch {
-	case t.failed:
+	case t.isDirect, t.isBlind, t.failed:
 		t.mu.Unlock()
 	case items <= t.stored: // so there are no marks
 		t.holdAndUnlock(m)
@@ -173,49 +232,51 @@ func (t *Tracker) holdAndUnlock(m Moment) {
 		t.isSynced = true
 		close(t.synced)
 	}
-	if t.moved != nil {
-		close(t.moved)
-		t.moved = nil
-	}
+	t.wakeLocked()
 	t.mu.Unlock()
 	if hasMoved && t.onMove != nil {
 		t.onMove()
 	}
 }
 
-// Process calls process for items that the queue has popped; popped is their number so far. If
-// process fails or panics, they are not, or not all, in the copy. One goroutine calls Process and
-// Stored.
-func (t *Tracker) Process(popped int, process func() error) (err error) {
-	if t == nil {
-		return process()
+func (t *Tracker) wakeLocked() {
+	if t.moved != nil {
+		close(t.moved)
+		t.moved = nil
 	}
-	t.popped, t.isPending = popped, true
-	ok := false
+}
+
+// Process calls process for deltas that the queue has popped; items is how many items it has popped
+// so far. If process fails or panics, they are not, or not all, in the copy. One goroutine calls
+// Process.
+func (t *Tracker) Process(items, deltas int, process func() error) (err error) {
+	t.popped.Store(int64(items))
+	t.pending.Store(int64(deltas))
+	err = errPanicked
 	defer func() { // even if process panics
-		if ok {
-			t.Stored()
+		if err == nil && t.pending.Load() <= 0 {
 			return
 		}
 		t.mu.Lock()
-		t.stored, t.marks, t.failed = popped, nil, true
+		defer t.mu.Unlock()
+		t.stored, t.marks, t.failed = items, nil, true
 		t.loseLocked()
-		t.mu.Unlock()
+		if err == nil { // they were dropped, or are processed later
+			t.blindLocked()
+		}
 	}()
-	err = process()
-	ok = err == nil
-	return err
+	return process()
 }
 
-// Stored is called during Process when all items are in the copy, before readers are notified of
-// the changes. Otherwise they count as stored when process returns.
-func (t *Tracker) Stored() {
-	if !t.isPending {
+// Stored is called during Process when that many deltas are in the copy, before readers are
+// notified of the changes.
+func (t *Tracker) Stored(deltas int) {
+	items := int(t.popped.Load())
+	if t.pending.Add(-int64(deltas)) != 0 {
 		return
 	}
-	t.isPending = false
 	t.mu.Lock()
-	t.stored = t.popped
+	t.stored = items
 	n := 0
 	for n < len(t.marks) && t.marks[n].items <= t.stored {
 		n++
@@ -246,15 +307,22 @@ func (t *Tracker) loseLocked() {
 	}
 }
 
+func (t *Tracker) blindLocked() {
+	if t.isBlind {
+		return
+	}
+	t.isBlind, t.marks = true, nil
+	t.loseLocked()
+	close(t.blind)
+	t.wakeLocked()
+}
+
 // Stop notes that held does not change any more. From now on, Await fails with err.
 func (t *Tracker) Stop(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = err
-	if t.moved != nil {
-		close(t.moved)
-		t.moved = nil
-	}
+	t.wakeLocked()
 }
 
 // Held returns what the copy holds.
@@ -264,36 +332,37 @@ func (t *Tracker) Held() Moment {
 	return t.held
 }
 
-// Received returns what was handed over. The copy may be behind. A nil Tracker received nothing.
-func (t *Tracker) Received() Moment {
-	if t == nil {
-		return Moment{}
-	}
+// Received returns what was handed over. Its AsOf is zero as that of Held is.
+func (t *Tracker) Received() Received {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	received := t.received
 	if t.lost {
-		return Moment{ResourceVersion: t.received.ResourceVersion}
+		received.AsOf = time.Time{}
 	}
-	return t.received
+	return received
 }
 
-// Last returns when the last change and the last bookmark that were handed over were received.
-func (t *Tracker) Last() (change, bookmark time.Time) {
+// Blind returns a channel that closes once it is not known any more what the copy holds: see F5.
+func (t *Tracker) Blind() <-chan struct{} { return t.blind }
+
+// IsBlind reports whether Blind is closed.
+func (t *Tracker) IsBlind() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.change, t.bookmark
+	return t.isBlind
 }
 
 // Synced returns a channel that closes once the copy has held a list as a whole.
 func (t *Tracker) Synced() <-chan struct{} { return t.synced }
 
 // Await blocks until the copy holds every change up to resourceVersion. Otherwise it fails with the
-// cause of ctx, with Stop's error, or because the versions cannot be compared.
+// cause of ctx, with Stop's error, or because the versions cannot be compared or are not known.
 func (t *Tracker) Await(ctx context.Context, resourceVersion string) error {
 	for {
 		isDone := ctx.Err() != nil
 		t.mu.Lock()
-		held, ended := t.held.ResourceVersion, t.ended
+		held, ended, isBlind := t.held.ResourceVersion, t.ended, t.isBlind
 		if t.moved == nil {
 			t.moved = make(chan struct{})
 		}
@@ -308,6 +377,8 @@ func (t *Tracker) Await(ctx context.Context, resourceVersion string) error {
 		switch {
 		case ended != nil:
 			return ended
+		case isBlind:
+			return errBlind
 		case isDone:
 			return context.Cause(ctx)
 		}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +29,7 @@ func changeTo(version string) Arrival {
 
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
-// checkLaws checks F2 to F4.
+// checkLaws checks F2 to F5.
 func (t *Tracker) checkLaws(tb testing.TB) {
 	tb.Helper()
 	t.mu.Lock()
@@ -46,19 +47,52 @@ func (t *Tracker) checkLaws(tb testing.TB) {
 		}
 	}
 	require.True(tb, !t.failed || len(t.marks) == 0, "F4")
+	require.True(tb, !t.isBlind || len(t.marks) == 0, "F5")
 }
 
-func (t *Tracker) arrives(tb testing.TB, a Arrival) {
+// handOver hands a over in a call that fails with err, after the queue has counted its items; 0
+// means that it counts nothing.
+func (t *Tracker) handOver(tb testing.TB, a Arrival, items int, err error) {
 	tb.Helper()
-	require.NoError(tb, t.HandOver(a, func() error { return nil }))
+	t.Begin(a)
+	if items > 0 {
+		t.Queued(items)
+	}
+	t.End(err)
 	t.checkLaws(tb)
 }
 
-// Without a queue, the copy holds at once what is handed over. A put that fails hands nothing over.
+// current notes that everything which was handed over was current then.
+func (t *Tracker) current(asOf time.Time) { t.Note(Arrival{Moment: Moment{AsOf: asOf}}) }
+
+// process processes a delta.
+func (t *Tracker) process(tb testing.TB, items int) {
+	tb.Helper()
+	require.NoError(tb, t.Process(items, 1, func() error { t.Stored(1); return nil }))
+	t.checkLaws(tb)
+}
+
+// Without a queue, what was handed over is in the copy. A call that fails hands nothing over.
 func TestTracker_WithoutAQueue(t *testing.T) {
-	f := New()
-	f.arrives(t, changeTo("3"))
-	require.Empty(t, f.Held(), "before the first list, the order of changes is not known")
+	f := Direct()
+	f.handOver(t, list("5", at(5)), 0, nil)
+	f.handOver(t, changeTo("6"), 0, nil)
+	require.Equal(t, Moment{"6", at(5)}, f.Received().Moment)
+	f.handOver(t, changeTo("7"), 0, errors.New("refused"))
+	require.Equal(t, Moment{"6", at(5)}, f.Received().Moment)
+	f.current(at(7))
+	f.current(at(6)) // time does not go back
+	require.Equal(t, Moment{"6", at(7)}, f.Received().Moment)
+	f.Lose()
+	f.handOver(t, Arrival{Moment: Moment{ResourceVersion: "8"}, At: at(8)}, 0, nil)
+	f.Note(Arrival{Moment: Moment{ResourceVersion: "9"}, IsBookmark: true, At: at(9)})
+	require.Equal(t, Received{Moment{ResourceVersion: "9"}, at(8), at(9)}, f.Received())
+}
+
+// The copy has synced once it has held a list as a whole. Before that, the order of changes is not
+// known.
+func TestTracker_Synced(t *testing.T) {
+	f := New(nil)
 	isSynced := func() bool {
 		select {
 		case <-f.Synced():
@@ -67,83 +101,164 @@ func TestTracker_WithoutAQueue(t *testing.T) {
 			return false
 		}
 	}
+	f.handOver(t, changeTo("3"), 1, nil)
+	f.process(t, 1)
+	require.Empty(t, f.Held())
+	f.handOver(t, list("5", at(5)), 2, nil)
 	require.False(t, isSynced())
-	f.arrives(t, list("5", at(5)))
+	f.process(t, 2)
 	require.True(t, isSynced())
 	require.Equal(t, Moment{"5", at(5)}, f.Held())
-	f.arrives(t, changeTo("6"))
-	require.Equal(t, Moment{"6", at(5)}, f.Held())
-	refused := errors.New("refused")
-	err := f.HandOver(changeTo("7"), func() error { return refused })
-	require.Equal(t, refused, err)
-	require.Equal(t, Moment{"6", at(5)}, f.Held())
-	require.Equal(t, f.Held(), f.Received())
-	f.Current(at(7))
-	f.Current(at(6)) // time does not go back
-	require.Equal(t, Moment{"6", at(7)}, f.Held())
 }
 
 // After a loss the version remains true, and the time is not known until a list comes.
 func TestTracker_Lose(t *testing.T) {
-	f := New()
-	f.arrives(t, list("5", at(5)))
+	f := New(nil)
+	f.handOver(t, list("5", at(5)), 1, nil)
+	f.process(t, 1)
 	f.Lose()
-	f.arrives(t, changeTo("6"))
-	f.Current(at(6))
+	f.handOver(t, changeTo("6"), 2, nil)
+	f.current(at(6))
+	f.process(t, 2)
 	require.Equal(t, Moment{ResourceVersion: "6"}, f.Held())
-	require.Equal(t, Moment{ResourceVersion: "6"}, f.Received())
-	f.arrives(t, list("9", at(9)))
+	require.Equal(t, Moment{ResourceVersion: "6"}, f.Received().Moment)
+	f.handOver(t, list("9", at(9)), 3, nil)
+	require.Equal(t, Moment{ResourceVersion: "6"}, f.Held())
+	f.process(t, 3)
 	require.Equal(t, Moment{"9", at(9)}, f.Held())
 }
 
 // A list that shows the state that was there before is as old as that.
 func TestTracker_ListOfAnOldState(t *testing.T) {
-	f := New()
-	f.arrives(t, list("5", at(5)))
+	f := New(nil)
+	f.handOver(t, list("5", at(5)), 1, nil)
 	f.Lose()
-	f.arrives(t, list("5", time.Time{}))
+	f.handOver(t, list("5", time.Time{}), 2, nil)
+	f.process(t, 2)
 	require.Equal(t, Moment{"5", at(5)}, f.Held())
 }
 
 // A list that is queued when a change is lost does not end the loss when it is stored.
 func TestTracker_LoseWhileAListIsQueued(t *testing.T) {
-	f := New()
-	require.NoError(t, f.HandOver(list("5", at(5)),
-		func() error { f.Queued(2); return nil }))
+	f := New(nil)
+	f.handOver(t, list("5", at(5)), 2, nil)
 	f.Lose()
-	require.NoError(t, f.Process(2, func() error { return nil }))
-	f.checkLaws(t)
+	f.process(t, 2)
 	require.Equal(t, Moment{ResourceVersion: "5"}, f.Held())
 }
 
-// A process function that is wrapped, and not called, or that fails, changes nothing for long.
-func TestTracker_Process(t *testing.T) {
-	var none *Tracker
-	none.Queued(1)
-	require.NoError(t, none.Process(1, func() error { return nil }), "a queue without a Tracker")
-
-	f := New()
-	f.Stored() // outside of Process it means nothing
-	put := func(items int) func() error { return func() error { f.Queued(items); return nil } }
-	five := list("5", at(5))
-	require.NoError(t, f.HandOver(five, put(1)))
+// After the consumer has failed, nothing is held until a list that was handed over later.
+func TestTracker_ConsumerFails(t *testing.T) {
+	f := New(nil)
 	refused := errors.New("refused")
-	require.Equal(t, refused, f.Process(1, func() error { f.Stored(); return refused }))
+	f.handOver(t, list("5", at(5)), 1, nil)
+	fail := func() error { f.Stored(1); return refused }
+	require.Equal(t, refused, f.Process(1, 1, fail))
 	require.Zero(t, f.Held().AsOf, "Stored does not hide a failure that follows")
-	require.NoError(t, f.HandOver(changeTo("6"), put(2)))
-	require.NoError(t, f.Process(2, func() error { return nil }))
+	f.handOver(t, changeTo("6"), 2, nil)
+	f.process(t, 2)
 	require.Equal(t, "5", f.Held().ResourceVersion)
-	require.NoError(t, f.HandOver(five, put(3)))
-	require.Panics(t, func() { _ = f.Process(3, func() error { panic("broken") }) })
-	require.NoError(t, f.HandOver(five, put(4)))
-	require.NoError(t, f.Process(4, func() error { return nil }))
+	f.handOver(t, list("5", at(5)), 3, nil)
+	require.Panics(t, func() { _ = f.Process(3, 1, func() error { panic("broken") }) })
+	f.handOver(t, list("7", at(7)), 4, nil)
+	f.process(t, 4)
+	require.Equal(t, Moment{"7", at(7)}, f.Held())
+}
+
+// Deltas of one item that are stored in several calls are held after the last one.
+func TestTracker_StoredInParts(t *testing.T) {
+	f := New(nil)
+	f.handOver(t, list("5", at(5)), 1, nil)
+	require.NoError(t, f.Process(1, 3, func() error {
+		for range 3 {
+			require.Empty(t, f.Held())
+			f.Stored(1)
+		}
+		return nil
+	}))
 	require.Equal(t, Moment{"5", at(5)}, f.Held())
+}
+
+// Once something was held back that the queue has not counted, or that it has popped, the Tracker
+// is blind: what is held does not move any more, and waits end.
+func TestTracker_Blind(t *testing.T) {
+	for name, holdBack := range map[string]func(f *Tracker){
+		"not counted":   func(f *Tracker) { f.handOver(t, changeTo("6"), 0, nil) },
+		"counted later": func(f *Tracker) { f.Queued(2) },
+		"counted twice": func(f *Tracker) {
+			f.Begin(changeTo("6"))
+			f.Queued(2)
+			f.Queued(3)
+			f.End(nil)
+		},
+		"dropped": func(f *Tracker) {
+			f.handOver(t, changeTo("6"), 2, nil)
+			require.NoError(t, f.Process(2, 1, func() error { return nil }))
+		},
+		"a part is dropped": func(f *Tracker) {
+			f.handOver(t, changeTo("6"), 2, nil)
+			require.NoError(t, f.Process(2, 2, func() error { f.Stored(1); return nil }))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := New(nil)
+			f.handOver(t, list("5", at(5)), 1, nil)
+			f.process(t, 1)
+			waiting := make(chan error)
+			go func() { waiting <- f.Await(t.Context(), "6") }()
+			holdBack(f)
+			require.Equal(t, errBlind, <-waiting)
+			<-f.Blind()
+			require.True(t, f.IsBlind())
+			f.handOver(t, list("9", at(9)), 7, nil)
+			f.process(t, 7)
+			require.Equal(t, Moment{ResourceVersion: "5"}, f.Held())
+			require.Zero(t, f.Received().AsOf)
+			require.NoError(t, f.Await(t.Context(), "5"))
+		})
+	}
+	f := New(nil)
+	f.handOver(t, changeTo("6"), 0, errors.New("refused"))
+	require.False(t, f.IsBlind(), "nothing was handed over")
+}
+
+// A wrapper may pass calls on in its own goroutine, and process in another one. Then nothing is
+// held that is not stored.
+func TestTracker_OtherGoroutines(t *testing.T) {
+	for range 200 {
+		f := New(nil)
+		later := make(chan int, 10)
+		var stored atomic.Int64
+		go func() {
+			for items := range later {
+				f.Queued(items)
+				_ = f.Process(items, 1, func() error {
+					go func() { stored.Store(int64(items)); f.Stored(1) }()
+					return nil
+				})
+			}
+		}()
+		for i := 1; i <= 10; i++ {
+			f.Begin(list(strconv.Itoa(i), at(i)))
+			later <- i
+			f.End(nil)
+			held, _ := strconv.ParseInt(f.Held().ResourceVersion, 10, 64)
+			require.LessOrEqual(t, held, stored.Load())
+		}
+		close(later)
+	}
 }
 
 // Await ends when the version is held, with its context, or with Stop.
 func TestTracker_Await(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := New()
+		f := New(nil)
+		items := 0
+		arrives := func(a Arrival) {
+			items++
+			f.handOver(t, a, items, nil)
+			f.process(t, items)
+		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		results := make(chan string, 10)
 		await := func(version string) {
@@ -160,9 +275,9 @@ func TestTracker_Await(t *testing.T) {
 		}
 		await("5")
 		await("6")
-		f.arrives(t, list("5", time.Time{}))
+		arrives(list("5", time.Time{}))
 		require.Equal(t, []string{"5 <nil>"}, take())
-		f.arrives(t, changeTo("7"))
+		arrives(changeTo("7"))
 		require.Equal(t, []string{"6 <nil>"}, take())
 		await("8")
 		cancel(errors.New("given up"))
@@ -175,7 +290,7 @@ func TestTracker_Await(t *testing.T) {
 		require.Equal(t, []string{"8 stopped"}, take())
 		require.EqualError(t, f.Await(ctx, "8"), "stopped")
 		require.NoError(t, f.Await(ctx, "7"))
-		f.arrives(t, list("opaque", time.Time{}))
+		arrives(list("opaque", time.Time{}))
 		require.ErrorContains(t, f.Await(ctx, "7"), "opaque")
 	})
 }
@@ -204,7 +319,7 @@ func TestModel(t *testing.T) {
 	const keys = 4
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 7))
-		f, q := New(), &queue{content: map[int][]change{}}
+		f, q := New(nil), &queue{content: map[int][]change{}}
 		version, now := 0, 0
 		newest := [][keys]int{{}}  // newest[v][k]: the last change of k up to v
 		current := map[int]int{}   // current[second] = version
@@ -223,13 +338,16 @@ func TestModel(t *testing.T) {
 			if isList {
 				a, lost = list(strconv.Itoa(version), at(now)), false
 			}
-			require.NoError(t, f.HandOver(a, func() error {
+			if put == nil && random.IntN(2) == 0 {
+				f.Note(a)
+				return
+			}
+			f.Begin(a)
+			if put != nil {
 				put()
-				if q.queued > f.items || random.IntN(2) == 0 {
-					f.Queued(q.queued)
-				}
-				return nil
-			}))
+			}
+			f.Queued(q.queued)
+			f.End(nil)
 		}
 		relist := func() {
 			handOver(true, func() {
@@ -247,15 +365,13 @@ func TestModel(t *testing.T) {
 			q.order = q.order[1:]
 			delete(q.content, key)
 			q.popped++
-			_ = f.Process(q.popped, func() error {
-				if fails {
-					return errors.New("refused")
-				}
-				for _, c := range changes {
+			_ = f.Process(q.popped, len(changes), func() error {
+				for i, c := range changes {
+					if fails && i == len(changes)-1 {
+						return errors.New("refused")
+					}
 					copied[c.key] = c.version
-				}
-				if random.IntN(2) == 0 {
-					f.Stored()
+					f.Stored(1)
 				}
 				return nil
 			})
@@ -282,7 +398,7 @@ func TestModel(t *testing.T) {
 				handOver(false, func() { q.put(change{version, key}) })
 			case op == 7 && !lost:
 				advance(-1)
-				handOver(false, func() {})
+				handOver(false, nil)
 			case op == 8:
 				advance(random.IntN(keys))
 				f.Lose()
@@ -290,7 +406,7 @@ func TestModel(t *testing.T) {
 			case op == 9:
 				relist()
 			case op == 10:
-				f.Current(at(now))
+				f.current(at(now))
 			default:
 				pop(random.IntN(12) == 0)
 			}
