@@ -157,8 +157,9 @@ func (t *Tracker) End(err error) {
 	default: // another goroutine may be counting it
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if t.state.CompareAndSwap(due, idle) && err == nil {
+		if t.state.CompareAndSwap(due, idle) && err == nil { // no, it is held back
 			t.blindLocked()
+			t.receiveLocked(&t.arriving)
 		}
 	}
 }
