@@ -4,8 +4,10 @@ package deltafifo
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,21 +47,20 @@ func follow(t *testing.T, opts Options) followed {
 }
 
 func changeTo(version string) freshness.Arrival {
-	return freshness.Arrival{Moment: freshness.Moment{ResourceVersion: version}}
+	return freshness.Arrival{Kind: freshness.Change, ResourceVersion: version}
 }
 
 func listOf(version string, asOf time.Time) freshness.Arrival {
-	moment := freshness.Moment{ResourceVersion: version, AsOf: asOf}
-	return freshness.Arrival{Moment: moment, IsList: true}
+	return freshness.Arrival{Kind: freshness.List, ResourceVersion: version, At: asOf}
 }
 
 func (q followed) handOver(a freshness.Arrival, put func() error) {
 	q.t.Helper()
 	q.tracker.Begin(a)
 	err := put()
-	q.tracker.End(err)
+	q.tracker.End(a, err)
 	require.NoError(q.t, err)
-	require.False(q.t, q.tracker.IsBlind())
+	require.NoError(q.t, q.tracker.Err())
 }
 
 // hand hands over what put queues.
@@ -438,7 +439,7 @@ func TestReached_WithItsTime(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	eachFollowed(t, func(t *testing.T, q followed) {
 		current := func(asOf time.Time) {
-			q.tracker.Note(freshness.Arrival{Moment: freshness.Moment{AsOf: asOf}})
+			q.tracker.Note(freshness.Arrival{Kind: freshness.Current, At: asOf})
 		}
 		q.handOver(listOf("5", at), func() error { return q.Replace(nil, "5") })
 		popAll(t, q, nil)
@@ -454,4 +455,83 @@ func TestReached_WithItsTime(t *testing.T) {
 		assert.Equal(t, freshness.Moment{ResourceVersion: "7", AsOf: at.Add(time.Minute)},
 			q.tracker.Held())
 	})
+}
+
+// counts is a Progress that writes down its calls.
+type counts []string
+
+func (c *counts) Queued(items int) { *c = append(*c, fmt.Sprint("queued ", items)) }
+
+func (c *counts) Process(items, deltas int, process func() error) error {
+	*c = append(*c, fmt.Sprintf("process %d, %d deltas", items, deltas))
+	return process()
+}
+
+func (c *counts) take() string {
+	defer func() { *c = nil }()
+	return strings.Join(*c, "; ")
+}
+
+// Each call that succeeds is reported once, even if it queues nothing. A call that fails is not
+// reported.
+func TestProgress_OncePerCall(t *testing.T) {
+	known := &knownObjects{objs: map[string]any{"known": named("known", "1")}}
+	for name, want := range map[string]struct {
+		opts                  Options
+		dropped, list, popped string
+	}{
+		"DeltaFIFO": {Options{KnownObjects: known},
+			"queued 1", "queued 3", "process 1, 3 deltas"},
+		"RealFIFO": {Options{KnownObjects: known},
+			"queued 3", "queued 6", "process 1, 1 deltas"},
+		"atomic": {Options{AtomicEvents: true},
+			"queued 3", "queued 4", "process 1, 1 deltas"},
+		"atomic, with bookmarks": {Options{AtomicEvents: true, EmitDeltaTypeBookmark: true},
+			"queued 3", "queued 4", "process 1, 1 deltas"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c counts
+			want.opts.Progress = &c
+			want.opts.Transformer = func(obj any) (any, error) {
+				if obj.(*corev1.ConfigMap).ResourceVersion == "refused" {
+					return nil, errors.New("refused")
+				}
+				return obj, nil
+			}
+			var q Queue
+			if name == "DeltaFIFO" {
+				q = NewDeltaFIFO(want.opts)
+			} else {
+				q = NewRealFIFO(want.opts)
+			}
+			require.NoError(t, q.Add(named("a", "2")))
+			require.Equal(t, "queued 1", c.take())
+			require.NoError(t, q.Update(named("a", "3")))
+			require.Contains(t, []string{"queued 1", "queued 2"}, c.take())
+			require.NoError(t, q.Delete(named("unknown", "4")))
+			require.Equal(t, want.dropped, c.take())
+			for _, call := range []func() error{
+				func() error { return q.Add("no object") },
+				func() error { return q.Update("no object") },
+				func() error { return q.Delete("no object") },
+				func() error { return q.Replace([]any{"no object"}, "5") },
+				func() error { return q.Add(named("a", "refused")) },
+				func() error { return q.Replace([]any{named("a", "refused")}, "5") },
+			} {
+				require.Error(t, call())
+				require.Empty(t, c.take())
+			}
+			require.NoError(t, q.Replace([]any{named("a", "3"), named("b", "4")}, "5"))
+			require.Equal(t, want.list, c.take())
+			require.NoError(t, q.Resync())
+			require.Empty(t, c.take(), "a resync hands nothing over")
+			if real, ok := q.(*RealFIFO); ok {
+				require.NoError(t, real.Bookmark("6"))
+				require.Equal(t, 1, strings.Count(c.take(), "queued"))
+			}
+			_, err := q.Pop(func(any, bool) error { return nil })
+			require.NoError(t, err)
+			require.Equal(t, want.popped, c.take())
+		})
+	}
 }

@@ -132,7 +132,7 @@ func TestStory_AForeignQueueClaimsNothing(t *testing.T) {
 		w.after(time.Minute)
 		assert.Equal(t, []string{"a@1"}, w.stored())
 		claimsNothing()
-		assert.ErrorContains(t, w.fresh(time.Hour), "its queue does not report all that it holds")
+		assert.ErrorContains(t, w.fresh(time.Hour), "the queue does not report all that it holds")
 		q.set(&q.paused, false)
 		w.handlerSaw("update a")
 		claimsNothing()

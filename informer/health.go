@@ -3,6 +3,7 @@
 package informer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"example.com/informerstack/reflector"
 )
+
+var errKnownOld = errors.New("its store is known to be old")
 
 // Health reports how recent an informer's store is, and the reason if it is old.
 type Health struct {
@@ -26,7 +29,7 @@ type Health struct {
 	// Reflector is the state of listing and watching, with its last error; zero before the start.
 	Reflector reflector.Status
 
-	isBlind bool // because of the queue, it is not known what the store holds
+	unknown error // why it is not known how current the store is, if that is so
 }
 
 // Status is a snapshot of an informer, for messages and debug pages.
@@ -48,7 +51,7 @@ func (s *sharedIndexInformer) Health() Health {
 		ResourceVersion: held.ResourceVersion,
 		CurrentAsOf:     held.AsOf,
 		Reflector:       s.reflectorStatus(),
-		isBlind:         s.freshness.IsBlind(),
+		unknown:         s.freshness.Err(),
 	}
 }
 
@@ -72,10 +75,8 @@ func (h Health) Fresh(now time.Time, d time.Duration) error {
 		why = ErrStopped
 	case !h.HasSynced:
 		why = errors.New("it has not synced")
-	case h.isBlind:
-		why = errors.New("its queue does not report all that it holds")
 	case h.CurrentAsOf.IsZero():
-		why = errors.New("its store is known to be old")
+		why = cmp.Or(h.unknown, errKnownOld)
 	case now.Sub(h.CurrentAsOf) > d:
 		why = fmt.Errorf("its store was last known to be current %v ago, more than %v",
 			now.Sub(h.CurrentAsOf).Round(time.Millisecond), d)

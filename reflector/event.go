@@ -219,8 +219,12 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 	advances := e.pastInitial && e.resourceVersion != ""
 	var arrival freshness.Arrival
 	if advances {
-		arrival.ResourceVersion, arrival.At = e.resourceVersion, e.received
-		arrival.IsBookmark = e.Type == watch.Bookmark
+		arrival = freshness.Arrival{
+			Kind: freshness.Change, ResourceVersion: e.resourceVersion, At: e.received,
+		}
+		if e.Type == watch.Bookmark {
+			arrival.Kind = freshness.Bookmark
+		}
 	}
 	if verb, err := r.put(e, arrival); err != nil {
 		name := store.MetaObjectToName(e.meta).String()
@@ -241,7 +245,7 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 
 // put calls the Store for e, unless e says only how far the watch has come.
 func (r *Reflector) put(e event, arrival freshness.Arrival) (verb string, err error) {
-	if e.obj == nil && (r.bookmarks == nil || !arrival.IsBookmark) {
+	if e.obj == nil && (r.bookmarks == nil || arrival.Kind != freshness.Bookmark) {
 		r.freshness.Note(arrival)
 		return "", nil
 	}
@@ -256,7 +260,7 @@ func (r *Reflector) put(e event, arrival freshness.Arrival) (verb string, err er
 	default:
 		verb, err = "bookmark", r.bookmarks.Bookmark(e.resourceVersion)
 	}
-	r.freshness.End(err)
+	r.freshness.End(arrival, err)
 	return verb, err
 }
 

@@ -20,9 +20,10 @@ import (
 
 // listed is the content of a collection at one resourceVersion.
 type listed struct {
-	freshness.Moment // AsOf is zero if it is that of the last version
-	items            []any
-	paged            bool
+	items           []any
+	resourceVersion string
+	asOf            time.Time // zero if it is that of the last version
+	paged           bool
 }
 
 // list fetches everything by LIST and replaces the store's content with it.
@@ -58,8 +59,8 @@ func (r *Reflector) list(ctx context.Context) error {
 	if requested == "0" && got.paged {
 		r.paginated = true
 	}
-	if limit > 0 && requested != "" && requested != "0" && got.ResourceVersion == requested {
-		got.AsOf = time.Time{} // pages at a version hold exactly that state, which may be old
+	if limit > 0 && requested != "" && requested != "0" && got.resourceVersion == requested {
+		got.asOf = time.Time{} // pages at a version hold exactly that state, which may be old
 	}
 	return r.replace(got)
 }
@@ -86,9 +87,12 @@ func (r *Reflector) awaitList(
 // replace makes the store hold exactly what was fetched, and then moves on to its resourceVersion.
 func (r *Reflector) replace(got listed) error {
 	r.empty.listed(got.items, r.LastSyncResourceVersion()) // before the store owns the items
-	r.freshness.Begin(freshness.Arrival{Moment: got.Moment, IsList: true})
-	err := r.store.Replace(got.items, got.ResourceVersion)
-	if r.freshness.End(err); err != nil {
+	arrival := freshness.Arrival{
+		Kind: freshness.List, ResourceVersion: got.resourceVersion, At: got.asOf,
+	}
+	r.freshness.Begin(arrival)
+	err := r.store.Replace(got.items, got.resourceVersion)
+	if r.freshness.End(arrival, err); err != nil {
 		return &ApplyError{Verb: "replace", Err: err}
 	}
 	if len(r.relists) > 0 { // another list follows
@@ -97,7 +101,7 @@ func (r *Reflector) replace(got listed) error {
 	r.unavailable = false
 	r.question.named, r.question.restored = namedVersion{}, false
 	if r.opts.Metrics.LastResourceVersion != nil {
-		r.reportVersion(got.ResourceVersion)
+		r.reportVersion(got.resourceVersion)
 	}
 	r.round.fetched = true
 	if r.opts.ResyncPeriod > 0 {
@@ -161,7 +165,7 @@ var errIncompletePages = errors.New("pages of the list are incomplete")
 func (r *Reflector) fetchPages(
 	ctx context.Context, resourceVersion string, limit int64,
 ) (listed, error) {
-	got := listed{Moment: freshness.Moment{AsOf: r.opts.Clock.Now()}}
+	got := listed{asOf: r.opts.Clock.Now()}
 	collect := func(item runtime.Object) error {
 		if err := ctx.Err(); err != nil {
 			return err // the list was given up
@@ -194,7 +198,7 @@ func (r *Reflector) fetchPages(
 				errIncompletePages, page.Continue)
 		}
 		if options.Continue == "" {
-			got.ResourceVersion = page.ResourceVersion
+			got.resourceVersion = page.ResourceVersion
 		}
 		if page.Continue == "" {
 			return got, nil

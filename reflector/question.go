@@ -122,7 +122,7 @@ func (r *Reflector) takeAnswer(now time.Time) (reached bool) {
 	case err != nil:
 		q.useless, q.named = true, namedVersion{}
 	case order >= 0:
-		r.freshness.Note(freshness.Arrival{Moment: freshness.Moment{AsOf: q.named.asOf}})
+		r.freshness.Note(freshness.Arrival{Kind: freshness.Current, At: q.named.asOf})
 		q.named = namedVersion{}
 		return true
 	}

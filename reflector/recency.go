@@ -121,7 +121,7 @@ func (r *Reflector) lookForPause(now time.Time, events <-chan watch.Event) time.
 		return pause
 	}
 	if r.round.fetched && r.round.open.pastInitial {
-		r.freshness.Note(freshness.Arrival{Moment: freshness.Moment{AsOf: c.flowing}})
+		r.freshness.Note(freshness.Arrival{Kind: freshness.Current, At: c.flowing})
 	}
 	c.flowing = time.Time{}
 	return forever

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,8 +33,9 @@ import (
 // stopped: then its timers are late, too.
 type feed struct {
 	clock.RealClock
-	t *testing.T
-	r *Reflector
+	t      *testing.T
+	r      *Reflector
+	timers atomic.Int64 // that were set
 
 	mu        sync.Mutex
 	times     []time.Time // of version i+1
@@ -217,7 +219,8 @@ func (w *feedWatch) Stop()                          { close(w.stopped) }
 
 // NewTimer returns a timer that is late while the client is stopped.
 func (f *feed) NewTimer(d time.Duration) clock.Timer {
-	late := lateTimer{c: make(chan time.Time, 1)}
+	f.timers.Add(1)
+	late := lateTimer{c: make(chan time.Time, 1), set: &f.timers}
 	late.Timer = time.AfterFunc(d, func() {
 		f.awaitRunning()
 		select {
@@ -230,7 +233,13 @@ func (f *feed) NewTimer(d time.Duration) clock.Timer {
 
 type lateTimer struct {
 	*time.Timer
-	c chan time.Time
+	c   chan time.Time
+	set *atomic.Int64
+}
+
+func (t lateTimer) Reset(d time.Duration) bool {
+	t.set.Add(1)
+	return t.Timer.Reset(d)
 }
 
 func (t lateTimer) C() <-chan time.Time { return t.c }
@@ -292,6 +301,17 @@ func TestCurrentAsOf_NeverPauses(t *testing.T) {
 		f.changing(time.Minute, func() { oldest = max(oldest, f.check()) })
 		require.Less(t, oldest, 11*time.Second)
 		require.LessOrEqual(t, f.questions, 10)
+	})
+}
+
+// Events that do not pause set no timer: the timer of the watch is set a few times a second.
+func TestCurrentAsOf_NoTimerForEachEvent(t *testing.T) {
+	feeding(t, Options{}, func(t *testing.T, f *feed) {
+		before, events := f.timers.Load(), f.newest()
+		f.changing(time.Minute, func() {})
+		require.Greater(t, f.newest()-events, 10_000)
+		require.Less(t, f.timers.Load()-before, int64(time.Minute/readPause))
+		require.Zero(t, f.questions, "nothing reads the Status")
 	})
 }
 
@@ -460,13 +480,13 @@ func TestCurrentAsOf_NamedVersion(t *testing.T) {
 	begun := time.Now()
 	r := New(nil, nil, &mapStore{}, Options{})
 	q := &r.question
-	moment := func(version string, after time.Duration) freshness.Moment {
-		return freshness.Moment{ResourceVersion: version, AsOf: begun.Add(after)}
+	list := func(version string, after time.Duration) listed {
+		return listed{resourceVersion: version, asOf: begun.Add(after)}
 	}
 	arrive := func(version string) {
-		r.freshness.Note(freshness.Arrival{Moment: freshness.Moment{ResourceVersion: version}})
+		r.freshness.Note(freshness.Arrival{Kind: freshness.Change, ResourceVersion: version})
 	}
-	require.NoError(t, r.replace(listed{Moment: moment("5", 0)}))
+	require.NoError(t, r.replace(list("5", 0)))
 	q.named = namedVersion{resourceVersion: "7", asOf: begun.Add(time.Second)}
 	arrive("6")
 	r.takeAnswer(begun)
@@ -477,7 +497,7 @@ func TestCurrentAsOf_NamedVersion(t *testing.T) {
 	require.Empty(t, q.named)
 
 	q.named = namedVersion{resourceVersion: "1000000", asOf: begun.Add(time.Minute)}
-	require.NoError(t, r.replace(listed{Moment: moment("8", time.Hour)}))
+	require.NoError(t, r.replace(list("8", time.Hour)))
 	require.Empty(t, q.named)
 	require.Equal(t, begun.Add(time.Hour), r.Status().CurrentAsOf)
 }

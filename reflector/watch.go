@@ -63,7 +63,7 @@ func (r *Reflector) reselect(change SelectionChange) error {
 	for tombstone := range change.Dropped() {
 		r.freshness.Begin(freshness.Arrival{})
 		err := r.store.Delete(tombstone)
-		if r.freshness.End(err); err != nil {
+		if r.freshness.End(freshness.Arrival{}, err); err != nil {
 			return &ApplyError{Verb: "delete", Object: tombstone.Key, Err: err}
 		}
 	}

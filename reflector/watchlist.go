@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/store"
 )
 
@@ -69,10 +68,10 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 		}
 		return errClosedEarly
 	}
-	end := freshness.Moment{
-		ResourceVersion: initial.resourceVersion, AsOf: r.round.open.started,
+	got := listed{
+		items: initial.list(), resourceVersion: initial.resourceVersion, asOf: r.round.open.started,
 	}
-	if err := r.replace(listed{Moment: end, items: initial.list()}); err != nil {
+	if err := r.replace(got); err != nil {
 		return err
 	}
 	r.round.followedFrom = r.opts.Clock.Now()

@@ -32,19 +32,29 @@ type Moment struct {
 	AsOf time.Time
 }
 
-// Arrival is what a list, a change or a bookmark brings. A Moment of "" or a zero time does not
-// move what was handed over before, except that a list always sets the version.
+// Arrival is what is handed over.
 type Arrival struct {
-	Moment
-	IsList     bool // it replaces everything
-	IsBookmark bool
-	At         time.Time // when a change or bookmark was received; zero if it is in no order
+	Kind            Kind
+	ResourceVersion string // that it reaches; "" unless it is a list, a change or a bookmark
+	At              time.Time
 }
+
+// Kind is the kind of an Arrival.
+type Kind int
+
+// The kinds.
+const (
+	Unordered Kind = iota // a change that reaches no version
+	Change                // was received at At
+	Bookmark              // was received at At
+	List                  // shows what the collection held at At; zero: what is known already
+	Current               // nothing, but what was handed over before was current at At
+)
 
 // Received is what was handed over. The copy may be behind.
 type Received struct {
 	Moment
-	Change, Bookmark time.Time // At of the last change, and of the last bookmark
+	Change, Bookmark time.Time // At of the last of each kind
 }
 
 // Tracker follows one copy, which may be filled through a queue.
@@ -140,18 +150,18 @@ type Followed interface {
 // Begin is called before a call that passes a to the queue, or to the copy, and End after it. If
 // err is not nil, nothing was handed over. One goroutine calls Begin, End and Note.
 func (t *Tracker) Begin(a Arrival) {
-	t.arriving = a
 	if !t.isDirect {
+		t.arriving = a
 		t.state.Store(due)
 	}
 }
 
 // End ends what Begin has begun.
-func (t *Tracker) End(err error) {
+func (t *Tracker) End(a Arrival, err error) {
 	switch {
 	case t.isDirect:
 		if err == nil {
-			t.Note(t.arriving)
+			t.Note(a)
 		}
 	case t.state.Load() == idle: // it was counted
 	default: // another goroutine may be counting it
@@ -159,7 +169,7 @@ func (t *Tracker) End(err error) {
 		defer t.mu.Unlock()
 		if t.state.CompareAndSwap(due, idle) && err == nil { // no, it is held back
 			t.blindLocked()
-			t.receiveLocked(&t.arriving)
+			t.receiveLocked(a)
 		}
 	}
 }
@@ -167,7 +177,7 @@ func (t *Tracker) End(err error) {
 // Note is Begin and End for what needs no call, because it changes no object.
 func (t *Tracker) Note(a Arrival) {
 	t.mu.Lock()
-	t.receiveLocked(&a)
+	t.receiveLocked(a)
 	t.markAndUnlock(t.items)
 }
 
@@ -182,26 +192,32 @@ func (t *Tracker) Queued(items int) {
 		t.mu.Unlock()
 		return
 	}
-	t.receiveLocked(&t.arriving)
+	t.receiveLocked(t.arriving)
 	t.state.Store(idle)
 	t.markAndUnlock(items)
 }
 
-func (t *Tracker) receiveLocked(a *Arrival) {
-	if a.IsList || a.ResourceVersion != "" {
-		t.received.ResourceVersion = a.ResourceVersion
-	}
-	switch {
-	case a.IsList:
+func (t *Tracker) receiveLocked(a Arrival) {
+	r := &t.received
+	switch a.Kind {
+	case Unordered:
+		return
+	case Current:
+		if a.At.After(r.AsOf) {
+			r.AsOf = a.At
+		}
+		return
+	case Change:
+		r.Change = a.At
+	case Bookmark:
+		r.Bookmark = a.At
+	case List:
 		t.lost, t.failed = t.isBlind, false
-	case a.IsBookmark:
-		t.received.Bookmark = a.At
-	case !a.At.IsZero():
-		t.received.Change = a.At
+		if !a.At.IsZero() {
+			r.AsOf = a.At
+		}
 	}
-	if !a.AsOf.IsZero() && (a.IsList || a.AsOf.After(t.received.AsOf)) {
-		t.received.AsOf = a.AsOf
-	}
+	r.ResourceVersion = a.ResourceVersion
 }
 
 // markAndUnlock marks what was received as held after that many items.
@@ -347,11 +363,14 @@ func (t *Tracker) Received() Received {
 // Blind returns a channel that closes once it is not known any more what the copy holds: see F5.
 func (t *Tracker) Blind() <-chan struct{} { return t.blind }
 
-// IsBlind reports whether Blind is closed.
-func (t *Tracker) IsBlind() bool {
+// Err returns nil, or, once blind, an error that says so.
+func (t *Tracker) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.isBlind
+	if t.isBlind {
+		return errBlind
+	}
+	return nil
 }
 
 // Synced returns a channel that closes once the copy has held a list as a whole.

@@ -20,11 +20,11 @@ import (
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func list(version string, asOf time.Time) Arrival {
-	return Arrival{Moment: Moment{version, asOf}, IsList: true}
+	return Arrival{List, version, asOf}
 }
 
 func changeTo(version string) Arrival {
-	return Arrival{Moment: Moment{ResourceVersion: version}}
+	return Arrival{Kind: Change, ResourceVersion: version}
 }
 
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
@@ -58,12 +58,12 @@ func (t *Tracker) handOver(tb testing.TB, a Arrival, items int, err error) {
 	if items > 0 {
 		t.Queued(items)
 	}
-	t.End(err)
+	t.End(a, err)
 	t.checkLaws(tb)
 }
 
 // current notes that everything which was handed over was current then.
-func (t *Tracker) current(asOf time.Time) { t.Note(Arrival{Moment: Moment{AsOf: asOf}}) }
+func (t *Tracker) current(asOf time.Time) { t.Note(Arrival{Kind: Current, At: asOf}) }
 
 // process processes a delta.
 func (t *Tracker) process(tb testing.TB, items int) {
@@ -84,8 +84,8 @@ func TestTracker_WithoutAQueue(t *testing.T) {
 	f.current(at(6)) // time does not go back
 	require.Equal(t, Moment{"6", at(7)}, f.Received().Moment)
 	f.Lose()
-	f.handOver(t, Arrival{Moment: Moment{ResourceVersion: "8"}, At: at(8)}, 0, nil)
-	f.Note(Arrival{Moment: Moment{ResourceVersion: "9"}, IsBookmark: true, At: at(9)})
+	f.handOver(t, Arrival{Change, "8", at(8)}, 0, nil)
+	f.Note(Arrival{Bookmark, "9", at(9)})
 	require.Equal(t, Received{Moment{ResourceVersion: "9"}, at(8), at(9)}, f.Received())
 }
 
@@ -189,7 +189,7 @@ func TestTracker_Blind(t *testing.T) {
 			f.Begin(changeTo("6"))
 			f.Queued(2)
 			f.Queued(3)
-			f.End(nil)
+			f.End(changeTo("6"), nil)
 		},
 		"dropped": func(f *Tracker) {
 			f.handOver(t, changeTo("6"), 2, nil)
@@ -209,7 +209,7 @@ func TestTracker_Blind(t *testing.T) {
 			holdBack(f)
 			require.Equal(t, errBlind, <-waiting)
 			<-f.Blind()
-			require.True(t, f.IsBlind())
+			require.Equal(t, errBlind, f.Err())
 			f.handOver(t, list("9", at(9)), 7, nil)
 			f.process(t, 7)
 			require.Equal(t, Moment{ResourceVersion: "5"}, f.Held())
@@ -219,7 +219,7 @@ func TestTracker_Blind(t *testing.T) {
 	}
 	f := New(nil)
 	f.handOver(t, changeTo("6"), 0, errors.New("refused"))
-	require.False(t, f.IsBlind(), "nothing was handed over")
+	require.NoError(t, f.Err(), "nothing was handed over")
 }
 
 // A wrapper may pass calls on in its own goroutine, and process in another one. Then nothing is
@@ -239,9 +239,10 @@ func TestTracker_OtherGoroutines(t *testing.T) {
 			}
 		}()
 		for i := 1; i <= 10; i++ {
-			f.Begin(list(strconv.Itoa(i), at(i)))
+			a := list(strconv.Itoa(i), at(i))
+			f.Begin(a)
 			later <- i
-			f.End(nil)
+			f.End(a, nil)
 			held, _ := strconv.ParseInt(f.Held().ResourceVersion, 10, 64)
 			require.LessOrEqual(t, held, stored.Load())
 		}
@@ -347,7 +348,7 @@ func TestModel(t *testing.T) {
 				put()
 			}
 			f.Queued(q.queued)
-			f.End(nil)
+			f.End(a, nil)
 		}
 		relist := func() {
 			handOver(true, func() {

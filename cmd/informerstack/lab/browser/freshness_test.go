@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/cmd/informerstack/lab"
+)
+
+// The card of the store shows how current the copy is: the version that it holds, as of when it has
+// everything, and that a change may be missing, in both languages.
+func TestPage_ShowsHowCurrentTheStoreIs(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	s.control = pressKey
+	shows := func(what, version, text string) {
+		t.Helper()
+		s.await(what, fmt.Sprintf(`((line) => line.includes("rv " + %s) && line.includes(%s))(
+			document.querySelector(".card-store .fresh").innerText)`, quoted(version), quoted(text)))
+	}
+	before := s.watching()
+	assert.NotNil(t, before.Store.AsOf)
+	shows("the version and the time", before.Store.RV, "current as of")
+
+	s.use("stall")
+	s.use("create")
+	behind := s.until("the store is behind", func(f lab.Frame) bool { return !current(f) })
+	assert.Equal(t, before.Store.RV, behind.Store.RV)
+	shows("still the old version", before.Store.RV, "current as of")
+	s.use("cut")
+	after := s.watching()
+	shows("the new version", after.Store.RV, "current as of")
+
+	s.use("run")
+	s.until("pause", func(f lab.Frame) bool { return f.Mode == lab.Pause })
+	s.use("expire") // the list that follows is held in the queue
+	lost := s.until("a change may be missing", func(f lab.Frame) bool { return f.Store.AsOf == nil })
+	shows("a loss", lost.Store.RV, "a change may be missing")
+	s.use("language")
+	shows("a loss, in Chinese", lost.Store.RV, "可能缺少变更")
+	s.use("run")
+	s.until("the list is stored", func(f lab.Frame) bool { return f.Store.AsOf != nil })
+	shows("the time", s.watching().Store.RV, "的状态齐全")
+}
