@@ -226,7 +226,24 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 			arrival.Kind = freshness.Bookmark
 		}
 	}
-	if verb, err := r.put(e, arrival); err != nil {
+	var verb string
+	if e.obj == nil && (r.bookmarks == nil || arrival.Kind != freshness.Bookmark) {
+		r.freshness.Note(arrival)
+	} else {
+		r.freshness.Begin(arrival)
+		switch e.Type {
+		case watch.Added:
+			verb, err = "add", r.store.Add(e.obj)
+		case watch.Modified:
+			verb, err = "update", r.store.Update(e.obj)
+		case watch.Deleted:
+			verb, err = "delete", r.store.Delete(e.obj)
+		default:
+			verb, err = "bookmark", r.bookmarks.Bookmark(e.resourceVersion)
+		}
+		r.freshness.End(arrival, err)
+	}
+	if err != nil {
 		name := store.MetaObjectToName(e.meta).String()
 		return false, &ApplyError{Verb: verb, Object: name, Err: err}
 	}
@@ -241,27 +258,6 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 		r.versions.UpdateResourceVersion(e.resourceVersion)
 	}
 	return false, nil
-}
-
-// put calls the Store for e, unless e says only how far the watch has come.
-func (r *Reflector) put(e event, arrival freshness.Arrival) (verb string, err error) {
-	if e.obj == nil && (r.bookmarks == nil || arrival.Kind != freshness.Bookmark) {
-		r.freshness.Note(arrival)
-		return "", nil
-	}
-	r.freshness.Begin(arrival)
-	switch e.Type {
-	case watch.Added:
-		verb, err = "add", r.store.Add(e.obj)
-	case watch.Modified:
-		verb, err = "update", r.store.Update(e.obj)
-	case watch.Deleted:
-		verb, err = "delete", r.store.Delete(e.obj)
-	default:
-		verb, err = "bookmark", r.bookmarks.Bookmark(e.resourceVersion)
-	}
-	r.freshness.End(arrival, err)
-	return verb, err
 }
 
 func (w *storeWriter) check(_ context.Context, r *Reflector, now time.Time) (time.Duration, error) {

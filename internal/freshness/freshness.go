@@ -47,7 +47,7 @@ const (
 	Unordered Kind = iota // a change that reaches no version
 	Change                // was received at At
 	Bookmark              // was received at At
-	List                  // shows what the collection held at At; zero: what is known already
+	List                  // shows what the collection held at At; zero: what was handed over before
 	Current               // nothing, but what was handed over before was current at At
 )
 
@@ -78,7 +78,7 @@ type Received struct {
 //	    that failed may have a part of a list that was queued before
 //	F5  there is no mark once blind: a queue, or a wrapper of it, has not counted what was handed
 //	    over before its call returned, or has not processed what it popped; so it may hold back
-//	    what nobody knows of
+//	    changes that are in no mark
 //
 // Without a queue, the copy holds what was handed over.
 type Tracker struct {
@@ -166,19 +166,19 @@ func (t *Tracker) End(a Arrival, err error) {
 	case t.state.Load() == idle: // it was counted
 	default: // another goroutine may be counting it
 		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.state.CompareAndSwap(due, idle) && err == nil { // no, it is held back
-			t.blindLocked()
-			t.receiveLocked(a)
+		if !t.state.CompareAndSwap(due, idle) || err != nil {
+			t.mu.Unlock()
+			return
 		}
+		t.blindLocked() // it is held back
+		t.receiveAndUnlock(a, t.items)
 	}
 }
 
 // Note is Begin and End for what needs no call, because it changes no object.
 func (t *Tracker) Note(a Arrival) {
 	t.mu.Lock()
-	t.receiveLocked(a)
-	t.markAndUnlock(t.items)
+	t.receiveAndUnlock(a, t.items)
 }
 
 // Queued is called by the queue, in each call that hands something over and under the queue's lock,
@@ -192,44 +192,40 @@ func (t *Tracker) Queued(items int) {
 		t.mu.Unlock()
 		return
 	}
-	t.receiveLocked(t.arriving)
+	a := t.arriving
 	t.state.Store(idle)
-	t.markAndUnlock(items)
+	t.receiveAndUnlock(a, items)
 }
 
-func (t *Tracker) receiveLocked(a Arrival) {
+// receiveAndUnlock notes what was handed over, and marks it as held after that many items.
+func (t *Tracker) receiveAndUnlock(a Arrival, items int) {
 	r := &t.received
 	switch a.Kind {
-	case Unordered:
-		return
 	case Current:
 		if a.At.After(r.AsOf) {
 			r.AsOf = a.At
 		}
-		return
 	case Change:
-		r.Change = a.At
+		r.ResourceVersion, r.Change = a.ResourceVersion, a.At
 	case Bookmark:
-		r.Bookmark = a.At
+		r.ResourceVersion, r.Bookmark = a.ResourceVersion, a.At
 	case List:
 		t.lost, t.failed = t.isBlind, false
+		r.ResourceVersion = a.ResourceVersion
 		if !a.At.IsZero() {
 			r.AsOf = a.At
 		}
 	}
-	r.ResourceVersion = a.ResourceVersion
-}
-
-// markAndUnlock marks what was received as held after that many items.
-func (t *Tracker) markAndUnlock(items int) {
-	m := t.received.Moment
+	if t.isDirect || t.isBlind || t.failed {
+		t.mu.Unlock()
+		return
+	}
+	m := r.Moment
 	if t.lost {
 		m.AsOf = time.Time{}
 	}
 	last := len(t.marks) - 1
 	switch {
-	case t.isDirect, t.isBlind, t.failed:
-		t.mu.Unlock()
 	case items <= t.stored: // so there are no marks
 		t.holdAndUnlock(m)
 	case last >= 0 && t.marks[last].items == items:
@@ -249,7 +245,9 @@ func (t *Tracker) holdAndUnlock(m Moment) {
 		t.isSynced = true
 		close(t.synced)
 	}
-	t.wakeLocked()
+	if t.moved != nil {
+		t.wakeLocked()
+	}
 	t.mu.Unlock()
 	if hasMoved && t.onMove != nil {
 		t.onMove()
@@ -257,10 +255,8 @@ func (t *Tracker) holdAndUnlock(m Moment) {
 }
 
 func (t *Tracker) wakeLocked() {
-	if t.moved != nil {
-		close(t.moved)
-		t.moved = nil
-	}
+	close(t.moved)
+	t.moved = nil
 }
 
 // Process calls process for deltas that the queue has popped; items is how many items it has popped
@@ -331,7 +327,9 @@ func (t *Tracker) blindLocked() {
 	t.isBlind, t.marks = true, nil
 	t.loseLocked()
 	close(t.blind)
-	t.wakeLocked()
+	if t.moved != nil {
+		t.wakeLocked()
+	}
 }
 
 // Stop notes that held does not change any more. From now on, Await fails with err.
@@ -339,7 +337,9 @@ func (t *Tracker) Stop(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = err
-	t.wakeLocked()
+	if t.moved != nil {
+		t.wakeLocked()
+	}
 }
 
 // Held returns what the copy holds.

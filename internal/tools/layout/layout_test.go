@@ -28,14 +28,14 @@ var machinery = []string{"k8s.io/apimachinery/", "k8s.io/klog/v2", "k8s.io/utils
 // rules is the dependency direction: a package imports only packages to its left in the pipeline.
 var rules = map[string]rule{
 	"internal/freshness": {},
-	"store":              {ours: []string{"internal/freshness", "internal/helpers/objects"}},
+	"store":              {ours: []string{"internal/helpers/objects"}},
 	"store/compact": {
 		ours: []string{"store", "internal/helpers/objects"},
 		outside: []string{"github.com/hashicorp/golang-lru/v2",
 			"github.com/klauspost/compress/zstd"},
 	},
 	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
-	"deltafifo": {ours: []string{"internal/freshness", "store"}},
+	"deltafifo": {ours: []string{"store"}},
 	"reflector": {
 		ours: []string{"internal/freshness", "store", "reflector/outage", "internal/helpers/async",
 			"internal/helpers/callsite", "internal/helpers/objects", "internal/helpers/printable",

@@ -19,8 +19,9 @@ func TestPage_ShowsHowCurrentTheStoreIs(t *testing.T) {
 	s.control = pressKey
 	shows := func(what, version, text string) {
 		t.Helper()
-		s.await(what, fmt.Sprintf(`((line) => line.includes("rv " + %s) && line.includes(%s))(
-			document.querySelector(".card-store .fresh").innerText)`, quoted(version), quoted(text)))
+		s.await(what, fmt.Sprintf(`((line) => line.includes(%s) && line.includes(%s))(
+			document.querySelector(".card-store .fresh").innerText)`,
+			quoted("rv "+version), quoted(text)))
 	}
 	before := s.watching()
 	assert.NotNil(t, before.Store.AsOf)
@@ -38,7 +39,7 @@ func TestPage_ShowsHowCurrentTheStoreIs(t *testing.T) {
 	s.use("run")
 	s.until("pause", func(f lab.Frame) bool { return f.Mode == lab.Pause })
 	s.use("expire") // the list that follows is held in the queue
-	lost := s.until("a change may be missing", func(f lab.Frame) bool { return f.Store.AsOf == nil })
+	lost := s.until("a loss", func(f lab.Frame) bool { return f.Store.AsOf == nil })
 	shows("a loss", lost.Store.RV, "a change may be missing")
 	s.use("language")
 	shows("a loss, in Chinese", lost.Store.RV, "可能缺少变更")
