@@ -161,7 +161,8 @@ func (t *Tracker) End(a Arrival, err error) {
 	switch {
 	case t.isDirect:
 		if err == nil {
-			t.Note(a)
+			t.mu.Lock()
+			t.receiveAndUnlock(a, 0)
 		}
 	case t.state.Load() == idle: // it was counted
 	default: // another goroutine may be counting it
