@@ -3,6 +3,7 @@
 package informer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -110,7 +111,9 @@ func TestStory_AForeignQueueClaimsNothing(t *testing.T) {
 			assert.Empty(t, health.ResourceVersion)
 			assert.Zero(t, health.CurrentAsOf)
 			assert.Empty(t, w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion())
-			err := w.waitFor(t.Context(), "1")
+			ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+			defer cancel()
+			err := w.waitFor(ctx, "1")
 			_, isBehind := errors.AsType[*BehindError](err)
 			assert.True(t, isBehind, "%v", err)
 			assert.ErrorContains(t, err, "the queue does not report all that it holds")
@@ -476,7 +479,9 @@ func TestModel_ClaimsOnlyWhatIsStored(t *testing.T) {
 					if name != "drops" && name != "buffers" {
 						assert.Equal(t, w.onServer(), w.stored())
 					}
-					err := w.waitFor(t.Context(), newest)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					err := w.waitFor(ctx, newest)
 					assert.Equal(t, tc.knows, err == nil, "seed %d: %v", seed, err)
 					fresh := w.health().CurrentAsOf
 					assert.Equal(t, tc.knows, !fresh.IsZero(), "seed %d", seed)
