@@ -38,7 +38,9 @@ func TestPage_ShowsHowCurrentTheStoreIs(t *testing.T) {
 
 	s.use("run")
 	s.until("pause", func(f lab.Frame) bool { return f.Mode == lab.Pause })
-	s.use("expire") // the list that follows is held in the queue
+	s.use("expire")
+	s.frames.until("the error is held", func(f lab.Frame) bool { return len(f.Held) > 0 })
+	s.use("step") // the list that follows is held
 	lost := s.until("a loss", func(f lab.Frame) bool { return f.Store.AsOf == nil })
 	shows("a loss", lost.Store.RV, "a change may be missing")
 	s.use("language")
