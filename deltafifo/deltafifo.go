@@ -15,10 +15,10 @@
 // shows deletes that no event reported. An informer does all of this.
 //
 // Read queue.go, options.go, deltafifo.go; then realfifo.go. Both queues share handover.go,
-// progress.go and known.go. Then run go test -v -run Transcript ./deltafifo. Goroutines: none; any
+// first.go and known.go. Then run go test -v -run Transcript ./deltafifo. Goroutines: none; any
 // number of producers, one consumer. Locking: one mutex per queue. The consumer's process function
-// runs under it (a RealFIFO can be configured not to), and so do KnownObjects, Metrics and Reached;
-// a transformer does not.
+// runs under it (a RealFIFO can be configured not to), and so do KnownObjects and Metrics; a
+// transformer does not.
 //
 // Source: tools/cache/delta_fifo.go DeltaFIFO, tools/cache/the_real_fifo.go RealFIFO
 package deltafifo
@@ -94,7 +94,7 @@ func (f *DeltaFIFO) put(t DeltaType, obj any) error {
 		return err
 	}
 	f.appendLocked(key, Delta{t, obj})
-	f.changed(obj)
+	f.handedLocked(0)
 	return nil
 }
 
@@ -111,14 +111,13 @@ func (f *DeltaFIFO) Delete(obj any) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.begin(0)
-	if !f.isQueuedLocked(key) && !f.known.has(key) {
-		return nil
+	if f.isQueuedLocked(key) || f.known.has(key) {
+		if err != nil {
+			return err
+		}
+		f.appendLocked(key, Delta{Deleted, obj})
 	}
-	if err != nil {
-		return err
-	}
-	f.appendLocked(key, Delta{Deleted, obj})
-	f.changed(obj)
+	f.handedLocked(0)
 	return nil
 }
 
@@ -147,7 +146,9 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 	if len(f.queue) == 0 && f.mostItems > longQueue {
 		f.items, f.queue, f.mostItems = map[string]Deltas{}, nil, 0 // neither shrinks by itself
 	}
-	p := popped{what: "DeltaFIFO Pop Process", key: key, n: 1, left: len(f.queue)}
+	p := popped{
+		what: "DeltaFIFO Pop Process", key: key, n: 1, left: len(f.queue), deltas: len(deltas),
+	}
 	err := f.processLocked(p, func() error { return process(deltas, isInInitialList) })
 	return deltas, err
 }
@@ -163,8 +164,8 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 //
 // If this is the queue's first change, HasSynced waits for all of it; if it queues nothing, the
 // queue has synced at once. The error is a store.KeyError or the transformer's; then the queue is
-// unchanged. Reached is called with resourceVersion once the whole list is processed.
-func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
+// unchanged. A DeltaFIFO does not need the resourceVersion.
+func (f *DeltaFIFO) Replace(list []any, _ string) error {
 	all, err := f.prepareAll(list)
 	if err != nil {
 		return err
@@ -182,9 +183,8 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 			f.appendLocked(key, tombstone(key, f.items[key].Newest().Object))
 		}
 	}
-	// Listed objects are queued by now, and every queued item has a part of the list.
-	f.known.deleteAbsent(f.isQueuedLocked, f.appendLocked)
-	f.replaced(resourceVersion, f.processed)
+	f.known.deleteAbsent(f.isQueuedLocked, f.appendLocked) // listed objects are queued by now
+	f.handedLocked(f.queued)
 	return nil
 }
 
@@ -219,7 +219,7 @@ func (f *DeltaFIFO) appendLocked(key string, d Delta) {
 		return
 	}
 	f.queue = append(f.queue, key)
-	f.added++
+	f.queued++
 	f.mostItems = max(f.mostItems, len(f.items))
 	f.cond.Signal()
 	if f.metrics.Depth != nil {

@@ -36,6 +36,7 @@ type handover struct {
 	name        string
 	logger      klog.Logger
 	metrics     Metrics
+	progress    Progress // may be nil
 
 	// transforming guards no field. It limits transformer to one goroutine at a time, as
 	// store.TransformFunc promises.
@@ -44,7 +45,7 @@ type handover struct {
 	mu     sync.Mutex
 	cond   sync.Cond   // signalled for each new item, broadcast by Close; its lock is mu
 	closed atomic.Bool // mu guards only its change
-	progress
+	first
 }
 
 func (h *handover) init(opts Options, defaultName string) {
@@ -59,9 +60,9 @@ func (h *handover) init(opts Options, defaultName string) {
 	h.name = cmp.Or(opts.Name, defaultName)
 	h.logger = klog.LoggerWithName(logger, h.name)
 	h.known = known{opts.KnownObjects, h.logger}
-	h.metrics = opts.Metrics
+	h.metrics, h.progress = opts.Metrics, opts.Progress
 	h.cond.L = &h.mu
-	h.progress = progress{initial: true, synced: make(chan struct{}), reached: opts.Reached}
+	h.first = first{initial: true, synced: make(chan struct{})}
 }
 
 // Name returns the name given to the constructor. With Done it makes the queue a DoneChecker.
@@ -73,19 +74,15 @@ func (h *handover) HasSyncedChecker() DoneChecker { return h }
 // Transformer returns the function that transforms objects before they are queued, or nil.
 func (h *handover) Transformer() store.TransformFunc { return h.transformer }
 
-// Received notes that every change up to resourceVersion, which was current at asOf, has been
-// queued. The queue calls Reached with both when all of them are processed, at once if nothing is
-// queued. The resourceVersion of a server without resourceVersions is "".
-//
-// The queue may also call Reached with the resourceVersion of a queued change and a zero asOf. It
-// does not call Reached for a change that failed, or for later changes, until a list behind that
-// change has been processed. A DeltaFIFO must have received that list after the failure: a part of
-// a list that waited was merged with the change. Reached may run under the queue's lock and must
-// not call the queue.
-func (h *handover) Received(resourceVersion string, asOf time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.received(version{resourceVersion, asOf}, 0)
+// handedLocked notes that a call has queued what it was given, or that it need not. If it is the
+// first call, the items up to firstList are those of the first list.
+func (h *handover) handedLocked(firstList int) {
+	if !h.begun {
+		h.begin(firstList)
+	}
+	if h.progress != nil {
+		h.progress.Queued(h.queued)
+	}
 }
 
 // Close wakes every blocked Pop. Queued items can still be popped, and more can be added; a Pop
@@ -104,24 +101,19 @@ func (h *handover) IsClosed() bool { return h.closed.Load() }
 type popped struct {
 	what, key string // for the log; the key is that of the first item
 	n, left   int    // items removed, and items that are still queued
+	deltas    int    // in the items that were removed
 	unlock    bool   // process without the lock
 }
 
 // processLocked runs process for popped items. A slow call is logged while more than slowDepth
 // items wait.
-func (h *handover) processLocked(p popped, process func() error) (err error) {
-	ok := false
-	h.take(h.processed + p.n)
+func (h *handover) processLocked(p popped, process func() error) error {
+	items := h.processed + p.n
 	defer func() { // even if process panics
 		h.processed += p.n
 		if h.initial {
 			h.checkSynced()
 		}
-		if !ok { // the consumer lacks a change, until a list without the failed items comes
-			h.failed, h.completes = h.processed, nil
-		}
-		h.take(h.processed)
-		h.Stored()
 	}()
 	if h.metrics.Depth != nil {
 		h.metrics.Depth(p.left)
@@ -135,11 +127,15 @@ func (h *handover) processLocked(p popped, process func() error) (err error) {
 	if measured {
 		start = time.Now()
 	}
-	err = process()
+	var err error
+	if h.progress != nil {
+		err = h.progress.Process(items, p.deltas, process)
+	} else {
+		err = process()
+	}
 	if measured {
 		h.measured(p, time.Since(start))
 	}
-	ok = err == nil
 	return err
 }
 

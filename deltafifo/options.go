@@ -31,9 +31,9 @@ type Options struct {
 	Transformer store.TransformFunc
 	// Metrics receives the queue's numbers.
 	Metrics Metrics
-	// Reached, if set, is called when every change up to resourceVersion has been processed. See
-	// the queue's method Received.
-	Reached func(resourceVersion string, asOf time.Time)
+	// Progress, if set, is notified of what is queued and processed. An informer sets it, to know
+	// which changes its store holds.
+	Progress Progress
 
 	// EmitDeltaTypeReplaced makes a DeltaFIFO's Replace queue listed objects as Replaced. Otherwise
 	// it queues them as Sync, and a relist looks like a resync. A RealFIFO always uses Replaced.
@@ -49,6 +49,19 @@ type Options struct {
 	UnlockWhileProcessing bool
 	// EmitDeltaTypeBookmark makes Bookmark queue a delta.
 	EmitDeltaTypeBookmark bool
+}
+
+// Progress follows a queue. Items are processed in the order in which they were queued. An item is
+// a key of a DeltaFIFO, or a delta of a RealFIFO.
+type Progress interface {
+	// Queued is called in each Add, Update, Delete, Replace and Bookmark that succeeds, under the
+	// queue's lock, with the number of items that were queued so far. The change of the call, and
+	// every change before it, is in these items. Queued must not call the queue.
+	Queued(items int)
+	// Process must call process and return its error. It is called in each Pop and PopBatch, in
+	// the consumer's goroutine, and under the queue's lock if process is. items is the number of
+	// items that were popped so far, deltas is the number that process gets.
+	Process(items, deltas int, process func() error) error
 }
 
 // Metrics receives a queue's numbers. A nil field is not measured. The functions may run under the

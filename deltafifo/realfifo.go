@@ -82,7 +82,7 @@ func (f *RealFIFO) put(t DeltaType, obj any) error {
 		return err
 	}
 	f.appendLocked(f.itemOf(t, p))
-	f.changed(p.obj)
+	f.handedLocked(0)
 	f.reportDepthLocked()
 	return nil
 }
@@ -104,12 +104,17 @@ func (f *RealFIFO) itemOf(t DeltaType, p prepared) item {
 // Bookmark queues that the server has reported resourceVersion in a bookmark. Without
 // EmitDeltaTypeBookmark it is a no-op. It never fails.
 func (f *RealFIFO) Bookmark(resourceVersion string) error {
-	if !f.bookmarks {
+	if !f.bookmarks && f.progress == nil {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.appendLocked(item{delta: Delta{Bookmark, BookmarkInfo{ResourceVersion: resourceVersion}}})
+	if f.bookmarks {
+		f.appendLocked(item{delta: Delta{Bookmark, BookmarkInfo{ResourceVersion: resourceVersion}}})
+	}
+	if f.progress != nil {
+		f.progress.Queued(f.queued)
+	}
 	return nil
 }
 
@@ -127,7 +132,7 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error {
 // or the transformer's; then the queue is unchanged.
 func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	if !f.atomic {
-		return f.replaceEach(list, resourceVersion)
+		return f.replaceEach(list)
 	}
 	list, err := f.prepareList(list)
 	if err != nil {
@@ -135,15 +140,14 @@ func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	apart := f.added
 	info := ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}
 	f.appendLocked(item{delta: Delta{ReplacedAll, info}})
-	f.replaced(resourceVersion, apart)
+	f.handedLocked(f.queued)
 	f.reportDepthLocked()
 	return nil
 }
 
-func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
+func (f *RealFIFO) replaceEach(list []any) error {
 	all, err := f.prepareAll(list)
 	if err != nil {
 		return err
@@ -154,7 +158,6 @@ func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	apart := f.added
 	newest, queuedKeys := f.newestQueuedLocked()
 	for _, key := range queuedKeys {
 		if d := newest[key]; !listed[key] && d.Type != Deleted {
@@ -168,7 +171,7 @@ func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
 	for _, p := range all {
 		f.appendLocked(f.itemOf(Replaced, p))
 	}
-	f.replaced(resourceVersion, apart)
+	f.handedLocked(f.queued)
 	f.reportDepthLocked()
 	return nil
 }
@@ -206,7 +209,7 @@ func (f *RealFIFO) Resync() error {
 
 func (f *RealFIFO) appendLocked(it item) {
 	f.items = append(f.items, it)
-	f.added++
+	f.queued++
 	f.cond.Signal()
 }
 
@@ -284,7 +287,7 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 // batchLenLocked returns the number of the oldest items that form a batch. The queue is not empty.
 func (f *RealFIFO) batchLenLocked() int {
 	limit := min(len(f.items), maxBatchLen)
-	if left := f.firstList - (f.added - len(f.items)); left > 0 {
+	if left := f.firstList - (f.queued - len(f.items)); left > 0 {
 		limit = min(limit, left)
 	}
 	seen := make(map[string]struct{}, limit)
@@ -314,6 +317,6 @@ func (f *RealFIFO) popLocked(what, key string, n int, process func() error) erro
 	}
 	left := len(f.items)
 	unlock := f.unlock && left < 2*maxBatchLen
-	p := popped{what: what, key: key, n: n, left: left, unlock: unlock}
+	p := popped{what: what, key: key, n: n, left: left, deltas: n, unlock: unlock}
 	return f.processLocked(p, process)
 }

@@ -103,9 +103,7 @@ func (c *Controller) relist(err error) {
 //	    of the delta's type
 //	D2  a change is emitted after the store has changed, so that a handler never reads an older
 //	    object; the last change of a call is emitted after stored was called
-//	D3  a delta that fails changes nothing and emits nothing; lost is called
-//	D4  a bookmark does not move the store's version while incomplete, from the failure of a delta
-//	    until a whole list is stored
+//	D3  a delta that fails changes nothing and emits nothing; the result is an error
 //
 // The deltas of one object are stored and emitted one after the other. A batch, and a whole list,
 // are stored before the first change is emitted.
@@ -114,14 +112,10 @@ func (c *Controller) relist(err error) {
 type deltaProcessor struct {
 	mu    sync.Locker // held while deltas are stored and emitted
 	store store.Store
-	// stored is called when all popped deltas are in the store.
-	stored func()
+	// stored is called with the number of deltas of a call, when all of them are in the store.
+	stored func(deltas int)
 	// emit is called with at most batchLen changes.
 	emit func([]change)
-	// lost is called when a delta could not be applied, before HasSynced of the queue can change.
-	lost func()
-
-	incomplete bool // see D4; guarded by mu
 }
 
 // ProcessDeltas returns the process functions of a queue of changed objects. Each function
@@ -135,8 +129,7 @@ func ProcessDeltas(
 	p := &deltaProcessor{
 		mu:     &sync.Mutex{},
 		store:  objects,
-		stored: func() {},
-		lost:   func() {},
+		stored: func(int) {},
 		emit: func(changes []change) {
 			for i := range changes {
 				changes[i].deliver(handler)
@@ -151,13 +144,6 @@ func ProcessDeltas(
 func (p *deltaProcessor) process(obj any, isInInitialList bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	complete := false
-	defer func() { // also after a panic
-		if !complete {
-			p.incomplete = true
-			p.lost()
-		}
-	}()
 	deltas, ok := obj.(deltafifo.Deltas)
 	if !ok {
 		return fmt.Errorf("process %T: want Deltas", obj)
@@ -193,13 +179,12 @@ func (p *deltaProcessor) process(obj any, isInInitialList bool) error {
 			continue
 		}
 		if i == len(deltas)-1 && len(errs) == 0 {
-			p.stored()
+			p.stored(len(deltas))
 		}
 		for some := range slices.Chunk(changes, batchLen) {
 			p.emit(some)
 		}
 	}
-	complete = len(errs) == 0
 	return errors.Join(errs...)
 }
 
@@ -238,7 +223,6 @@ func (p *deltaProcessor) replaceAll(obj any, isInInitialList bool) ([]change, er
 	if err := p.store.Replace(info.Objects, info.ResourceVersion); err != nil {
 		return nil, err
 	}
-	p.incomplete = false
 	return changes, nil
 }
 
@@ -257,9 +241,7 @@ func (p *deltaProcessor) bookmark(obj any) error {
 	if !ok {
 		return fmt.Errorf("object is a %T", obj)
 	}
-	if !p.incomplete {
-		p.store.Bookmark(info.ResourceVersion)
-	}
+	p.store.Bookmark(info.ResourceVersion)
 	return nil
 }
 
@@ -272,13 +254,6 @@ func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	complete := false
-	defer func() { // also after a panic
-		if !complete {
-			p.incomplete = true
-			p.lost()
-		}
-	}()
 	txns := make([]store.Transaction, 0, len(deltas))
 	changes := make([]change, 0, len(deltas))
 	for _, d := range deltas {
@@ -304,8 +279,7 @@ func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList 
 		}
 		return fmt.Errorf("store batch of %d deltas: %w", len(deltas), failed)
 	}
-	complete = true
-	p.stored()
+	p.stored(len(deltas))
 	for some := range slices.Chunk(changes, batchLen) {
 		p.emit(some)
 	}

@@ -3,6 +3,7 @@
 package informer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"example.com/informerstack/reflector"
 )
+
+var errKnownOld = errors.New("its store is known to be old")
 
 // Health reports how recent an informer's store is, and the reason if it is old.
 type Health struct {
@@ -21,11 +24,12 @@ type Health struct {
 	ResourceVersion string
 	// The store holds every change of the collection up to CurrentAsOf. It is the zero time before
 	// the first list, and while the store is known to be old: after an expired watch or a lost
-	// change, until the next list. See reflector.Status for the events that move it, and for the
-	// request that finds it out while events never pause.
+	// change, until the next list is stored. See reflector.Status for what moves it.
 	CurrentAsOf time.Time
 	// Reflector is the state of listing and watching, with its last error; zero before the start.
 	Reflector reflector.Status
+
+	unknown error // why it is not known how current the store is, if that is so
 }
 
 // Status is a snapshot of an informer, for messages and debug pages.
@@ -38,19 +42,16 @@ type Status struct {
 }
 
 func (s *sharedIndexInformer) Health() Health {
-	received := s.reflectorStatus()
-	version, currentAsOf := s.reached.get()
-	if version == received.ResourceVersion || received.CurrentAsOf.IsZero() {
-		currentAsOf = received.CurrentAsOf
-	}
+	held := s.freshness.Held()
 	return Health{
 		Name:            s.name,
 		Started:         s.reflector.Load() != nil,
 		Stopped:         s.IsStopped(),
 		HasSynced:       s.HasSynced(),
-		ResourceVersion: version,
-		CurrentAsOf:     currentAsOf,
-		Reflector:       received,
+		ResourceVersion: held.ResourceVersion,
+		CurrentAsOf:     held.AsOf,
+		Reflector:       s.reflectorStatus(),
+		unknown:         s.freshness.Err(),
 	}
 }
 
@@ -75,7 +76,7 @@ func (h Health) Fresh(now time.Time, d time.Duration) error {
 	case !h.HasSynced:
 		why = errors.New("it has not synced")
 	case h.CurrentAsOf.IsZero():
-		why = errors.New("its store is known to be old")
+		why = cmp.Or(h.unknown, errKnownOld)
 	case now.Sub(h.CurrentAsOf) > d:
 		why = fmt.Errorf("its store was last known to be current %v ago, more than %v",
 			now.Sub(h.CurrentAsOf).Round(time.Millisecond), d)

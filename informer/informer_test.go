@@ -294,7 +294,8 @@ func TestController_ProcessDeltas(t *testing.T) {
 			server, r := newServer(), newRecorder()
 			server.create("a")
 			content := newTestStore()
-			queue := Options{InOrder: inOrder}.newQueue(klog.Background(), nil, content, nil)
+			queue := Options{InOrder: inOrder}.newQueue(nil,
+				deltafifo.Options{KnownObjects: content})
 			process, processBatch := ProcessDeltas(content, r)
 			controller := Controller{
 				Reflector: reflector.New(server, &corev1.ConfigMap{}, queue,

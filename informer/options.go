@@ -5,13 +5,15 @@ package informer
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2"
 
 	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/internal/freshness"
+	"example.com/informerstack/internal/helpers/objects"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
@@ -46,7 +48,7 @@ type Options struct {
 	Form compact.Form
 	// Reflector has the options of listing and watching: Transform, WatchErrorHandler, page size,
 	// backoff, metrics and so on. Its TypeDescription replaces the type of the objects in messages
-	// and in the informer's name. The informer sets ResyncPeriod, ShouldResync and Progress.
+	// and in the informer's name. The informer sets ResyncPeriod and ShouldResync.
 	Reflector reflector.Options
 
 	// InOrder selects a RealFIFO instead of a DeltaFIFO, as client-go's informers do today. It
@@ -66,47 +68,30 @@ type Options struct {
 		ctx context.Context, lw reflector.ListerWatcher, example runtime.Object,
 	) reflector.ListerWatcher
 	// WrapQueue, if set, wraps the queue, for example to trace it. The wrapper of a RealFIFO should
-	// be a deltafifo.QueueWithBatch too.
+	// be a deltafifo.QueueWithBatch too. A wrapper passes each call, and each delta, on before it
+	// returns. If it does not, the informer works, but it is not known which changes its store
+	// holds: Health has no CurrentAsOf, and WaitForResourceVersion fails.
 	WrapQueue func(deltafifo.Queue) deltafifo.Queue
 	// WrapIndexer, if set, wraps the store, for example to trace it.
 	WrapIndexer func(store.Indexer) store.Indexer
-	// NewQueue, if set, makes the queue when the informer starts; then InOrder and Metrics are not
-	// used. known is the informer's store. The queue must call reached as described at
-	// deltafifo.Options.Reached.
-	NewQueue func(logger klog.Logger, known store.Store, reached ReachedFunc) VersionedQueue
+	// NewQueue, if set, makes the queue when the informer starts; then InOrder is not used. options
+	// has the informer's store as KnownObjects. A queue that is not of package deltafifo should
+	// call options.Progress; otherwise it is as with a wrapper that holds calls back.
+	NewQueue func(options deltafifo.Options) deltafifo.Queue
 	// NewReflector, if set, makes the reflector when the informer starts, for options that are not
-	// known before. Otherwise reflector.New does.
+	// known before. It passes the Store on as it is. Otherwise reflector.New does.
 	NewReflector func(
 		reflector.ListerWatcher, any, reflector.Store, reflector.Options,
 	) *reflector.Reflector
 }
 
-// ReachedFunc is called when every change up to resourceVersion, which was current at asOf, is in
-// the store. resourceVersion is "" if the server has no resourceVersions; asOf is zero if it is not
-// known yet.
-type ReachedFunc = func(resourceVersion string, asOf time.Time)
-
-// VersionedQueue is a queue that reports the resourceVersion that the store has reached. Both
-// queues of package deltafifo implement it. A wrapper (see Options.WrapQueue) need not.
-type VersionedQueue interface {
-	deltafifo.Queue
-	// Received notes that every change up to resourceVersion, which was current at asOf, is queued.
-	Received(resourceVersion string, asOf time.Time)
-	// Stored notes that the process function has stored all its deltas. The process function calls
-	// it.
-	Stored()
-}
-
-// newQueue returns the queue for the store known. It has no transformer: the reflector transforms
-// each object once.
-func (o Options) newQueue(
-	logger klog.Logger, exampleObject any, known store.Store, reached ReachedFunc,
-) VersionedQueue {
+// newQueue returns the queue. It has no transformer: the reflector transforms each object once.
+func (o Options) newQueue(exampleObject any, queue deltafifo.Options) deltafifo.Queue {
 	if o.NewQueue != nil {
-		return o.NewQueue(logger, known, reached)
+		return o.NewQueue(queue)
 	}
-	queue := deltafifo.Options{Logger: &logger, Metrics: o.Metrics, Reached: reached}
 	if o.InOrder {
+		queue.KnownObjects = nil
 		queue.Name = fmt.Sprintf("RealFIFO %T", exampleObject)
 		queue.AtomicEvents = true
 		queue.UnlockWhileProcessing = true
@@ -114,17 +99,34 @@ func (o Options) newQueue(
 		return deltafifo.NewRealFIFO(queue)
 	}
 	queue.Name = fmt.Sprintf("DeltaFIFO %T", exampleObject)
-	queue.KnownObjects = known
 	queue.EmitDeltaTypeReplaced = true
 	return deltafifo.NewDeltaFIFO(queue)
 }
 
-// newIndexer returns the store. Its resourceVersion is that of the queue, not that of the objects:
-// a DeltaFIFO delivers these out of order, and a transform may remove the resourceVersion.
-func (o Options) newIndexer() store.Indexer {
+// newTracker returns the Tracker of the store. It reports the version to the store's metric.
+func (o Options) newTracker() (t *freshness.Tracker) {
+	report := o.StoreMetrics.ResourceVersion
+	if report == nil {
+		return freshness.New(nil)
+	}
+	var mu sync.Mutex // so that the last report is that of the newest version
+	t = freshness.New(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		resourceVersion := t.Held().ResourceVersion
+		number, ok := objects.VersionNumber(resourceVersion)
+		if ok || resourceVersion == "" {
+			report(number)
+		}
+	})
+	return t
+}
+
+// newIndexer returns the store. Its resourceVersion is not that of the objects: a DeltaFIFO
+// delivers these out of order, and a transform may remove the resourceVersion.
+func (o Options) newIndexer(tracker *freshness.Tracker) store.Indexer {
 	return store.New(store.DeletionHandlingMetaNamespaceKeyFunc, store.Options{
-		Indexers:             o.Indexers,
-		Metrics:              o.StoreMetrics,
-		IgnoreObjectVersions: true,
+		Indexers: o.Indexers, Metrics: o.StoreMetrics,
+		ResourceVersion: func() string { return tracker.Held().ResourceVersion },
 	})
 }

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2"
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
@@ -419,7 +418,7 @@ func (c countingListerWatcher) WatchWithContext(
 
 // NewQueue and NewReflector are called once, when the informer starts.
 func TestOptions_NewQueueAndReflector(t *testing.T) {
-	var known store.Store
+	var known deltafifo.KeyListerGetter
 	var made []string
 	story(t, func(w *world) {
 		known, made = nil, nil
@@ -433,11 +432,9 @@ func TestOptions_NewQueueAndReflector(t *testing.T) {
 		assert.Equal(t, []string{"queue", "reflector SharedIndexInformer *v1.ConfigMap"}, made)
 		assert.Same(t, w.informer.(ourSubject).GetStore(), known)
 	}, only(ours), withOptions(func(o *Options) {
-		o.NewQueue = func(_ klog.Logger, s store.Store, reached ReachedFunc) VersionedQueue {
-			known, made = s, append(made, "queue")
-			return deltafifo.NewRealFIFO(deltafifo.Options{
-				KnownObjects: s, Reached: reached,
-			})
+		o.NewQueue = func(o deltafifo.Options) deltafifo.Queue {
+			known, made = o.KnownObjects, append(made, "queue")
+			return struct{ deltafifo.Queue }{deltafifo.NewRealFIFO(o)} // a wrapper
 		}
 		o.NewReflector = func(
 			lw reflector.ListerWatcher, expectedType any, s reflector.Store, o reflector.Options,

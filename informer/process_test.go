@@ -39,7 +39,7 @@ func newDeltaTest(t *testing.T, s store.Store) (*deltaProcessor, *recorder) {
 		}
 	}
 	return &deltaProcessor{
-		mu: &sync.Mutex{}, store: s, stored: func() {}, lost: func() {}, emit: emit,
+		mu: &sync.Mutex{}, store: s, stored: func(int) {}, emit: emit,
 	}, r
 }
 
@@ -191,10 +191,7 @@ func TestProcess_BatchIsStoredFirst(t *testing.T) {
 		"without transactions": {plainStore{newTestStore()}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lost := false
-			p := &deltaProcessor{
-				mu: &sync.Mutex{}, store: tc.store, stored: func() {}, lost: func() { lost = true },
-			}
+			p := &deltaProcessor{mu: &sync.Mutex{}, store: tc.store, stored: func(int) {}}
 			stored := 0
 			p.emit = func([]change) {
 				if stored == 0 {
@@ -203,9 +200,7 @@ func TestProcess_BatchIsStoredFirst(t *testing.T) {
 			}
 			require.NoError(t, p.processBatch(deltas, false))
 			assert.Equal(t, tc.want, stored)
-			require.False(t, lost)
 			require.Error(t, p.processBatch(someDeltas(), false))
-			require.True(t, lost)
 			assert.ElementsMatch(t, []string{"ns/a", "ns/b"}, tc.store.ListKeys())
 		})
 	}
@@ -217,14 +212,13 @@ func TestProcess_LargeBatches(t *testing.T) {
 	for _, n := range []int{batchLen - 1, batchLen, batchLen + 1, 3*batchLen + 1} {
 		var emitted []string
 		p := &deltaProcessor{
-			mu: &sync.Mutex{}, store: newTestStore(), stored: func() {},
+			mu: &sync.Mutex{}, store: newTestStore(), stored: func(int) {},
 			emit: func(changes []change) {
 				require.LessOrEqual(t, len(changes), batchLen)
 				for _, c := range changes {
 					emitted = append(emitted, c.newObj.(*corev1.Pod).Name)
 				}
 			},
-			lost: func() { t.Error("lost") },
 		}
 		var want []string
 		var list []any
@@ -251,8 +245,8 @@ func TestProcess_LargeBatches(t *testing.T) {
 // plainStore has no transactions.
 type plainStore struct{ store.Store }
 
-// If one of an object's deltas fails, the later ones are stored and emitted. The processor reports
-// that a change was lost, and does not report that all is stored.
+// If one of an object's deltas fails, the later ones are stored and emitted. The processor does not
+// report that all is stored.
 func TestProcess_AFailureDoesNotAffectOthers(t *testing.T) {
 	refusals := []error{errors.New("refused")}
 	p, r := newDeltaTest(t, flakyIndexer{newTestIndexer(), func() (err error) {
@@ -261,15 +255,12 @@ func TestProcess_AFailureDoesNotAffectOthers(t *testing.T) {
 		}
 		return err
 	}})
-	lost := 0
-	p.lost = func() { lost++ }
-	p.stored = func() { t.Error("not all is stored") }
+	p.stored = func(int) { t.Error("not all is stored") }
 	require.ErrorContains(t, p.process(deltafifo.Deltas{
 		{Type: deltafifo.Added, Object: podAt("a", "1")},
 		{Type: deltafifo.Updated, Object: podAt("a", "2")},
 	}, false), "refused")
 	assert.Equal(t, []string{"add a"}, r.take())
-	assert.Equal(t, 1, lost)
 }
 
 // An error of the store is returned, and no change is emitted for it.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
@@ -129,8 +130,8 @@ type sharedIndexInformer struct {
 	indexer       store.Indexer
 	processor     *processor
 	deltas        *deltaProcessor
+	freshness     *freshness.Tracker // of the store
 	synced        chan struct{}
-	reached       reachedVersion
 	size          store.Counter // the indexer without its wrapper
 	form          form
 	reader        store.Indexer // the indexer as readers see it
@@ -156,7 +157,8 @@ func NewSharedIndexInformer(
 			"not of a ListerWatcher")
 	}
 	form, options := newForm(options)
-	indexer := options.newIndexer()
+	tracker := options.newTracker()
+	indexer := options.newIndexer(tracker)
 	s := &sharedIndexInformer{
 		listerWatcher: lw,
 		exampleObject: exampleObject,
@@ -164,8 +166,8 @@ func NewSharedIndexInformer(
 		name:          fmt.Sprintf("SharedIndexInformer %T", exampleObject),
 		indexer:       indexer,
 		processor:     newProcessor(),
+		freshness:     tracker,
 		synced:        make(chan struct{}),
-		reached:       reachedVersion{bookmark: indexer.Bookmark, stopped: make(chan struct{})},
 		size:          indexer.(store.Counter),
 		form:          form,
 		resync:        resyncPlan{checkPeriod: max(options.ResyncPeriod, 0)},
@@ -178,8 +180,8 @@ func NewSharedIndexInformer(
 	}
 	s.reader = form.reader(s.indexer)
 	s.deltas = &deltaProcessor{
-		mu: &s.processor.mu, store: s.indexer, emit: s.processor.distributeLocked,
-		lost: s.reached.lose,
+		mu: &s.processor.mu, store: s.indexer, stored: tracker.Stored,
+		emit: s.processor.distributeLocked,
 	}
 	return s
 }
@@ -214,10 +216,11 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 		return nil
 	}
 	s.resync.fixed = true
-	versioned := s.options.newQueue(
-		klog.FromContext(ctx), s.exampleObject, s.indexer, s.reached.set)
-	s.deltas.stored = versioned.Stored
-	var queue deltafifo.Queue = versioned
+	logger := klog.FromContext(ctx)
+	queue := s.options.newQueue(s.exampleObject, deltafifo.Options{
+		Logger: &logger, Metrics: s.options.Metrics, KnownObjects: s.indexer,
+		Progress: s.freshness,
+	})
 	if s.options.WrapQueue != nil {
 		queue = s.options.WrapQueue(queue)
 	}
@@ -225,7 +228,6 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	options.Name = cmp.Or(options.Name, s.name)
 	options.ResyncPeriod = s.resync.checkPeriod
 	options.ShouldResync = s.processor.shouldResync
-	options.Progress = versioned.Received
 	newReflector := s.options.NewReflector
 	if newReflector == nil {
 		newReflector = reflector.New
@@ -234,7 +236,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	if s.options.WrapListerWatcher != nil {
 		lw = s.options.WrapListerWatcher(ctx, lw, s.exampleObject)
 	}
-	r := newReflector(lw, s.exampleObject, queue, options)
+	r := newReflector(lw, s.exampleObject, followed{queue, s.freshness}, options)
 	s.reflector.Store(r)
 	return &Controller{
 		Reflector:    r,
@@ -245,18 +247,29 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	}
 }
 
-// closeSynced waits until the first list is stored, then marks the informer as synced. If the store
-// refused a part of the list, it waits for the next one.
+// followed is the queue as the Store of the reflector, which finds the Tracker in it.
+type followed struct {
+	deltafifo.Queue
+	tracker *freshness.Tracker
+}
+
+func (f followed) Followed() (any, *freshness.Tracker) { return f.Queue, f.tracker }
+
+// closeSynced waits until a list is stored, then marks the informer as synced. If the store refuses
+// a part of the first list, that is a later one.
 func (s *sharedIndexInformer) closeSynced(ctx context.Context, queue deltafifo.Queue) {
+	listed := s.freshness.Synced()
 	select {
+	case <-listed:
+	case <-s.freshness.Blind(): // only the queue itself knows
+		listed = queue.HasSyncedChecker().Done()
 	case <-ctx.Done():
-		return
-	case <-queue.HasSyncedChecker().Done():
 	}
-	complete := func() (bool, error) { return !s.reached.incomplete, nil }
-	if s.reached.wait(ctx, complete) == nil {
-		s.processor.markSynced()
+	select {
+	case <-listed:
+		s.processor.markSynced() // it waits until the list is in the log: S2
 		close(s.synced)
+	case <-ctx.Done():
 	}
 }
 
@@ -264,7 +277,7 @@ func (s *sharedIndexInformer) setStopped() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopped.Store(true) // AddEventHandler holds mu, so it ends before the processor stops
-	close(s.reached.stopped)
+	s.freshness.Stop(ErrStopped)
 }
 
 func (s *sharedIndexInformer) AddEventHandler(
@@ -330,83 +343,3 @@ func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker { return s }
 func (s *sharedIndexInformer) Name() string                  { return s.name }
 func (s *sharedIndexInformer) Done() <-chan struct{}         { return s.synced }
 func (s *sharedIndexInformer) IsStopped() bool               { return s.stopped.Load() }
-
-// reachedVersion is the resourceVersion up to which the store holds every change. Callers can wait
-// for it.
-//
-//	V1  every change up to version is in the store
-//	V2  moved is open until version is set again; it is nil if no caller has waited since
-//	V3  stopped is closed when the informer has stopped, and version no longer changes
-//	V4  incomplete is true from the loss of a change until a later list is stored
-type reachedVersion struct {
-	bookmark func(resourceVersion string) // method of the indexer without its wrapper
-	stopped  chan struct{}
-
-	mu      sync.Mutex
-	version string    // "" before the first list
-	asOf    time.Time // a time when the server's collection was at version
-	moved   chan struct{}
-
-	incomplete bool
-}
-
-// set is the queue's ReachedFunc. It notes the version in the store, then wakes all waiters.
-func (v *reachedVersion) set(resourceVersion string, asOf time.Time) {
-	if resourceVersion != "" {
-		v.bookmark(resourceVersion)
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.incomplete = false
-	if resourceVersion != "" {
-		v.version = resourceVersion
-	}
-	if !asOf.IsZero() {
-		v.asOf = asOf
-	}
-	if v.moved != nil {
-		close(v.moved)
-		v.moved = nil
-	}
-}
-
-// lose notes that a change was lost.
-func (v *reachedVersion) lose() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.incomplete = true
-}
-
-func (v *reachedVersion) get() (resourceVersion string, asOf time.Time) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.version, v.asOf
-}
-
-// wait blocks until done returns true or an error. It calls done under mu. It fails when ctx is
-// done or the informer has stopped, unless done returns true by then.
-func (v *reachedVersion) wait(ctx context.Context, done func() (bool, error)) error {
-	var ended error
-	for {
-		v.mu.Lock()
-		ok, err := done()
-		if v.moved == nil {
-			v.moved = make(chan struct{})
-		}
-		moved := v.moved
-		v.mu.Unlock()
-		switch {
-		case ok || err != nil:
-			return err
-		case ended != nil:
-			return ended
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			ended = context.Cause(ctx)
-		case <-v.stopped:
-			ended = ErrStopped
-		}
-	}
-}

@@ -98,19 +98,13 @@ func (s *sharedIndexInformer) WaitForResourceVersion(
 	if _, err := resourceversion.CompareResourceVersion(resourceVersion, "1"); err != nil {
 		return fmt.Errorf("wait for resourceVersion %q in %s: %w", resourceVersion, s.name, err)
 	}
-	err := s.reached.wait(ctx, func() (bool, error) {
-		if s.reached.version == "" {
-			return false, nil
-		}
-		order, err := resourceversion.CompareResourceVersion(s.reached.version, resourceVersion)
-		return order >= 0, err
-	})
+	err := s.freshness.Await(ctx, resourceVersion)
 	if err == nil {
 		return nil
 	}
-	has, _ := s.reached.get()
 	return &BehindError{
-		Informer: s.name, Want: resourceVersion, Have: has, Cause: err, Err: s.Err(),
+		Informer: s.name, Want: resourceVersion, Have: s.freshness.Held().ResourceVersion,
+		Cause: err, Err: s.Err(),
 	}
 }
 

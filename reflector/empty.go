@@ -52,7 +52,7 @@ var errBehind = errors.New("server is at a newer resourceVersion, and watches br
 // watchWasEmpty notes that a watch which began and ended at these times has brought nothing. It
 // returns why the next watch is not opened at once, or nil. It does not block.
 func (r *Reflector) watchWasEmpty(ctx context.Context, began, ended time.Time) error {
-	e, q := &r.empty, &r.recency.question
+	e, q := &r.empty, &r.question
 	e.next = began.Add(shortWatch - rand.N(shortWatch/4))
 	if e.count++; e.count < maxEmpty {
 		return nil

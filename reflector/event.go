@@ -14,6 +14,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/objects"
 	"example.com/informerstack/store"
 )
@@ -214,35 +215,47 @@ type storeWriter struct {
 }
 
 func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
-	var verb string
-	switch e.Type {
-	case watch.Added:
-		verb, err = "add", r.store.Add(e.obj)
-	case watch.Modified:
-		verb, err = "update", r.store.Update(e.obj)
-	case watch.Deleted:
-		verb, err = "delete", r.store.Delete(e.obj)
-	case watch.Bookmark:
-		if s, ok := r.store.(BookmarkStore); ok && e.resourceVersion != "" {
-			verb, err = "bookmark", s.Bookmark(e.resourceVersion)
+	// Without a version, the store may have more, but the next watch must not start anew.
+	advances := e.pastInitial && e.resourceVersion != ""
+	var arrival freshness.Arrival
+	if advances {
+		arrival = freshness.Arrival{
+			Kind: freshness.Change, ResourceVersion: e.resourceVersion, At: e.received,
 		}
+		if e.Type == watch.Bookmark {
+			arrival.Kind = freshness.Bookmark
+		}
+	}
+	var verb string
+	if e.obj == nil && (r.bookmarks == nil || arrival.Kind != freshness.Bookmark) {
+		r.freshness.Note(arrival)
+	} else {
+		r.freshness.Begin(arrival)
+		switch e.Type {
+		case watch.Added:
+			verb, err = "add", r.store.Add(e.obj)
+		case watch.Modified:
+			verb, err = "update", r.store.Update(e.obj)
+		case watch.Deleted:
+			verb, err = "delete", r.store.Delete(e.obj)
+		default:
+			verb, err = "bookmark", r.bookmarks.Bookmark(e.resourceVersion)
+		}
+		r.freshness.End(arrival, err)
 	}
 	if err != nil {
 		name := store.MetaObjectToName(e.meta).String()
 		return false, &ApplyError{Verb: verb, Object: name, Err: err}
 	}
-	if !e.pastInitial {
+	w.changed = w.changed || e.pastInitial && e.obj != nil
+	if !advances {
 		return false, nil
 	}
-	if e.obj != nil {
-		w.changed = true
+	if r.opts.Metrics.LastResourceVersion != nil {
+		r.reportVersion(e.resourceVersion)
 	}
-	if e.resourceVersion == "" { // the store may have more, but the next watch must not start anew
-		return false, nil
-	}
-	r.advance(e.resourceVersion, e)
-	if s, ok := r.store.(ResourceVersionUpdater); ok {
-		s.UpdateResourceVersion(e.resourceVersion)
+	if r.versions != nil {
+		r.versions.UpdateResourceVersion(e.resourceVersion)
 	}
 	return false, nil
 }

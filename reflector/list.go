@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/async"
 	"example.com/informerstack/internal/helpers/objects"
 )
@@ -21,8 +22,8 @@ import (
 type listed struct {
 	items           []any
 	resourceVersion string
+	asOf            time.Time // zero if it is that of the last version
 	paged           bool
-	asOf            time.Time // see Status.CurrentAsOf
 }
 
 // list fetches everything by LIST and replaces the store's content with it.
@@ -59,7 +60,7 @@ func (r *Reflector) list(ctx context.Context) error {
 		r.paginated = true
 	}
 	if limit > 0 && requested != "" && requested != "0" && got.resourceVersion == requested {
-		got.asOf = r.recency.asOf // pages at a version hold exactly that state, which may be old
+		got.asOf = time.Time{} // pages at a version hold exactly that state, which may be old
 	}
 	return r.replace(got)
 }
@@ -86,13 +87,22 @@ func (r *Reflector) awaitList(
 // replace makes the store hold exactly what was fetched, and then moves on to its resourceVersion.
 func (r *Reflector) replace(got listed) error {
 	r.empty.listed(got.items, r.LastSyncResourceVersion()) // before the store owns the items
-	if err := r.store.Replace(got.items, got.resourceVersion); err != nil {
+	arrival := freshness.Arrival{
+		Kind: freshness.List, ResourceVersion: got.resourceVersion, At: got.asOf,
+	}
+	r.freshness.Begin(arrival)
+	err := r.store.Replace(got.items, got.resourceVersion)
+	if r.freshness.End(arrival, err); err != nil {
 		return &ApplyError{Verb: "replace", Err: err}
 	}
+	if len(r.relists) > 0 { // another list follows
+		r.freshness.Lose()
+	}
 	r.unavailable = false
-	r.recency.asOf = got.asOf
-	r.recency.question.named, r.recency.question.restored = namedVersion{}, false
-	r.advance(got.resourceVersion, event{})
+	r.question.named, r.question.restored = namedVersion{}, false
+	if r.opts.Metrics.LastResourceVersion != nil {
+		r.reportVersion(got.resourceVersion)
+	}
 	r.round.fetched = true
 	if r.opts.ResyncPeriod > 0 {
 		r.round.resync = r.opts.Clock.NewTimer(r.opts.ResyncPeriod)

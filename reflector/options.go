@@ -100,11 +100,6 @@ type Options struct {
 	// Observe, if not nil, is called with each transition of the state machine. It must return
 	// quickly.
 	Observe func(Transition)
-	// Progress, if not nil, is called when the Store has taken every change up to resourceVersion,
-	// once Status shows it. asOf is when that version was current (see Status.CurrentAsOf). It is
-	// called with "" and the zero time before a SelectionChange: the versions of the objects that
-	// follow are in no order, up to the next call. Progress must return quickly.
-	Progress func(resourceVersion string, asOf time.Time)
 }
 
 // Metrics are functions that a reflector calls with its measurements, from the goroutine that runs

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/async"
 )
 
@@ -57,10 +58,10 @@ const (
 // askIfOld takes an answer that has arrived, and asks a question if CurrentAsOf is old and of
 // interest. It is called from time to time while events do not pause.
 func (r *Reflector) askIfOld(ctx context.Context, now time.Time) {
-	c := &r.recency
+	flowing := r.recency.flowing
 	r.takeAnswer(now)
-	if !r.round.fetched || c.flowing.IsZero() ||
-		now.Sub(c.flowing) < questionFlow || now.Sub(c.asOf) < questionAge {
+	if !r.round.fetched || flowing.IsZero() || now.Sub(flowing) < questionFlow ||
+		now.Sub(r.freshness.Received().AsOf) < questionAge {
 		return
 	}
 	r.mu.Lock()
@@ -73,7 +74,7 @@ func (r *Reflector) askIfOld(ctx context.Context, now time.Time) {
 
 // ask asks a question if one is due. It does not block.
 func (r *Reflector) ask(ctx context.Context, now time.Time) {
-	q := &r.recency.question
+	q := &r.question
 	var period time.Duration
 	switch {
 	case q.named.resourceVersion != "":
@@ -106,7 +107,7 @@ func (r *Reflector) newestVersion(ctx context.Context) (namedVersion, error) {
 // takeAnswer takes the answer, if it has arrived, and compares it with the version of the Store. It
 // reports whether the Store has reached it. It does not block.
 func (r *Reflector) takeAnswer(now time.Time) (reached bool) {
-	q := &r.recency.question
+	q := &r.question
 	select {
 	case o := <-q.answer:
 		q.answered(o, now)
@@ -121,7 +122,7 @@ func (r *Reflector) takeAnswer(now time.Time) (reached bool) {
 	case err != nil:
 		q.useless, q.named = true, namedVersion{}
 	case order >= 0:
-		r.currentAsOf(q.named.asOf)
+		r.freshness.Note(freshness.Arrival{Kind: freshness.Current, At: q.named.asOf})
 		q.named = namedVersion{}
 		return true
 	}

@@ -8,14 +8,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"example.com/informerstack/internal/helpers/objects"
+	"example.com/informerstack/internal/freshness"
 )
 
-// recency is what a reflector knows about the age of its store.
+// recency finds out as of when the Store is current.
 //
 // An event does not say when it was sent. It may have waited on a slow link, in a decoder, for a
 // slow transform or store, or while the process was stopped; and more may wait behind it. So an
-// event proves nothing about the time at which it is taken. These are proofs:
+// event or a bookmark proves nothing about the time at which it is taken. These are proofs:
 //
 //   - A list holds everything up to the time of its request.
 //   - A pause: nothing arrives for some time, and everything that had arrived was taken. Then
@@ -25,14 +25,14 @@ import (
 // A pause says nothing about the time after that event. The events that followed it may have been
 // sent long before they arrived, and the connection may be dead since.
 //
-//	A1  everything that the collection held at asOf is in the Store; asOf does not move back
-//	A2  flowing is zero, or everything that was taken since then came without a pause
+// A timer looks for a pause: one for each watch, which the first event after a pause brings
+// forward. The events that follow at once do not touch it.
+//
+//	A1  flowing is zero, or everything that was taken since then came without a pause
 type recency struct {
-	asOf     time.Time // Status.CurrentAsOf may be zero instead
-	flowing  time.Time // when the first event after the last pause was taken; zero in a pause
-	waiting  time.Time // since when nothing could be taken
-	largest  int       // bytes of the largest event of all watches that know their sizes
-	question question
+	flowing time.Time // when the first event after the last pause was taken; zero in a pause
+	waiting time.Time // since when nothing could be taken
+	largest int       // bytes of the largest event of all watches that know their sizes
 }
 
 // Quieter is implemented by watches that know whether something waits in them.
@@ -72,12 +72,9 @@ func (r *Reflector) took(e watch.Event, now time.Time) (endsPause bool) {
 	if endsPause = r.recency.flowing.IsZero(); endsPause {
 		r.recency.flowing = now
 	}
-	if e.Type == watch.Error && isDecodingError(apierrors.FromObject(e.Object)) {
-		return endsPause // it is the client's, not the server's
+	if e.Type != watch.Error || !isDecodingError(apierrors.FromObject(e.Object)) {
+		r.noteContact(now) // a decoding error is the client's, not the server's
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.status.LastContact = now
 	return endsPause
 }
 
@@ -124,48 +121,8 @@ func (r *Reflector) lookForPause(now time.Time, events <-chan watch.Event) time.
 		return pause
 	}
 	if r.round.fetched && r.round.open.pastInitial {
-		r.currentAsOf(c.flowing)
+		r.freshness.Note(freshness.Arrival{Kind: freshness.Current, At: c.flowing})
 	}
 	c.flowing = time.Time{}
 	return forever
-}
-
-// currentAsOf notes that the Store was given everything that the collection held at asOf. Only a
-// list ends the time in which the Store is known to be old.
-func (r *Reflector) currentAsOf(asOf time.Time) {
-	if !asOf.After(r.recency.asOf) {
-		return
-	}
-	r.recency.asOf = asOf
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.status.CurrentAsOf.IsZero() {
-		r.status.CurrentAsOf = asOf
-	}
-}
-
-// advance records that the Store has taken everything up to resourceVersion. e is the event that
-// moved it, or the zero event for a list.
-func (r *Reflector) advance(resourceVersion string, e event) {
-	if metric := r.opts.Metrics.LastResourceVersion; metric != nil {
-		if number, ok := objects.VersionNumber(resourceVersion); ok {
-			metric(number)
-		}
-	}
-	r.mu.Lock()
-	r.status.ResourceVersion = resourceVersion
-	switch e.Type {
-	case "":
-		if len(r.relists) == 0 { // otherwise the store is known to be old
-			r.status.CurrentAsOf = r.recency.asOf
-		}
-	case watch.Bookmark:
-		r.status.LastBookmark = e.received
-	default:
-		r.status.LastEvent = e.received
-	}
-	r.mu.Unlock()
-	if r.opts.Progress != nil {
-		r.opts.Progress(resourceVersion, r.recency.asOf)
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
 )
@@ -31,8 +33,9 @@ import (
 // stopped: then its timers are late, too.
 type feed struct {
 	clock.RealClock
-	t *testing.T
-	r *Reflector
+	t      *testing.T
+	r      *Reflector
+	timers atomic.Int64 // that were set
 
 	mu        sync.Mutex
 	times     []time.Time // of version i+1
@@ -216,7 +219,8 @@ func (w *feedWatch) Stop()                          { close(w.stopped) }
 
 // NewTimer returns a timer that is late while the client is stopped.
 func (f *feed) NewTimer(d time.Duration) clock.Timer {
-	late := lateTimer{c: make(chan time.Time, 1)}
+	f.timers.Add(1)
+	late := lateTimer{c: make(chan time.Time, 1), set: &f.timers}
 	late.Timer = time.AfterFunc(d, func() {
 		f.awaitRunning()
 		select {
@@ -229,7 +233,13 @@ func (f *feed) NewTimer(d time.Duration) clock.Timer {
 
 type lateTimer struct {
 	*time.Timer
-	c chan time.Time
+	c   chan time.Time
+	set *atomic.Int64
+}
+
+func (t lateTimer) Reset(d time.Duration) bool {
+	t.set.Add(1)
+	return t.Timer.Reset(d)
 }
 
 func (t lateTimer) C() <-chan time.Time { return t.c }
@@ -291,6 +301,17 @@ func TestCurrentAsOf_NeverPauses(t *testing.T) {
 		f.changing(time.Minute, func() { oldest = max(oldest, f.check()) })
 		require.Less(t, oldest, 11*time.Second)
 		require.LessOrEqual(t, f.questions, 10)
+	})
+}
+
+// Events that do not pause set no timer: the timer of the watch is set a few times a second.
+func TestCurrentAsOf_NoTimerForEachEvent(t *testing.T) {
+	feeding(t, Options{}, func(t *testing.T, f *feed) {
+		before, events := f.timers.Load(), f.newest()
+		f.changing(time.Minute, func() {})
+		require.Greater(t, f.newest()-events, 10_000)
+		require.Less(t, f.timers.Load()-before, int64(time.Minute/readPause))
+		require.Zero(t, f.questions, "nothing reads the Status")
 	})
 }
 
@@ -375,13 +396,11 @@ func TestCurrentAsOf_LateLookIsNoPause(t *testing.T) {
 	took := time.Now()
 	r := New(nil, nil, nil, Options{})
 	r.round.fetched, r.round.open = true, &liveWatch{Interface: &feedWatch{}, pastInitial: true}
-	c := &r.recency
-	c.asOf, c.waiting = took.Add(-time.Minute), took
-	r.took(watch.Event{Type: watch.Modified}, took)
+	r.recency.waiting, r.recency.flowing = took, took
 	require.Equal(t, foreignPause, r.lookForPause(took.Add(40*time.Second), nil))
-	require.Equal(t, took.Add(-time.Minute), c.asOf)
+	require.Zero(t, r.Status().CurrentAsOf)
 	require.Equal(t, forever, r.lookForPause(took.Add(40*time.Second+foreignPause), nil))
-	require.Equal(t, took, c.asOf)
+	require.Equal(t, took, r.Status().CurrentAsOf)
 }
 
 // A store that is always late is asked about, and is as old as it is said to be.
@@ -460,19 +479,25 @@ func TestCurrentAsOf_QuestionThatAnOutageEnds(t *testing.T) {
 func TestCurrentAsOf_NamedVersion(t *testing.T) {
 	begun := time.Now()
 	r := New(nil, nil, &mapStore{}, Options{})
-	q := &r.recency.question
-	require.NoError(t, r.replace(listed{resourceVersion: "5", asOf: begun}))
+	q := &r.question
+	list := func(version string, after time.Duration) listed {
+		return listed{resourceVersion: version, asOf: begun.Add(after)}
+	}
+	arrive := func(version string) {
+		r.freshness.Note(freshness.Arrival{Kind: freshness.Change, ResourceVersion: version})
+	}
+	require.NoError(t, r.replace(list("5", 0)))
 	q.named = namedVersion{resourceVersion: "7", asOf: begun.Add(time.Second)}
-	r.advance("6", event{})
+	arrive("6")
 	r.takeAnswer(begun)
 	require.Equal(t, begun, r.Status().CurrentAsOf)
-	r.advance("7", event{})
+	arrive("7")
 	r.takeAnswer(begun)
 	require.Equal(t, begun.Add(time.Second), r.Status().CurrentAsOf)
 	require.Empty(t, q.named)
 
 	q.named = namedVersion{resourceVersion: "1000000", asOf: begun.Add(time.Minute)}
-	require.NoError(t, r.replace(listed{resourceVersion: "8", asOf: begun.Add(time.Hour)}))
+	require.NoError(t, r.replace(list("8", time.Hour)))
 	require.Empty(t, q.named)
 	require.Equal(t, begun.Add(time.Hour), r.Status().CurrentAsOf)
 }
@@ -483,7 +508,7 @@ func TestCurrentAsOf_AnswerAfterALoss(t *testing.T) {
 	begun := time.Now()
 	r := New(nil, nil, &mapStore{}, Options{})
 	require.NoError(t, r.replace(listed{resourceVersion: "5", asOf: begun}))
-	r.recency.question.named = namedVersion{resourceVersion: "5", asOf: begun.Add(time.Second)}
+	r.question.named = namedVersion{resourceVersion: "5", asOf: begun.Add(time.Second)}
 	r.Relist(errors.New("lost"))
 	r.forgetRelist(t.Context()) // everything is requested, and nothing has come
 	r.takeAnswer(begun)
@@ -551,18 +576,18 @@ func TestLastContact_IsWhatTheServerSent(t *testing.T) {
 	}
 }
 
-// freshness follows Status.CurrentAsOf: now names the present moment, and at checks which named
+// followed follows Status.CurrentAsOf: now names the present moment, and at checks which named
 // moment it is.
-type freshness struct {
+type followed struct {
 	*script
 	moments map[string]time.Time
 }
 
-func follow(s *script) *freshness { return &freshness{s, map[string]time.Time{"never": {}}} }
+func follow(s *script) *followed { return &followed{s, map[string]time.Time{"never": {}}} }
 
-func (f *freshness) now(name string) { f.moments[name] = time.Now(); f.after(3 * time.Second) }
+func (f *followed) now(name string) { f.moments[name] = time.Now(); f.after(3 * time.Second) }
 
-func (f *freshness) at(want string) {
+func (f *followed) at(want string) {
 	f.t.Helper()
 	synctest.Wait()
 	require.Equal(f.t, f.moments[want], f.ours.Status().CurrentAsOf, want)

@@ -29,6 +29,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/reflector/outage"
 )
 
@@ -84,6 +85,9 @@ type Reflector struct {
 	listerWatcher ListerWatcher
 	expected      expected
 	store         Store
+	bookmarks     BookmarkStore          // the store, if it is one
+	versions      ResourceVersionUpdater // the store, if it is one
+	freshness     *freshness.Tracker
 
 	running      atomic.Bool
 	relists      chan error    // holds the cause of a Relist until everything is requested again
@@ -92,11 +96,12 @@ type Reflector struct {
 
 	// The fields below belong to the goroutine that runs the reflector.
 
-	backoff *backoff
-	member  outage.Member
-	round   round
-	recency recency
-	empty   emptyWatches
+	backoff  *backoff
+	member   outage.Member
+	round    round
+	recency  recency
+	question question
+	empty    emptyWatches
 
 	// Facts about the server.
 
@@ -107,7 +112,7 @@ type Reflector struct {
 	unavailable  bool // the server cannot serve the last resourceVersion
 
 	mu     sync.Mutex
-	status Status
+	status Status    // without what freshness knows
 	readAt time.Time // when Status was last called
 }
 
@@ -133,10 +138,17 @@ func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 		listerWatcher: lw,
 		expected:      newExpected(expectedType),
 		store:         s,
+		freshness:     freshness.Direct(),
 		relists:       make(chan error, 1),
 		transforming:  make(chan struct{}, 1),
 		status:        Status{Phase: Idle},
 	}
+	if f, ok := s.(freshness.Followed); ok { // an informer's
+		inner, tracker := f.Followed()
+		r.store, r.freshness = inner.(Store), tracker
+	}
+	r.bookmarks, _ = r.store.(BookmarkStore)
+	r.versions, _ = r.store.(ResourceVersionUpdater)
 	r.opts = opts.withDefaults(r.expected)
 	r.backoff = newBackoff(*r.opts.Backoff, r.opts.Clock)
 	r.member.Group = r.opts.Outage
@@ -209,13 +221,11 @@ func (r *Reflector) ListAndWatch(ctx context.Context) error {
 // before a list, or before Run, is satisfied by that list. Relist never blocks, and may be called
 // from any goroutine, even from within the Store.
 func (r *Reflector) Relist(cause error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.status.CurrentAsOf = time.Time{}
 	select {
 	case r.relists <- cause:
 	default:
 	}
+	r.freshness.Lose() // after the cause is there: see replace
 }
 
 // forgetRelist is called before everything is requested: that request satisfies a Relist.

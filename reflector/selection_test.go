@@ -62,12 +62,11 @@ func (s *selecting) call(verb string, obj any) error {
 	return nil
 }
 
-func (s *selecting) Add(obj any) error              { return s.call("add", obj) }
-func (s *selecting) Update(obj any) error           { return s.call("update", obj) }
-func (s *selecting) Delete(obj any) error           { return s.call("delete", obj) }
-func (s *selecting) Resync() error                  { return nil }
-func (s *selecting) Replace([]any, string) error    { return nil }
-func (s *selecting) progress(v string, _ time.Time) { s.calls = append(s.calls, "reached "+v) }
+func (s *selecting) Add(obj any) error           { return s.call("add", obj) }
+func (s *selecting) Update(obj any) error        { return s.call("update", obj) }
+func (s *selecting) Delete(obj any) error        { return s.call("delete", obj) }
+func (s *selecting) Resync() error               { return nil }
+func (s *selecting) Replace([]any, string) error { return nil }
 
 func (s *selecting) run(t *testing.T) {
 	list := func(context.Context, metav1.ListOptions) (runtime.Object, error) {
@@ -84,7 +83,7 @@ func (s *selecting) run(t *testing.T) {
 		return w, nil
 	}
 	s.Reflector = New(&ListWatch{list, open}, &v1.Pod{}, s, Options{
-		UseWatchList: new(false), Progress: s.progress,
+		UseWatchList: new(false),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -114,7 +113,7 @@ func versioned(name, resourceVersion string) *v1.Pod {
 }
 
 // A change of the selection removes what is not selected, and then takes everything up to the
-// bookmark in any order, without a list. The version stays until then, also for the queue.
+// bookmark in any order, without a list. The version stays until then.
 func TestSelectionChange(t *testing.T) {
 	selectionStory(t, func(t *testing.T, s *selecting) {
 		s.run(t)
@@ -127,10 +126,10 @@ func TestSelectionChange(t *testing.T) {
 		w.Add(versioned("e", "14"))
 		synctest.Wait()
 		require.Equal(t, []string{
-			"reached 10", "reached ", "delete gone at 10", "delete lost at 10",
-			"add a at 10", "update b at 10", "delete c at 10", "add d at 10", "reached 13",
-			"add e at 13", "reached 14",
+			"delete gone at 10", "delete lost at 10", "add a at 10", "update b at 10",
+			"delete c at 10", "add d at 10", "add e at 13",
 		}, s.calls)
+		require.Equal(t, "14", s.LastSyncResourceVersion())
 		require.Equal(t, 1, s.lists)
 		require.Zero(t, s.Status().Failures)
 	})

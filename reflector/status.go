@@ -8,6 +8,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"example.com/informerstack/internal/freshness"
+	"example.com/informerstack/internal/helpers/objects"
 )
 
 // Status is the state of a reflector at one moment.
@@ -58,20 +61,36 @@ type Status struct {
 
 // Status returns a snapshot. It is cheap, and safe to call at any time from any goroutine.
 func (r *Reflector) Status() Status {
-	now := r.opts.Clock.Now()
+	received, now := r.received(), r.opts.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.readAt = now
-	return r.status
+	status := r.status
+	status.ResourceVersion, status.CurrentAsOf = received.ResourceVersion, received.AsOf
+	status.LastEvent, status.LastBookmark = received.Change, received.Bookmark
+	return status
 }
 
 // LastSyncResourceVersion returns the last resourceVersion that the Store has reached, or "" before
 // the first list. It is safe to call from any goroutine. The Store may be ahead of it by the change
 // that is being applied.
 func (r *Reflector) LastSyncResourceVersion() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.status.ResourceVersion
+	return r.received().ResourceVersion
+}
+
+// received is what was handed over; nothing if r was not made by New.
+func (r *Reflector) received() freshness.Received {
+	if r.freshness == nil {
+		return freshness.Received{}
+	}
+	return r.freshness.Received()
+}
+
+// reportVersion calls the metric, which is not nil.
+func (r *Reflector) reportVersion(resourceVersion string) {
+	if number, ok := objects.VersionNumber(resourceVersion); ok {
+		r.opts.Metrics.LastResourceVersion(number)
+	}
 }
 
 func (r *Reflector) setPhase(p Phase) {
@@ -120,13 +139,13 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	case t.To == Watching && !r.isUnreachable():
 		r.status.ConsecutiveFailures = 0
 	}
-	if old {
-		r.status.CurrentAsOf = time.Time{} // R6
-	}
 	if t.From == Streaming && t.To == Listing {
 		r.status.Fallbacks++
 	}
 	r.mu.Unlock()
+	if old {
+		r.freshness.Lose() // R6
+	}
 
 	switch { // the first two texts are client-go's, for which people search
 	case t.From == Starting && t.To != Idle:

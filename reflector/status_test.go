@@ -192,21 +192,3 @@ func TestStatus_TellsChangesFromBookmarks(t *testing.T) {
 		require.Equal(t, status().LastBookmark, status().LastContact)
 	})
 }
-
-// Progress is called with what Status shows already: after the list, each change and each bookmark.
-func TestProgress_FollowsTheResourceVersion(t *testing.T) {
-	on(t, "ours", func(t *testing.T, s *script) {
-		var versions []string
-		s.opts.Progress = func(resourceVersion string, _ time.Time) {
-			require.Equal(t, resourceVersion, s.ours.Status().ResourceVersion)
-			versions = append(versions, resourceVersion)
-		}
-		s.start()
-		s.answerList(podList("5", "", "a@1"), nil)
-		s.answerWatch(nil)
-		s.event(watch.Event{Type: watch.Modified, Object: pod("a@6")})
-		s.event(bookmark("9", ""))
-		synctest.Wait()
-		require.Equal(t, []string{"5", "6", "9"}, versions)
-	})
-}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/async"
 	"example.com/informerstack/internal/helpers/objects"
 )
@@ -59,11 +60,10 @@ func (r *Reflector) openWatch(ctx context.Context) error {
 // it sends first are in no order.
 func (r *Reflector) reselect(change SelectionChange) error {
 	r.round.open.pastInitial, r.round.open.reselects = false, true
-	if r.opts.Progress != nil {
-		r.opts.Progress("", time.Time{})
-	}
 	for tombstone := range change.Dropped() {
-		if err := r.store.Delete(tombstone); err != nil {
+		r.freshness.Begin(freshness.Arrival{})
+		err := r.store.Delete(tombstone)
+		if r.freshness.End(freshness.Arrival{}, err); err != nil {
 			return &ApplyError{Verb: "delete", Object: tombstone.Key, Err: err}
 		}
 	}
@@ -117,8 +117,7 @@ func (r *Reflector) startWatch(
 		return nil, err
 	}
 	count(r.opts.Metrics.Watches)
-	r.recency.flowing = time.Time{}
-	r.recency.question.watched = r.opts.Clock.Now()
+	r.recency.flowing, r.question.watched = time.Time{}, r.opts.Clock.Now()
 	return &liveWatch{
 		Interface: w, cancel: cancel, started: started, deadline: started.Add(timeout),
 	}, nil

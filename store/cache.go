@@ -23,10 +23,10 @@ type Options struct {
 	Indexers Indexers
 	// Metrics receives the store's numbers.
 	Metrics Metrics
-	// IgnoreObjectVersions makes only Replace and Bookmark set LastStoreSyncResourceVersion, not
-	// the stored objects: for a store that receives changes in another order than their
-	// resourceVersions.
-	IgnoreObjectVersions bool
+	// ResourceVersion, if set, is LastStoreSyncResourceVersion, which no method changes then, and
+	// which Metrics does not receive. An informer sets it: it stores changes in another order than
+	// that of their resourceVersions.
+	ResourceVersion func() string
 }
 
 // Metrics receives a store's numbers. A nil field is not measured. The functions run under the
@@ -44,10 +44,10 @@ func New(keyFunc KeyFunc, options Options) Indexer {
 	return &cache{
 		keyFunc: keyFunc,
 		threadSafeMap: threadSafeMap{
-			metrics:              options.Metrics,
-			ignoreObjectVersions: options.IgnoreObjectVersions,
-			items:                map[string]*entry{},
-			indices:              newIndices(nil, options.Indexers),
+			metrics:      options.Metrics,
+			knownVersion: options.ResourceVersion,
+			items:        map[string]*entry{},
+			indices:      newIndices(nil, options.Indexers),
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,14 +96,20 @@ func TestThreadSafeMapTakesAnything(t *testing.T) {
 	require.Empty(t, plain.LastStoreSyncResourceVersion())
 }
 
-// The version of a store is that of the newest object, or, with IgnoreObjectVersions, that of the
-// last list or bookmark.
-func TestOptions_IgnoreObjectVersions(t *testing.T) {
-	for ignore, want := range map[bool][]string{
-		false: {"1", "4", "5", "7", "9", "10"}, true: {"1", "1", "1", "1", "9", "9"},
+// The version of a store is that of the newest object, list or bookmark, unless an option knows it.
+func TestOptions_ResourceVersion(t *testing.T) {
+	for known, want := range map[bool][]string{
+		false: {"1", "4", "5", "7", "9", "10"}, true: {"0", "1", "2", "3", "4", "5"},
 	} {
-		s := New(MetaNamespaceKeyFunc, Options{IgnoreObjectVersions: ignore})
 		var got []string
+		var reported []float64
+		options := Options{Metrics: Metrics{
+			ResourceVersion: func(number float64) { reported = append(reported, number) },
+		}}
+		if known {
+			options.ResourceVersion = func() string { return strconv.Itoa(len(got)) }
+		}
+		s := New(MetaNamespaceKeyFunc, options)
 		for _, change := range []func() error{
 			func() error { return s.Replace([]any{pod("ns/a rv=1")}, "1") },
 			func() error { return s.Add(pod("ns/b rv=4")) },
@@ -119,7 +126,12 @@ func TestOptions_IgnoreObjectVersions(t *testing.T) {
 			require.NoError(t, change())
 			got = append(got, s.LastStoreSyncResourceVersion())
 		}
-		require.Equal(t, want, got, "ignore: %t", ignore)
+		require.Equal(t, want, got)
+		if known {
+			require.Empty(t, reported)
+		} else {
+			require.Equal(t, []float64{1, 4, 5, 7, 9, 10}, reported)
+		}
 	}
 }
 

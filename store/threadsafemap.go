@@ -35,9 +35,9 @@ import (
 //
 // Source: tools/cache/thread_safe_store.go threadSafeMap
 type threadSafeMap struct {
-	metrics              Metrics
-	ignoreObjectVersions bool
-	count                atomic.Int64 // len(items); mu guards only its changes
+	metrics      Metrics
+	knownVersion func() string // the resourceVersion; nil if the field below is
+	count        atomic.Int64  // len(items); mu guards only its changes
 
 	mu              sync.RWMutex
 	items           map[string]*entry
@@ -72,7 +72,7 @@ type write struct {
 // resourceVersion.
 func (m *threadSafeMap) apply(writes ...write) {
 	resourceVersion, known := "", false
-	if !m.ignoreObjectVersions {
+	if m.knownVersion == nil {
 		resourceVersion, known = resourceVersionOf(writes[len(writes)-1].obj)
 	}
 	m.mu.Lock()
@@ -114,10 +114,7 @@ func (m *threadSafeMap) apply(writes ...write) {
 	}
 	m.count.Store(int64(len(m.items)))
 	if known {
-		m.resourceVersion = resourceVersion
-		if m.metrics.ResourceVersion != nil {
-			m.reportVersionLocked()
-		}
+		m.setVersionLocked(resourceVersion)
 	}
 }
 
@@ -133,10 +130,7 @@ func (m *threadSafeMap) replace(items map[string]*entry, resourceVersion string)
 	m.items, m.indices = items, append(indices, newIndices(items, late)...)
 	m.entries = entries
 	m.count.Store(int64(len(items)))
-	m.resourceVersion = resourceVersion
-	if m.metrics.ResourceVersion != nil {
-		m.reportVersionLocked()
-	}
+	m.setVersionLocked(resourceVersion)
 }
 
 // Get finds the object stored under key.
@@ -247,14 +241,14 @@ func (m *threadSafeMap) Resync() error { return nil }
 func (m *threadSafeMap) Bookmark(resourceVersion string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.resourceVersion = resourceVersion
-	if m.metrics.ResourceVersion != nil {
-		m.reportVersionLocked()
-	}
+	m.setVersionLocked(resourceVersion)
 }
 
 // LastStoreSyncResourceVersion is the newest resourceVersion that reached the map.
 func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
+	if m.knownVersion != nil {
+		return m.knownVersion()
+	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.resourceVersion
@@ -273,8 +267,15 @@ func (m *threadSafeMap) read(name string, do func(x *index)) error {
 	return fmt.Errorf("Index with name %s does not exist", name) // callers know this text
 }
 
-func (m *threadSafeMap) reportVersionLocked() {
-	if number, ok := objects.VersionNumber(m.resourceVersion); ok || m.resourceVersion == "" {
+func (m *threadSafeMap) setVersionLocked(resourceVersion string) {
+	if m.knownVersion != nil {
+		return
+	}
+	m.resourceVersion = resourceVersion
+	if m.metrics.ResourceVersion == nil {
+		return
+	}
+	if number, ok := objects.VersionNumber(resourceVersion); ok || resourceVersion == "" {
 		m.metrics.ResourceVersion(number)
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"fmt"
 
 	clientfeatures "k8s.io/client-go/features"
-	"k8s.io/klog/v2"
 
-	"example.com/informerstack/informer"
+	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/internal/helpers/callsite"
 	"example.com/informerstack/reflector"
 )
@@ -34,7 +33,7 @@ func useWatchList() *bool {
 // arrives object by object.
 func hideResourceVersion() bool { return !enabled(clientfeatures.AtomicFIFO) }
 
-// newQueue makes the queue of an informer.
+// newQueue makes the queue of an informer, with the informer's options for it.
 //
 //	InOrderInformers           a RealFIFO; otherwise a DeltaFIFO, which ignores the other gates
 //	AtomicFIFO                 a list, and a resync, is one delta; otherwise one for each object
@@ -43,44 +42,33 @@ func hideResourceVersion() bool { return !enabled(clientfeatures.AtomicFIFO) }
 //
 // Source: tools/cache/controller.go newQueueFIFO
 func newQueue(
-	logger klog.Logger, exampleObject any, known Store, reached informer.ReachedFunc,
+	options deltafifo.Options, exampleObject any,
 	identifier InformerNameAndResource, provider InformerMetricsProvider,
-) versionedQueue {
+) Queue {
 	if !enabled(clientfeatures.InOrderInformers) {
-		return newDeltaFIFO(DeltaFIFOOptions{
-			Logger:                &logger,
-			Name:                  fmt.Sprintf("DeltaFIFO %T", exampleObject),
-			KnownObjects:          known,
-			EmitDeltaTypeReplaced: true,
-		}, reached)
+		options.Name = fmt.Sprintf("DeltaFIFO %T", exampleObject)
+		options.EmitDeltaTypeReplaced = true
+		return deltafifo.NewDeltaFIFO(options)
 	}
-	options := RealFIFOOptions{
-		Logger:          &logger,
-		Name:            fmt.Sprintf("RealFIFO %T", exampleObject),
-		Identifier:      identifier,
-		MetricsProvider: provider,
-	}
+	options.Name = cmp.Or(identifier.Name(), fmt.Sprintf("RealFIFO %T", exampleObject))
+	options.Metrics = queueMetrics(identifier, provider)
 	if enabled(clientfeatures.AtomicFIFO) {
+		options.KnownObjects = nil
 		options.AtomicEvents = true
 		options.UnlockWhileProcessing = enabled(clientfeatures.UnlockWhileProcessingFIFO)
 		options.EmitDeltaTypeBookmark = true
-	} else {
-		options.KnownObjects = known
 	}
-	return newRealFIFO(options, reached)
+	return deltafifo.NewRealFIFO(options)
 }
-
-// versionedQueue is a DeltaFIFO or a RealFIFO.
-type versionedQueue = informer.VersionedQueue
 
 // unbatched is a RealFIFO without PopBatch, for an informer with the gate
 // InOrderInformersBatchProcess off.
 type unbatched struct {
-	versionedQueue
+	Queue
 	reflector.BookmarkStore
 }
 
-func withBatchGate(queue versionedQueue) versionedQueue {
+func withBatchGate(queue Queue) Queue {
 	bookmarks, ok := queue.(reflector.BookmarkStore)
 	if !ok || enabled(clientfeatures.InOrderInformersBatchProcess) {
 		return queue

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 
+	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/reflector"
 )
@@ -58,8 +59,8 @@ func NewInformerWithOptions(options InformerOptions) (Store, Controller) {
 		WithStoreMetrics(options.Identifier, options.InformerMetricsProvider))
 	process, processBatch := informer.ProcessDeltas(indexer, options.Handler)
 	c := newController(Config{
-		Queue: newQueue(logger, options.ObjectType, indexer, nil,
-			options.Identifier, options.InformerMetricsProvider),
+		Queue: newQueue(deltafifo.Options{Logger: &logger, KnownObjects: indexer},
+			options.ObjectType, options.Identifier, options.InformerMetricsProvider),
 		ListerWatcher: options.ListerWatcher,
 		ObjectType:    options.ObjectType,
 		Process:       ProcessFunc(process),

@@ -8,7 +8,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/deltafifo"
-	"example.com/informerstack/informer"
 )
 
 // The types of queues and of their options. Each is the type of package deltafifo.
@@ -110,9 +109,7 @@ func NewDeltaFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter) *DeltaFIFO {
 // NewDeltaFIFOWithOptions returns a DeltaFIFO.
 //
 // Source: tools/cache/delta_fifo.go NewDeltaFIFOWithOptions
-func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO { return newDeltaFIFO(opts, nil) }
-
-func newDeltaFIFO(opts DeltaFIFOOptions, reached informer.ReachedFunc) *DeltaFIFO {
+func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 	return deltafifo.NewDeltaFIFO(deltafifo.Options{
 		Logger:                opts.Logger,
 		Name:                  opts.Name,
@@ -120,7 +117,6 @@ func newDeltaFIFO(opts DeltaFIFOOptions, reached informer.ReachedFunc) *DeltaFIF
 		KnownObjects:          opts.KnownObjects,
 		EmitDeltaTypeReplaced: opts.EmitDeltaTypeReplaced,
 		Transformer:           opts.Transformer,
-		Reached:               reached,
 	})
 }
 
@@ -169,9 +165,7 @@ func NewRealFIFO(
 // NewRealFIFOWithOptions returns a RealFIFO. It panics if the options contradict each other.
 //
 // Source: tools/cache/the_real_fifo.go NewRealFIFOWithOptions
-func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO { return newRealFIFO(opts, nil) }
-
-func newRealFIFO(opts RealFIFOOptions, reached informer.ReachedFunc) *RealFIFO {
+func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	return deltafifo.NewRealFIFO(deltafifo.Options{
 		Logger:                opts.Logger,
 		Name:                  cmp.Or(opts.Identifier.Name(), opts.Name),
@@ -182,6 +176,5 @@ func newRealFIFO(opts RealFIFOOptions, reached informer.ReachedFunc) *RealFIFO {
 		UnlockWhileProcessing: opts.UnlockWhileProcessing,
 		EmitDeltaTypeBookmark: opts.EmitDeltaTypeBookmark,
 		Metrics:               queueMetrics(opts.Identifier, opts.MetricsProvider),
-		Reached:               reached,
 	})
 }

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 
 	"example.com/informerstack/compat/internal/found"
 	"example.com/informerstack/compat/internal/setters"
+	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/reflector"
@@ -140,11 +140,9 @@ func NewSharedIndexInformerWithOptions(
 		}
 		return watchedCache{newCache(indexer), detector}
 	}
-	coreOptions.NewQueue = func(
-		logger klog.Logger, known Store, reached informer.ReachedFunc,
-	) informer.VersionedQueue {
-		return withBatchGate(newQueue(logger, exampleObject, known, reached,
-			options.Identifier, options.InformerMetricsProvider))
+	coreOptions.NewQueue = func(o deltafifo.Options) deltafifo.Queue {
+		return withBatchGate(
+			newQueue(o, exampleObject, options.Identifier, options.InformerMetricsProvider))
 	}
 	coreOptions.NewReflector = func(
 		lw reflector.ListerWatcher, expectedType any, queue reflector.Store, o reflector.Options,

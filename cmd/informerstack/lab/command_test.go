@@ -127,9 +127,13 @@ func TestCommand_WatchFaults(t *testing.T) {
 		assert.Equal(t, 3, w.frame().Store.Objects)
 
 		w.mustDo(`{"do":"watch","fault":"expire"}`)
-		assert.Contains(t, w.frame().Reflector.Reason, "too old")
+		f = w.frame()
+		assert.Contains(t, f.Reflector.Reason, "too old")
+		assert.Nil(t, f.Store.AsOf, "a change may be missing")
 		w.after(5 * time.Second)
-		assert.Equal(t, "watching", w.frame().Reflector.Phase)
+		f = w.frame()
+		assert.Equal(t, "watching", f.Reflector.Phase)
+		assert.WithinDuration(t, f.Time, *f.Store.AsOf, 5*time.Second)
 		assert.NotEmpty(t, w.do(`{"do":"watch","fault":"none"}`))
 	})
 }

@@ -205,6 +205,9 @@ func withoutTimes(f Frame) Frame {
 	f.Counters.PerSecond, f.Reflector.BackoffMs = 0, 0
 	f.Election.LeftMs, f.Election.RenewedMs, f.Election.ObservedMs = 0, 0, 0
 	f.Workqueue.Bucket.Tokens = 0
+	if f.Store.AsOf != nil {
+		f.Store.AsOf = &time.Time{}
+	}
 	for i := range f.Handlers {
 		f.Handlers[i].OldestMs = 0
 	}

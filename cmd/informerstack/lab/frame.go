@@ -107,10 +107,12 @@ type QueueDelta struct {
 	RV   string `json:"rv"`
 }
 
-// StoreView is the store with one index.
+// StoreView is the store with one index. It holds every change up to RV, and everything that the
+// collection held at AsOf; nil means that a change may be missing.
 type StoreView struct {
 	Objects int         `json:"objects"`
 	RV      string      `json:"rv"`
+	AsOf    *time.Time  `json:"asOf"`
 	Items   []StoreItem `json:"items"`
 	Index   IndexView   `json:"index"`
 }

@@ -82,6 +82,9 @@ func (l *Lab) describeInformer(f *Frame, pieces Pieces, followed string, now tim
 	f.Store = l.storeView.update(pieces.Informer.GetIndexer(), l.indexName, followed, now)
 	l.mu.Unlock()
 	f.Store.RV = health.ResourceVersion
+	if !health.CurrentAsOf.IsZero() {
+		f.Store.AsOf = &health.CurrentAsOf
+	}
 	f.Reflector = ReflectorView{
 		Phase: string(health.Reflector.Phase), From: string(t.From), Reason: reasonOf(t),
 		Since: since, RV: health.Reflector.ResourceVersion,

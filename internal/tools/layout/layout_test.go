@@ -27,7 +27,8 @@ var machinery = []string{"k8s.io/apimachinery/", "k8s.io/klog/v2", "k8s.io/utils
 
 // rules is the dependency direction: a package imports only packages to its left in the pipeline.
 var rules = map[string]rule{
-	"store": {ours: []string{"internal/helpers/objects"}},
+	"internal/freshness": {},
+	"store":              {ours: []string{"internal/helpers/objects"}},
 	"store/compact": {
 		ours: []string{"store", "internal/helpers/objects"},
 		outside: []string{"github.com/hashicorp/golang-lru/v2",
@@ -36,7 +37,7 @@ var rules = map[string]rule{
 	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
 	"deltafifo": {ours: []string{"store"}},
 	"reflector": {
-		ours: []string{"store", "reflector/outage", "internal/helpers/async",
+		ours: []string{"internal/freshness", "store", "reflector/outage", "internal/helpers/async",
 			"internal/helpers/callsite", "internal/helpers/objects", "internal/helpers/printable",
 			"internal/helpers/shorterror"},
 	},
@@ -53,8 +54,9 @@ var rules = map[string]rule{
 	},
 	"reflector/outage": {outside: []string{"k8s.io/client-go/rest"}},
 	"informer": {
-		ours: []string{"store", "store/compact", "deltafifo", "reflector", "reflector/outage",
-			"reflector/wire", "internal/helpers/done", "internal/helpers/objects"},
+		ours: []string{"internal/freshness", "store", "store/compact", "deltafifo", "reflector",
+			"reflector/outage", "reflector/wire", "internal/helpers/done",
+			"internal/helpers/objects"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
 	"controller": {

@@ -141,8 +141,17 @@ export function StoreCard({ lab }) {
       <${More} shown=${items.length} total=${store.objects} />
     </ul>
     ${!items.length && html`<${Empty}>${t("store.empty")}<//>`}
+    <${Freshness} store=${store} now=${lab.now} />
     <${IndexRows} lab=${lab} index=${store.index} />
   <//>`;
+}
+
+/** Freshness says how current the copy is: up to which version, and as of when. */
+function Freshness({ store: { rv, asOf }, now }) {
+  const upTo = rv ? html`rv <b>${rv}</b>` : t("store.noList");
+  const when = asOf ? t("store.asOf", { ago: duration(now - Date.parse(asOf)) }) : rv && t("store.lost");
+  return html`<p class=${cx("note", "fresh", rv && !asOf && "hot")} title=${t("store.freshHelp")}>
+    ${upTo}${when && html` · ${when}`}</p>`;
 }
 
 function IndexRows({ lab, index }) {

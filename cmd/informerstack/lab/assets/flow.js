@@ -27,8 +27,8 @@ const SVG = "http://www.w3.org/2000/svg";
 /** isOne reports whether a hop is one token: an object, a request, or a message of the watch. */
 const isOne = (rail, hop) => hop.key || rail === "ask" || (rail === "wire" && hop.what !== "LIST");
 
-/** messageOf is the text of a token without a key: WATCH @1722, 410 Gone. */
-function messageOf({ what, rv, error }) {
+/** messageOf is the text of a token without a key: WATCH @1722, 410 Gone. A held one has no error. */
+function messageOf({ what, rv, error = "" }) {
   if (what === "ERROR") return error.includes("too old") || error.includes("Expired") ? "410 Gone" : "ERROR";
   return what === "WATCH" || what === "BOOKMARK" ? `${what} @${rv || "–"}` : what;
 }

@@ -50,7 +50,10 @@ const PIECES = {
   server: { files: ["apitest/server.go"], chapter: "docs/apitest.md" },
   reflector: { files: ["reflector/phase.go", "reflector/reflector.go"], chapter: "docs/reflector.md" },
   queue: { files: ["deltafifo/deltafifo.go", "deltafifo/realfifo.go"], chapter: "docs/deltafifo.md" },
-  store: { files: ["store/threadsafemap.go", "store/key.go"], chapter: "docs/store.md" },
+  store: {
+    files: ["store/threadsafemap.go", "store/key.go", "internal/freshness/freshness.go"],
+    chapter: "docs/store.md", more: "docs/freshness.md",
+  },
   handlers: { files: ["informer/changelog.go", "informer/processor.go"], chapter: "docs/informer.md" },
   workqueue: { files: ["workqueue/queue.go", "workqueue/delaying.go"], chapter: "docs/workqueue.md" },
   workers: { files: ["controller/worker.go", "controller/controller.go"], chapter: "docs/controller.md" },
@@ -75,7 +78,8 @@ function Piece({ lab }) {
     <ul class="links">
       ${PIECES[name].files.map((file) => html`<li key=${file}>
         ${t("link.code")} <${Path} lab=${lab} path=${file} /></li>`)}
-      <li>${t("link.chapter")} <${Path} lab=${lab} path=${translated(PIECES[name].chapter)} /></li>
+      ${[PIECES[name].chapter, PIECES[name].more].filter(Boolean).map((path) => html`<li key=${path}>
+        ${t("link.chapter")} <${Path} lab=${lab} path=${translated(path)} /></li>`)}
     </ul>
   </article>`;
 }

@@ -268,7 +268,7 @@ func reflectorControls(s *scene) {
 	s.use("create")
 	s.until("the store is behind", func(f lab.Frame) bool { return !current(f) })
 	s.await("the page shows it as not received", `document.querySelector(".log .unread") &&
-		document.querySelector(".card-store .hot")`)
+		document.querySelector(".card-store small .hot")`)
 	s.use("cut")
 	s.watching()
 	s.frames.forget()
