@@ -80,7 +80,7 @@ replay: ## one seed of the simulation, byte for byte (SEED=n or SCRIPT=file; SCH
 		./internal/tools/simulation -seed $(or $(SEED),-1) -script '$(abspath $(SCRIPT))'
 
 # One bug for each invariant; all bugs take four times as long.
-PLANTED     := store-keeps-index-entry|informer-late-handler-misses|informer-notifies-before-store|deltafifo-synced-early|workqueue-done-forgets|le-same-token|reflector-never-waits|reflector-watch-survives-stop|shard-over-early
+PLANTED     := store-keeps-index-entry|informer-late-handler-misses|informer-notifies-before-store|freshness-synced-early|workqueue-done-forgets|le-same-token|reflector-never-waits|reflector-watch-survives-stop|shard-over-early
 
 planted: ## plant bugs, and require that the simulation finds each (BUG=regexp selects by name)
 	$(GO) test -count=1 -timeout 3h -v -run 'TestPlanted$$/($(BUG))' ./internal/tools/simulation -planted

@@ -30,7 +30,6 @@ type foreignQueue struct {
 	mu     sync.Mutex
 	cond   sync.Cond
 	items  []deltafifo.Deltas
-	lists  int // that are not processed
 	shut   bool
 	paused bool
 	synced chan struct{}

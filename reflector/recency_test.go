@@ -502,8 +502,8 @@ func TestCurrentAsOf_NamedVersion(t *testing.T) {
 	require.Equal(t, begun.Add(time.Hour), r.Status().CurrentAsOf)
 }
 
-// An answer says nothing about a change that was lost behind the store: a list ends the loss, and no
-// answer that comes before it.
+// An answer says nothing about a change that was lost behind the store: a list ends the loss, and
+// no answer that comes before it.
 func TestCurrentAsOf_AnswerAfterALoss(t *testing.T) {
 	begun := time.Now()
 	r := New(nil, nil, &mapStore{}, Options{})

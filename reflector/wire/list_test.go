@@ -175,8 +175,12 @@ func TestReadList_Bad(t *testing.T) {
 			"k8s\x00\n\x0c", "read list after 0 items: unexpected EOF",
 		},
 		"protobuf, cut in the decode.Magic": {"k8", "read list after 0 items: unexpected EOF"},
-		"protobuf, cut in a tag":            {"k8s\x00\x80", "read list after 0 items: unexpected EOF"},
-		"protobuf, cut in a length":         {"k8s\x00\n\x80", "read list after 0 items: unexpected EOF"},
+		"protobuf, cut in a tag": {
+			"k8s\x00\x80", "read list after 0 items: unexpected EOF",
+		},
+		"protobuf, cut in a length": {
+			"k8s\x00\n\x80", "read list after 0 items: unexpected EOF",
+		},
 		"protobuf, another decode.Magic": {
 			"k8s\x01", `read list after 0 items: not protobuf: the list begins with "k8s\x01"`,
 		},
@@ -337,7 +341,8 @@ func TestReadList_Status(t *testing.T) {
 
 	status := apierrors.NewResourceExpired("too old").Status()
 	unknown := &runtime.Unknown{
-		TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Status"}, Raw: answers.Marshal(t, &status),
+		TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Raw:      answers.Marshal(t, &status),
 	}
 	body = append([]byte(decode.Magic), answers.Marshal(t, unknown)...)
 	_, _, err = decodeAll(bytes.NewReader(body), newPod)
@@ -350,7 +355,8 @@ func TestReadList_UnknownProtobuf(t *testing.T) {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: make([]v1.Pod, 1),
 	})
 	for _, field := range []string{"\x38\x81\x01", "\x3d1234", "\x3912345678", "\x3a\x02ab"} {
-		items, _, err := decodeAll(strings.NewReader(decode.Magic+field+string(body[len(decode.Magic):])), newPod)
+		unknown := decode.Magic + field + string(body[len(decode.Magic):])
+		items, _, err := decodeAll(strings.NewReader(unknown), newPod)
 		require.NoError(t, err, "%q", field)
 		require.Len(t, items, 1)
 	}

@@ -259,8 +259,8 @@ type closing struct{ body io.ReadCloser }
 
 func (c closing) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Body: c.body,
-		Request: req,
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}},
+		Body: c.body, Request: req,
 	}, nil
 }
 

@@ -179,7 +179,8 @@ func TestPage_StreamsFrames(t *testing.T) {
 		assert.Equal(t, l.hello.Token, hello.Token)
 		name, data = event()
 		assert.Equal(t, "frame", name)
-		lists := strings.NewReplacer(`"watchSince":null`, "", `"asOf":null`, "", `"lesson":null`, "").
+		lists := strings.NewReplacer(
+			`"watchSince":null`, "", `"asOf":null`, "", `"lesson":null`, "").
 			Replace(data)
 		assert.NotContains(t, lists, "null", "a list is never null")
 
