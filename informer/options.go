@@ -124,9 +124,8 @@ func (o Options) newTracker() (t *freshness.Tracker) {
 
 // newIndexer returns the store. Its resourceVersion is not that of the objects: a DeltaFIFO
 // delivers these out of order, and a transform may remove the resourceVersion.
-func (o Options) newIndexer(tracker *freshness.Tracker) store.Indexer {
+func (o Options) newIndexer(resourceVersion func() (string, bool)) store.Indexer {
 	return store.New(store.DeletionHandlingMetaNamespaceKeyFunc, store.Options{
-		Indexers: o.Indexers, Metrics: o.StoreMetrics,
-		ResourceVersion: func() string { return tracker.Held().ResourceVersion },
+		Indexers: o.Indexers, Metrics: o.StoreMetrics, ResourceVersion: resourceVersion,
 	})
 }

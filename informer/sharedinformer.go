@@ -158,8 +158,11 @@ func NewSharedIndexInformer(
 	}
 	form, options := newForm(options)
 	tracker := options.newTracker()
-	indexer := options.newIndexer(tracker)
-	s := &sharedIndexInformer{
+	var s *sharedIndexInformer
+	indexer := options.newIndexer(func() (string, bool) { // before the start, a test may fill it
+		return tracker.Held().ResourceVersion, s.reflector.Load() != nil
+	})
+	s = &sharedIndexInformer{
 		listerWatcher: lw,
 		exampleObject: exampleObject,
 		options:       options,

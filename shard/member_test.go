@@ -110,7 +110,7 @@ func TestMembership_Annotations(t *testing.T) {
 		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
 	})
 	require.NoError(t, err)
-	s.lister = newStoppedLister()
+	s.lister = s.newLister()
 	s.caches.uses("v1.Pod", ByUID)
 	m := &membership{shards: s, identity: "a", limit: unlimited}
 	for _, step := range []struct {
@@ -217,7 +217,7 @@ func TestMembership_Obeyed(t *testing.T) {
 		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
 	})
 	require.NoError(t, err)
-	s.lister = newStoppedLister()
+	s.lister = s.newLister()
 	mine := s.leases.given(s.leases.free(0), "a")
 	others := s.leases.given(mine, "b")
 	again := s.leases.given(others, "a")

@@ -11,22 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"example.com/informerstack/informer"
-	"example.com/informerstack/store"
 )
-
-// stoppedLister is an informer that is not run, with a store that the test fills.
-type stoppedLister struct {
-	informer.SharedIndexInformer
-	store store.Indexer
-}
-
-func newStoppedLister() stoppedLister {
-	return stoppedLister{store: store.New(store.MetaNamespaceKeyFunc, store.Options{})}
-}
-
-func (l stoppedLister) GetStore() store.Store { return l.store }
 
 // A member knows an answer before its informer does, until the informer has reached its version.
 // It remembers since when a shard has had no Lease.
@@ -35,7 +20,7 @@ func TestTenure_Look(t *testing.T) {
 		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
 	})
 	require.NoError(t, err)
-	s.lister = newStoppedLister()
+	s.lister = s.newLister()
 	tn := newTenure(s, &membership{shards: s, identity: "a"}, context.Background())
 	lease := func(version string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{

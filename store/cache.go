@@ -23,10 +23,10 @@ type Options struct {
 	Indexers Indexers
 	// Metrics receives the store's numbers.
 	Metrics Metrics
-	// ResourceVersion, if set, is LastStoreSyncResourceVersion, which no method changes then, and
-	// which Metrics does not receive. An informer sets it: it stores changes in another order than
-	// that of their resourceVersions.
-	ResourceVersion func() string
+	// ResourceVersion, if set, returns LastStoreSyncResourceVersion, unless known is false. Metrics
+	// does not receive the version then. An informer sets it: it stores changes in another order
+	// than that of their resourceVersions.
+	ResourceVersion func() (resourceVersion string, known bool)
 }
 
 // Metrics receives a store's numbers. A nil field is not measured. The functions run under the

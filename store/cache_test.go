@@ -99,7 +99,7 @@ func TestThreadSafeMapTakesAnything(t *testing.T) {
 // The version of a store is that of the newest object, list or bookmark, unless an option knows it.
 func TestOptions_ResourceVersion(t *testing.T) {
 	for known, want := range map[bool][]string{
-		false: {"1", "4", "5", "7", "9", "10"}, true: {"0", "1", "2", "3", "4", "5"},
+		false: {"1", "4", "5", "7", "9", "10"}, true: {"1", "1", "2", "3", "4", "5"},
 	} {
 		var got []string
 		var reported []float64
@@ -107,7 +107,9 @@ func TestOptions_ResourceVersion(t *testing.T) {
 			ResourceVersion: func(number float64) { reported = append(reported, number) },
 		}}
 		if known {
-			options.ResourceVersion = func() string { return strconv.Itoa(len(got)) }
+			options.ResourceVersion = func() (string, bool) {
+				return strconv.Itoa(len(got)), len(got) > 0
+			}
 		}
 		s := New(MetaNamespaceKeyFunc, options)
 		for _, change := range []func() error{

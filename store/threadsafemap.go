@@ -36,8 +36,8 @@ import (
 // Source: tools/cache/thread_safe_store.go threadSafeMap
 type threadSafeMap struct {
 	metrics      Metrics
-	knownVersion func() string // the resourceVersion; nil if the field below is
-	count        atomic.Int64  // len(items); mu guards only its changes
+	knownVersion func() (resourceVersion string, known bool) // may be nil
+	count        atomic.Int64                                // len(items); set under mu
 
 	mu              sync.RWMutex
 	items           map[string]*entry
@@ -71,10 +71,7 @@ type write struct {
 // stores the objects, and moves their entries in each index. The last object gives the new
 // resourceVersion.
 func (m *threadSafeMap) apply(writes ...write) {
-	resourceVersion, known := "", false
-	if m.knownVersion == nil {
-		resourceVersion, known = resourceVersionOf(writes[len(writes)-1].obj)
-	}
+	resourceVersion, known := resourceVersionOf(writes[len(writes)-1].obj)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// The entry of each write, and its values in each index, before and after it. One write with
@@ -247,7 +244,9 @@ func (m *threadSafeMap) Bookmark(resourceVersion string) {
 // LastStoreSyncResourceVersion is the newest resourceVersion that reached the map.
 func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
 	if m.knownVersion != nil {
-		return m.knownVersion()
+		if known, ok := m.knownVersion(); ok {
+			return known
+		}
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -268,11 +267,8 @@ func (m *threadSafeMap) read(name string, do func(x *index)) error {
 }
 
 func (m *threadSafeMap) setVersionLocked(resourceVersion string) {
-	if m.knownVersion != nil {
-		return
-	}
 	m.resourceVersion = resourceVersion
-	if m.metrics.ResourceVersion == nil {
+	if m.knownVersion != nil || m.metrics.ResourceVersion == nil {
 		return
 	}
 	if number, ok := objects.VersionNumber(resourceVersion); ok || resourceVersion == "" {

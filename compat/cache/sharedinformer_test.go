@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/compat/cache"
 	framework "example.com/informerstack/compat/cache/testing"
@@ -268,6 +269,22 @@ func TestReflector_ZeroHasNoName(t *testing.T) {
 	require.Empty(t, r.Name())
 	require.Empty(t, r.TypeDescription())
 	require.Empty(t, r.LastSyncResourceVersion())
+}
+
+// Tests of controllers fill the store of an informer that is not started. Its version is then that
+// of what they put in.
+func TestStore_FilledBeforeTheStart(t *testing.T) {
+	pod := podOnNode("a", 7, "node", "uid")
+	theirs := clientgo.NewSharedIndexInformer(&clientgo.ListWatch{}, &v1.Pod{}, 0, nil).GetStore()
+	ours := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1.Pod{}, 0, nil).GetStore()
+	require.NoError(t, theirs.Add(pod))
+	require.NoError(t, ours.Add(pod))
+	require.Equal(t, "7", theirs.LastStoreSyncResourceVersion())
+	require.Equal(t, "7", ours.LastStoreSyncResourceVersion())
+	require.NoError(t, theirs.Replace([]any{pod}, "9"))
+	require.NoError(t, ours.Replace([]any{pod}, "9"))
+	require.Equal(t, "9", theirs.LastStoreSyncResourceVersion())
+	require.Equal(t, "9", ours.LastStoreSyncResourceVersion())
 }
 
 type refuser struct{}
