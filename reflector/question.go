@@ -58,10 +58,10 @@ const (
 // askIfOld takes an answer that has arrived, and asks a question if CurrentAsOf is old and of
 // interest. It is called from time to time while events do not pause.
 func (r *Reflector) askIfOld(ctx context.Context, now time.Time) {
-	flowing := r.recency.flowing
 	r.takeAnswer(now)
+	flowing, asOf := r.recency.flowing, r.freshness.Received().AsOf
 	if !r.round.fetched || flowing.IsZero() || now.Sub(flowing) < questionFlow ||
-		now.Sub(r.freshness.Received().AsOf) < questionAge {
+		asOf.IsZero() || now.Sub(asOf) < questionAge { // only a list ends a loss
 		return
 	}
 	r.mu.Lock()
