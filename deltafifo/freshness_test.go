@@ -82,7 +82,9 @@ func (q followed) bookmark(version string) {
 
 func (q followed) list(version string, objects ...any) {
 	q.t.Helper()
-	q.handOver(listOf(version, time.Now()), func() error { return q.Replace(objects, version) })
+	a := listOf(version, time.Now())
+	a.Losses = q.tracker.Losses()
+	q.handOver(a, func() error { return q.Replace(objects, version) })
 }
 
 // reached returns the version that the consumer has reached.

@@ -395,6 +395,11 @@ var queues = map[string]struct {
 	"passes on later": {false, wrapQueue(func(q deltafifo.Queue) deltafifo.Queue {
 		return newAsyncQueue(q)
 	})},
+	"takes bookmarks": {true, wrapQueue(func(q deltafifo.Queue) deltafifo.Queue {
+		return noBookmarks{q}
+	})},
+	"repeats": {false, wrapProcess(repeatDeltas)},
+	"counts":  {false, func(o *Options) { o.NewQueue = newCountingQueue }},
 	"foreign": {false, func(o *Options) {
 		o.NewQueue = func(deltafifo.Options) deltafifo.Queue { return newForeignQueue() }
 	}},
@@ -478,6 +483,7 @@ func TestModel_ClaimsOnlyWhatIsStored(t *testing.T) {
 					if name != "drops" && name != "buffers" {
 						assert.Equal(t, w.onServer(), w.stored())
 					}
+					assert.True(t, w.informer.HasSynced())
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					err := w.waitFor(ctx, newest)

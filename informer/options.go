@@ -68,9 +68,9 @@ type Options struct {
 		ctx context.Context, lw reflector.ListerWatcher, example runtime.Object,
 	) reflector.ListerWatcher
 	// WrapQueue, if set, wraps the queue, for example to trace it. The wrapper of a RealFIFO should
-	// be a deltafifo.QueueWithBatch too. A wrapper passes each call, and each delta, on before it
-	// returns. If it does not, the informer works, but it is not known which changes its store
-	// holds: Health has no CurrentAsOf, and WaitForResourceVersion fails.
+	// be a deltafifo.QueueWithBatch too. A wrapper passes each call, and each delta, on once,
+	// before it returns. If it does not, the informer works, but it is not known which changes its
+	// store holds: Health has no CurrentAsOf, and WaitForResourceVersion fails.
 	WrapQueue func(deltafifo.Queue) deltafifo.Queue
 	// WrapIndexer, if set, wraps the store, for example to trace it.
 	WrapIndexer func(store.Indexer) store.Indexer

@@ -89,14 +89,12 @@ func (r *Reflector) replace(got listed) error {
 	r.empty.listed(got.items, r.LastSyncResourceVersion()) // before the store owns the items
 	arrival := freshness.Arrival{
 		Kind: freshness.List, ResourceVersion: got.resourceVersion, At: got.asOf,
+		Losses: r.round.losses,
 	}
 	r.freshness.Begin(arrival)
 	err := r.store.Replace(got.items, got.resourceVersion)
 	if r.freshness.End(arrival, err); err != nil {
 		return &ApplyError{Verb: "replace", Err: err}
-	}
-	if len(r.relists) > 0 { // another list follows
-		r.freshness.Lose()
 	}
 	r.unavailable = false
 	r.question.named, r.question.restored = namedVersion{}, false

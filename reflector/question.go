@@ -58,10 +58,10 @@ const (
 // askIfOld takes an answer that has arrived, and asks a question if CurrentAsOf is old and of
 // interest. It is called from time to time while events do not pause.
 func (r *Reflector) askIfOld(ctx context.Context, now time.Time) {
-	flowing := r.recency.flowing
 	r.takeAnswer(now)
+	flowing, asOf := r.recency.flowing, r.freshness.Received().AsOf
 	if !r.round.fetched || flowing.IsZero() || now.Sub(flowing) < questionFlow ||
-		now.Sub(r.freshness.Received().AsOf) < questionAge {
+		asOf.IsZero() || now.Sub(asOf) < questionAge { // only a list ends a loss
 		return
 	}
 	r.mu.Lock()
@@ -105,7 +105,8 @@ func (r *Reflector) newestVersion(ctx context.Context) (namedVersion, error) {
 }
 
 // takeAnswer takes the answer, if it has arrived, and compares it with the version of the Store. It
-// reports whether the Store has reached it. It does not block.
+// reports whether the Store has reached it. It does not block. While the watch may still send the
+// present state, the Store may have only a part of that, and has not reached the answer.
 func (r *Reflector) takeAnswer(now time.Time) (reached bool) {
 	q := &r.question
 	select {
@@ -121,7 +122,7 @@ func (r *Reflector) takeAnswer(now time.Time) (reached bool) {
 	switch {
 	case err != nil:
 		q.useless, q.named = true, namedVersion{}
-	case order >= 0:
+	case order >= 0 && (r.round.open == nil || r.round.open.pastInitial):
 		r.freshness.Note(freshness.Arrival{Kind: freshness.Current, At: q.named.asOf})
 		q.named = namedVersion{}
 		return true

@@ -315,6 +315,17 @@ func TestCurrentAsOf_NoTimerForEachEvent(t *testing.T) {
 	})
 }
 
+// While the store is known to be old, nothing is asked: no answer would make it current. With a
+// queue that holds changes back, that is for ever.
+func TestCurrentAsOf_NoQuestionAfterALoss(t *testing.T) {
+	feeding(t, slowly(500*time.Microsecond), func(t *testing.T, f *feed) {
+		f.r.freshness.Lose()
+		f.changing(30*time.Second, func() { f.check() })
+		require.Zero(t, f.r.Status().CurrentAsOf)
+		require.Zero(t, f.questions)
+	})
+}
+
 // After an outage, or after the process was stopped, the backlog of such a collection does not
 // count as current, and questions show when it is over.
 func TestCurrentAsOf_QuestionsAfterAnInterruption(t *testing.T) {

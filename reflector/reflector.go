@@ -119,6 +119,7 @@ type Reflector struct {
 // round is what a reflector remembers between the phases of one round.
 type round struct {
 	limit          int64       // of each page of this round's LISTs; -1 before the first
+	losses         int         // before everything was requested
 	fetched        bool        // everything was fetched, and is kept up to date from now on
 	resync         clock.Timer // fires when the next Resync is due; nil before it is fetched
 	open           *liveWatch  // see R2
@@ -221,14 +222,15 @@ func (r *Reflector) ListAndWatch(ctx context.Context) error {
 // before a list, or before Run, is satisfied by that list. Relist never blocks, and may be called
 // from any goroutine, even from within the Store.
 func (r *Reflector) Relist(cause error) {
+	r.freshness.Lose() // before the cause is there: a list that was requested since ends the loss
 	select {
 	case r.relists <- cause:
 	default:
 	}
-	r.freshness.Lose() // after the cause is there: see replace
 }
 
-// forgetRelist is called before everything is requested: that request satisfies a Relist.
+// forgetRelist is called before everything is requested: that request satisfies a Relist, and
+// brings every change that was lost until now.
 func (r *Reflector) forgetRelist(ctx context.Context) {
 	select {
 	case cause := <-r.relists:
@@ -236,6 +238,7 @@ func (r *Reflector) forgetRelist(ctx context.Context) {
 			"err", bounded(cause))
 	default:
 	}
+	r.round.losses = r.freshness.Losses()
 }
 
 // runRound runs the state machine from Starting until it would start again. It returns the error of

@@ -148,3 +148,21 @@ func TestSelectionChange_RefusedDelete(t *testing.T) {
 		require.False(t, slices.Contains(s.calls, "delete lost at 10"), "the list decides")
 	})
 }
+
+// While a watch still sends what is new in the selection, the store lacks a part of it: no answer
+// to a question makes it current, although the version is the server's newest.
+func TestSelectionChange_IsNotCurrentBeforeTheBookmark(t *testing.T) {
+	selectionStory(t, func(t *testing.T, s *selecting) {
+		s.run(t)
+		before := s.Status().CurrentAsOf
+		for range 200 {
+			s.second.Add(versioned("a", "9"))
+			time.Sleep(100 * time.Millisecond)
+			require.Equal(t, before, s.Status().CurrentAsOf)
+		}
+		require.Greater(t, s.lists, 1, "a question")
+		s.second.Action(watch.Bookmark, versioned("", "10"))
+		time.Sleep(foreignPause)
+		require.True(t, s.Status().CurrentAsOf.After(before))
+	})
+}

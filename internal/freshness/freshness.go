@@ -37,6 +37,7 @@ type Arrival struct {
 	Kind            Kind
 	ResourceVersion string // that it reaches; "" unless it is a list, a change or a bookmark
 	At              time.Time
+	Losses          int // of a list: the result of Losses before it was requested
 }
 
 // Kind is the kind of an Arrival.
@@ -73,12 +74,12 @@ type Received struct {
 //	F1  once the first m.items items are stored, the copy holds the moment of mark m
 //	F2  no mark is reached, and each has more items than the one before; held is the last one
 //	    that was reached
-//	F3  AsOf is zero, in held and in marks, from a loss until a list that was handed over later
+//	F3  AsOf is zero, in held and in marks, from a loss until a list that was requested later
 //	F4  after a failure of the consumer there is no mark until a list is handed over: the item
 //	    that failed may have a part of a list that was queued before
 //	F5  there is no mark once blind: a queue, or a wrapper of it, has not counted what was handed
-//	    over before its call returned, or has not processed what it popped; so it may hold back
-//	    changes that are in no mark
+//	    over before its call returned, or has not processed exactly what it popped; so it may hold
+//	    back changes that are in no mark
 //
 // Without a queue, the copy holds what was handed over.
 type Tracker struct {
@@ -93,7 +94,8 @@ type Tracker struct {
 
 	mu       sync.Mutex // guards the fields below
 	received Received
-	lost     bool          // no list was handed over since a loss
+	losses   int           // so far
+	lost     bool          // no list that was requested since the last loss was handed over
 	failed   bool          // no list was handed over since the consumer failed, or at all
 	blind    chan struct{} // closed once blind
 	isBlind  bool
@@ -171,7 +173,9 @@ func (t *Tracker) End(a Arrival, err error) {
 			t.mu.Unlock()
 			return
 		}
-		t.blindLocked() // it is held back
+		if a.Kind != Bookmark { // which changes no object
+			t.blindLocked() // it is held back
+		}
 		t.receiveAndUnlock(a, t.items)
 	}
 }
@@ -211,7 +215,7 @@ func (t *Tracker) receiveAndUnlock(a Arrival, items int) {
 	case Bookmark:
 		r.ResourceVersion, r.Bookmark = a.ResourceVersion, a.At
 	case List:
-		t.lost, t.failed = t.isBlind, false
+		t.lost, t.failed = t.isBlind || a.Losses < t.losses, false
 		r.ResourceVersion = a.ResourceVersion
 		if !a.At.IsZero() {
 			r.AsOf = a.At
@@ -286,10 +290,16 @@ func (t *Tracker) Process(items, deltas int, process func() error) (err error) {
 // notified of the changes.
 func (t *Tracker) Stored(deltas int) {
 	items := int(t.popped.Load())
-	if t.pending.Add(-int64(deltas)) != 0 {
+	missing := t.pending.Add(-int64(deltas))
+	if missing > 0 {
 		return
 	}
 	t.mu.Lock()
+	if missing < 0 { // some were not popped, or are stored again in place of others
+		t.blindLocked()
+		t.mu.Unlock()
+		return
+	}
 	t.stored = items
 	n := 0
 	for n < len(t.marks) && t.marks[n].items <= t.stored {
@@ -306,8 +316,8 @@ func (t *Tracker) Stored(deltas int) {
 	t.holdAndUnlock(reached)
 }
 
-// Lose notes that a change is not handed over. Versions that were handed over remain true, because
-// they are older. Any goroutine may call Lose.
+// Lose notes that a change is not handed over. A list that is requested now, or later, has it.
+// Versions that were handed over remain true, because they are older. Any goroutine may call Lose.
 func (t *Tracker) Lose() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -315,6 +325,7 @@ func (t *Tracker) Lose() {
 }
 
 func (t *Tracker) loseLocked() {
+	t.losses++
 	t.lost, t.held.AsOf = true, time.Time{}
 	for i := range t.marks {
 		t.marks[i].AsOf = time.Time{}
@@ -341,6 +352,13 @@ func (t *Tracker) Stop(err error) {
 	if t.moved != nil {
 		t.wakeLocked()
 	}
+}
+
+// Losses returns how often a change was lost.
+func (t *Tracker) Losses() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.losses
 }
 
 // Held returns what the copy holds.

@@ -19,8 +19,9 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func list(version string, asOf time.Time) Arrival {
-	return Arrival{List, version, asOf}
+// list returns a list that is requested now.
+func (t *Tracker) list(version string, asOf time.Time) Arrival {
+	return Arrival{Kind: List, ResourceVersion: version, At: asOf, Losses: t.Losses()}
 }
 
 func changeTo(version string) Arrival {
@@ -75,7 +76,7 @@ func (t *Tracker) process(tb testing.TB, items int) {
 // Without a queue, what was handed over is in the copy. A call that fails hands nothing over.
 func TestTracker_WithoutAQueue(t *testing.T) {
 	f := Direct()
-	f.handOver(t, list("5", at(5)), 0, nil)
+	f.handOver(t, f.list("5", at(5)), 0, nil)
 	f.handOver(t, changeTo("6"), 0, nil)
 	require.Equal(t, Moment{"6", at(5)}, f.Received().Moment)
 	f.handOver(t, changeTo("7"), 0, errors.New("refused"))
@@ -84,8 +85,8 @@ func TestTracker_WithoutAQueue(t *testing.T) {
 	f.current(at(6)) // time does not go back
 	require.Equal(t, Moment{"6", at(7)}, f.Received().Moment)
 	f.Lose()
-	f.handOver(t, Arrival{Change, "8", at(8)}, 0, nil)
-	f.Note(Arrival{Bookmark, "9", at(9)})
+	f.handOver(t, Arrival{Kind: Change, ResourceVersion: "8", At: at(8)}, 0, nil)
+	f.Note(Arrival{Kind: Bookmark, ResourceVersion: "9", At: at(9)})
 	require.Equal(t, Received{Moment{ResourceVersion: "9"}, at(8), at(9)}, f.Received())
 }
 
@@ -104,7 +105,7 @@ func TestTracker_Synced(t *testing.T) {
 	f.handOver(t, changeTo("3"), 1, nil)
 	f.process(t, 1)
 	require.Empty(t, f.Held())
-	f.handOver(t, list("5", at(5)), 2, nil)
+	f.handOver(t, f.list("5", at(5)), 2, nil)
 	require.False(t, isSynced())
 	f.process(t, 2)
 	require.True(t, isSynced())
@@ -114,7 +115,7 @@ func TestTracker_Synced(t *testing.T) {
 // After a loss the version remains true, and the time is not known until a list comes.
 func TestTracker_Lose(t *testing.T) {
 	f := New(nil)
-	f.handOver(t, list("5", at(5)), 1, nil)
+	f.handOver(t, f.list("5", at(5)), 1, nil)
 	f.process(t, 1)
 	f.Lose()
 	f.handOver(t, changeTo("6"), 2, nil)
@@ -122,7 +123,7 @@ func TestTracker_Lose(t *testing.T) {
 	f.process(t, 2)
 	require.Equal(t, Moment{ResourceVersion: "6"}, f.Held())
 	require.Equal(t, Moment{ResourceVersion: "6"}, f.Received().Moment)
-	f.handOver(t, list("9", at(9)), 3, nil)
+	f.handOver(t, f.list("9", at(9)), 3, nil)
 	require.Equal(t, Moment{ResourceVersion: "6"}, f.Held())
 	f.process(t, 3)
 	require.Equal(t, Moment{"9", at(9)}, f.Held())
@@ -131,36 +132,46 @@ func TestTracker_Lose(t *testing.T) {
 // A list that shows the state that was there before is as old as that.
 func TestTracker_ListOfAnOldState(t *testing.T) {
 	f := New(nil)
-	f.handOver(t, list("5", at(5)), 1, nil)
+	f.handOver(t, f.list("5", at(5)), 1, nil)
 	f.Lose()
-	f.handOver(t, list("5", time.Time{}), 2, nil)
+	f.handOver(t, f.list("5", time.Time{}), 2, nil)
 	f.process(t, 2)
 	require.Equal(t, Moment{"5", at(5)}, f.Held())
 }
 
-// A list that is queued when a change is lost does not end the loss when it is stored.
-func TestTracker_LoseWhileAListIsQueued(t *testing.T) {
+// A list that was requested before a change is lost does not end the loss: not if it is queued
+// then, and not if it arrives later.
+func TestTracker_LoseDuringAList(t *testing.T) {
 	f := New(nil)
-	f.handOver(t, list("5", at(5)), 2, nil)
+	f.handOver(t, f.list("5", at(5)), 2, nil)
 	f.Lose()
 	f.process(t, 2)
 	require.Equal(t, Moment{ResourceVersion: "5"}, f.Held())
+	requested := f.list("6", at(6))
+	f.Lose()
+	f.handOver(t, requested, 3, nil)
+	f.process(t, 3)
+	require.Equal(t, Moment{ResourceVersion: "6"}, f.Held())
+	require.Equal(t, Moment{ResourceVersion: "6"}, f.Received().Moment)
+	f.handOver(t, f.list("6", at(7)), 4, nil)
+	f.process(t, 4)
+	require.Equal(t, Moment{"6", at(7)}, f.Held())
 }
 
 // After the consumer has failed, nothing is held until a list that was handed over later.
 func TestTracker_ConsumerFails(t *testing.T) {
 	f := New(nil)
 	refused := errors.New("refused")
-	f.handOver(t, list("5", at(5)), 1, nil)
+	f.handOver(t, f.list("5", at(5)), 1, nil)
 	fail := func() error { f.Stored(1); return refused }
 	require.Equal(t, refused, f.Process(1, 1, fail))
 	require.Zero(t, f.Held().AsOf, "Stored does not hide a failure that follows")
 	f.handOver(t, changeTo("6"), 2, nil)
 	f.process(t, 2)
 	require.Equal(t, "5", f.Held().ResourceVersion)
-	f.handOver(t, list("5", at(5)), 3, nil)
+	f.handOver(t, f.list("5", at(5)), 3, nil)
 	require.Panics(t, func() { _ = f.Process(3, 1, func() error { panic("broken") }) })
-	f.handOver(t, list("7", at(7)), 4, nil)
+	f.handOver(t, f.list("7", at(7)), 4, nil)
 	f.process(t, 4)
 	require.Equal(t, Moment{"7", at(7)}, f.Held())
 }
@@ -168,7 +179,7 @@ func TestTracker_ConsumerFails(t *testing.T) {
 // Deltas of one item that are stored in several calls are held after the last one.
 func TestTracker_StoredInParts(t *testing.T) {
 	f := New(nil)
-	f.handOver(t, list("5", at(5)), 1, nil)
+	f.handOver(t, f.list("5", at(5)), 1, nil)
 	require.NoError(t, f.Process(1, 3, func() error {
 		for range 3 {
 			require.Empty(t, f.Held())
@@ -199,10 +210,18 @@ func TestTracker_Blind(t *testing.T) {
 			f.handOver(t, changeTo("6"), 2, nil)
 			require.NoError(t, f.Process(2, 2, func() error { f.Stored(1); return nil }))
 		},
+		"more is stored than was popped": func(f *Tracker) {
+			f.handOver(t, changeTo("6"), 2, nil)
+			require.NoError(t, f.Process(2, 1, func() error { f.Stored(2); return nil }))
+		},
+		"stored is what was not popped": func(f *Tracker) {
+			f.handOver(t, changeTo("6"), 2, nil)
+			f.Stored(1)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := New(nil)
-			f.handOver(t, list("5", at(5)), 1, nil)
+			f.handOver(t, f.list("5", at(5)), 1, nil)
 			f.process(t, 1)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
@@ -212,7 +231,7 @@ func TestTracker_Blind(t *testing.T) {
 			require.Equal(t, errBlind, <-waiting)
 			<-f.Blind()
 			require.Equal(t, errBlind, f.Err())
-			f.handOver(t, list("9", at(9)), 7, nil)
+			f.handOver(t, f.list("9", at(9)), 7, nil)
 			f.process(t, 7)
 			require.Equal(t, Moment{ResourceVersion: "5"}, f.Held())
 			require.Zero(t, f.Received().AsOf)
@@ -222,6 +241,8 @@ func TestTracker_Blind(t *testing.T) {
 	f := New(nil)
 	f.handOver(t, changeTo("6"), 0, errors.New("refused"))
 	require.NoError(t, f.Err(), "nothing was handed over")
+	f.handOver(t, Arrival{Kind: Bookmark, ResourceVersion: "7"}, 0, nil)
+	require.NoError(t, f.Err(), "a bookmark changes no object")
 }
 
 // A wrapper may pass calls on in its own goroutine, and process in another one. Then nothing is
@@ -241,7 +262,7 @@ func TestTracker_OtherGoroutines(t *testing.T) {
 			}
 		}()
 		for i := 1; i <= 10; i++ {
-			a := list(strconv.Itoa(i), at(i))
+			a := f.list(strconv.Itoa(i), at(i))
 			f.Begin(a)
 			later <- i
 			f.End(a, nil)
@@ -278,7 +299,7 @@ func TestTracker_Await(t *testing.T) {
 		}
 		await("5")
 		await("6")
-		arrives(list("5", time.Time{}))
+		arrives(f.list("5", time.Time{}))
 		require.Equal(t, []string{"5 <nil>"}, take())
 		arrives(changeTo("7"))
 		require.Equal(t, []string{"6 <nil>"}, take())
@@ -293,7 +314,7 @@ func TestTracker_Await(t *testing.T) {
 		require.Equal(t, []string{"8 stopped"}, take())
 		require.EqualError(t, f.Await(ctx, "8"), "stopped")
 		require.NoError(t, f.Await(ctx, "7"))
-		arrives(list("opaque", time.Time{}))
+		arrives(f.list("opaque", time.Time{}))
 		require.ErrorContains(t, f.Await(ctx, "7"), "opaque")
 	})
 }
@@ -339,7 +360,11 @@ func TestModel(t *testing.T) {
 		handOver := func(isList bool, put func()) {
 			a := changeTo(strconv.Itoa(version))
 			if isList {
-				a, lost = list(strconv.Itoa(version), at(now)), false
+				a, lost = f.list(strconv.Itoa(version), at(now)), false
+				if random.IntN(4) == 0 { // before the answer
+					f.Lose()
+					lost = true
+				}
 			}
 			if put == nil && random.IntN(2) == 0 {
 				f.Note(a)
@@ -415,7 +440,9 @@ func TestModel(t *testing.T) {
 			}
 			check()
 		}
-		relist()
+		for lost = true; lost; {
+			relist()
+		}
 		for len(q.order) > 0 {
 			pop(false)
 			check()
