@@ -23,9 +23,9 @@ type Options struct {
 	Indexers Indexers
 	// Metrics receives the store's numbers.
 	Metrics Metrics
-	// ResourceVersion, if set, returns LastStoreSyncResourceVersion, unless known is false. Metrics
-	// does not receive the version then. An informer sets it: it stores changes in another order
-	// than that of their resourceVersions.
+	// ResourceVersion, if set, returns LastStoreSyncResourceVersion, which Metrics does not receive
+	// then. While known is false, that of the last Replace or Bookmark counts. An informer sets it:
+	// it stores changes in another order than that of their resourceVersions.
 	ResourceVersion func() (resourceVersion string, known bool)
 }
 

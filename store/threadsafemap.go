@@ -71,7 +71,10 @@ type write struct {
 // stores the objects, and moves their entries in each index. The last object gives the new
 // resourceVersion.
 func (m *threadSafeMap) apply(writes ...write) {
-	resourceVersion, known := resourceVersionOf(writes[len(writes)-1].obj)
+	resourceVersion, known := "", false
+	if m.knownVersion == nil {
+		resourceVersion, known = resourceVersionOf(writes[len(writes)-1].obj)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// The entry of each write, and its values in each index, before and after it. One write with

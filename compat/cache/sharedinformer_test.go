@@ -271,18 +271,13 @@ func TestReflector_ZeroHasNoName(t *testing.T) {
 	require.Empty(t, r.LastSyncResourceVersion())
 }
 
-// Tests of controllers fill the store of an informer that is not started. Its version is then that
-// of what they put in.
+// Tests fill the store of an informer that is not started. Its version is then that of the list.
 func TestStore_FilledBeforeTheStart(t *testing.T) {
-	pod := podOnNode("a", 7, "node", "uid")
+	pods := []any{podOnNode("a", 7, "node", "uid")}
 	theirs := clientgo.NewSharedIndexInformer(&clientgo.ListWatch{}, &v1.Pod{}, 0, nil).GetStore()
 	ours := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1.Pod{}, 0, nil).GetStore()
-	require.NoError(t, theirs.Add(pod))
-	require.NoError(t, ours.Add(pod))
-	require.Equal(t, "7", theirs.LastStoreSyncResourceVersion())
-	require.Equal(t, "7", ours.LastStoreSyncResourceVersion())
-	require.NoError(t, theirs.Replace([]any{pod}, "9"))
-	require.NoError(t, ours.Replace([]any{pod}, "9"))
+	require.NoError(t, theirs.Replace(pods, "9"))
+	require.NoError(t, ours.Replace(pods, "9"))
 	require.Equal(t, "9", theirs.LastStoreSyncResourceVersion())
 	require.Equal(t, "9", ours.LastStoreSyncResourceVersion())
 }
