@@ -36,7 +36,7 @@ import (
 // Source: tools/cache/thread_safe_store.go threadSafeMap
 type threadSafeMap struct {
 	metrics      Metrics
-	knownVersion func() string // the resourceVersion; nil if the field below is
+	knownVersion func() string // if set, it is used instead of resourceVersion below
 	count        atomic.Int64  // len(items); mu guards only its changes
 
 	mu              sync.RWMutex
