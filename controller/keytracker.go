@@ -57,7 +57,8 @@ func (k *keyTracker[K]) changed(key K) {
 	k.forgetLocked(key)
 }
 
-// begin notes that a worker begins a call, unless only a change brings its key back.
+// begin notes that a worker begins a call, unless only a change brings its key back. Then it
+// returns false.
 func (k *keyTracker[K]) begin(call *reconcileContext[K]) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -6,7 +6,8 @@ package deltafifo
 // order in which they were queued. The queue's mu guards all fields; receiving from synced needs no
 // lock.
 //
-//	P1  the items after the first processed ones, up to queued, are queued or being processed
+//	P1  of all items that were queued, the oldest, processed of them, were processed; the others
+//	    are queued or being processed
 //	P2  synced is closed  <=>  !initial  <=>  begun && processed >= firstList
 type first struct {
 	queued, processed int // items so far

@@ -24,8 +24,8 @@ type Health struct {
 	ResourceVersion string
 	// The store holds every change of the collection up to CurrentAsOf. It is the zero time before
 	// the first list, and while the store is known to be old: after an expired watch or a lost
-	// change, until a list that was requested later is stored. See reflector.Status for what moves
-	// it.
+	// change, until a list that was requested later is stored. It stays zero if the queue does not
+	// report all that it holds, see Options.WrapQueue. See reflector.Status for what moves it.
 	CurrentAsOf time.Time
 	// Reflector is the state of listing and watching, with its last error; zero before the start.
 	Reflector reflector.Status

@@ -89,9 +89,10 @@ type SharedInformer interface {
 	// own write or a newer state. Handlers may be notified later.
 	//
 	// If the informer does not select the object, the wait ends at the next bookmark, after about a
-	// minute. The error is a *BehindError if ctx is done, if the informer has stopped, or if the
-	// server's resourceVersions are not numbers. Any other error means that resourceVersion is not
-	// a positive decimal number. A handler may call it; that delays only this handler.
+	// minute. The error is a *BehindError if ctx is done, if the informer has stopped, if the
+	// server's resourceVersions are not numbers, or if the queue does not report all that it holds.
+	// Any other error means that resourceVersion is not a positive decimal number. A handler may
+	// call it; that delays only this handler.
 	WaitForResourceVersion(ctx context.Context, resourceVersion string) error
 
 	// IsStopped is true once Run has ended. Then handlers and indexers can no longer be added.

@@ -27,8 +27,9 @@ import (
 //	E1  if the server answers questions and is ahead or restored, a list follows the fifth empty
 //	    watch in a row at the latest, or the first later one that ends at least wait after the
 //	    last such list
-//	E2  wait is a minute at first. It doubles with each such list, up to an hour, and is a minute
-//	    again when such a list or a watch has brought something new
+//	E2  wait is zero before the first such list, and again when a watch has brought something.
+//	    After that list it is a minute. It doubles with each further one, up to an hour, and is a
+//	    minute again when such a list has brought something new
 //	E3  from the third one on, watches begin at least 3.75 to 5 s apart
 type emptyWatches struct {
 	count int

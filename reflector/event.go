@@ -215,7 +215,8 @@ type storeWriter struct {
 }
 
 func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
-	// Without a version, the store may have more, but the next watch must not start anew.
+	// An event without a version changes the store, but moves no version: the next watch would
+	// start anew at "".
 	advances := e.pastInitial && e.resourceVersion != ""
 	var arrival freshness.Arrival
 	if advances {

@@ -18,8 +18,8 @@ import (
 // event or a bookmark proves nothing about the time at which it is taken. These are proofs:
 //
 //   - A list holds everything up to the time of its request.
-//   - A pause: nothing arrives for some time, and everything that had arrived was taken. Then
-//     nothing else was on its way when the first event after the last pause arrived.
+//   - A pause: nothing arrives for some time, and everything that had arrived was taken. So all
+//     that was on its way when the first event after the last pause arrived was taken since.
 //   - The watch has reached the resourceVersion that the server named in answer to a question.
 //
 // A pause says nothing about the time after that event. The events that followed it may have been

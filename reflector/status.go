@@ -16,7 +16,7 @@ import (
 // Status is the state of a reflector at one moment.
 type Status struct {
 	Phase           Phase
-	ResourceVersion string // that the store has reached; "" before the first list
+	ResourceVersion string // that the Store, perhaps a queue, has taken; "" before the first list
 
 	// LastContact is when the reflector last took something that the server sent: the answer to a
 	// LIST or WATCH request, also an API error such as 403 or 429, or an event, a bookmark or an

@@ -48,7 +48,7 @@ const (
 	Unordered Kind = iota // a change that reaches no version
 	Change                // was received at At
 	Bookmark              // was received at At
-	List                  // shows what the collection held at At; zero: what was handed over before
+	List                  // shows what the collection held at At; if that is zero, AsOf stays
 	Current               // nothing, but what was handed over before was current at At
 )
 
@@ -368,7 +368,7 @@ func (t *Tracker) Held() Moment {
 	return t.held
 }
 
-// Received returns what was handed over. Its AsOf is zero as that of Held is.
+// Received returns what was handed over. As with Held, AsOf is zero while a change may be missing.
 func (t *Tracker) Received() Received {
 	t.mu.Lock()
 	defer t.mu.Unlock()
