@@ -43,12 +43,13 @@ type Status struct {
 }
 
 func (s *sharedIndexInformer) Health() Health {
+	synced := s.HasSynced() // first: what has synced is held
 	held := s.freshness.Held()
 	return Health{
 		Name:            s.name,
 		Started:         s.reflector.Load() != nil,
 		Stopped:         s.IsStopped(),
-		HasSynced:       s.HasSynced(),
+		HasSynced:       synced,
 		ResourceVersion: held.ResourceVersion,
 		CurrentAsOf:     held.AsOf,
 		Reflector:       s.reflectorStatus(),
@@ -61,8 +62,7 @@ func (s *sharedIndexInformer) Status() Status {
 }
 
 // Fresh returns nil if the informer runs and has synced, and CurrentAsOf is at most d before now.
-// Otherwise the error is a *StaleError. An informer may have synced a moment before it knows how
-// current its first list is.
+// Otherwise the error is a *StaleError.
 //
 // A quiet collection needs a d of more than a minute: only events and bookmarks show that the watch
 // has missed nothing, and a server sends about one bookmark a minute. If the server sends no

@@ -77,9 +77,9 @@ type Received struct {
 //	F3  AsOf is zero, in held and in marks, from a loss until a list that was requested later
 //	F4  after a failure of the consumer there is no mark until a list is handed over: the item
 //	    that failed may have a part of a list that was queued before
-//	F5  there is no mark once blind: a queue, or a wrapper of it, has not counted what was handed
-//	    over before its call returned, or has not processed exactly what it popped; so it may hold
-//	    back changes that are in no mark
+//	F5  there is no mark once blind: a queue, or a wrapper of it, has returned from a call before
+//	    it counted the change, or has not processed exactly what it popped; so it may hold back
+//	    changes that are in no mark
 //
 // Without a queue, the copy holds what was handed over.
 type Tracker struct {
