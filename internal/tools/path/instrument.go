@@ -14,17 +14,18 @@ import (
 	"strings"
 )
 
-// recorder is the package that instrumented source calls, and its name there.
+// recorder is the package that instrumented source calls, and its name there. copies is the folder of
+// the instrumented packages of other modules.
 const (
 	recorder = module + "/internal/tools/path/record"
 	name     = "pathrecord"
+	copies   = "internal/tools/path/copies/"
 )
 
-// function is a declared function or an interface's method.
+// function is a declared function, a literal in one, or an interface's method.
 type function struct {
 	folder, file string
 	doc          string // the first sentence of its comment, or ""
-	statements   int    // in its body, those inside others not counted
 }
 
 // instrumenter inserts the calls of package record into source text. It adds no line, so that
@@ -32,7 +33,8 @@ type function struct {
 type instrumenter struct {
 	fset      *token.FileSet
 	info      *types.Info
-	functions map[string]function // by folder.name or folder.type.name
+	functions map[string]function // by folder.name or folder.type.name; a literal adds .func1
+	copied    []string            // packages that are copied
 
 	folder, file string
 	edits        []edit
@@ -55,10 +57,20 @@ func (in *instrumenter) rewrite(folder, fileName string, file *ast.File, text []
 			in.interfaces(decl)
 		}
 	}
-	if len(in.edits) == 0 {
-		return text
+	if len(in.edits) > 0 {
+		in.insert(file.Name.End(), "; import %s %q", name, recorder)
 	}
-	in.insert(file.Name.End(), "; import %s %q", name, recorder)
+	return in.edited(file, text)
+}
+
+// edited returns the text of a file with all insertions. Its imports of packages that are copied
+// become imports of the copies.
+func (in *instrumenter) edited(file *ast.File, text []byte) []byte {
+	for _, spec := range file.Imports {
+		if slices.Contains(in.copied, strings.Trim(spec.Path.Value, `"`)) {
+			in.insert(spec.Path.Pos()+1, "%s/%s", module, copies)
+		}
+	}
 	slices.SortStableFunc(in.edits, func(a, b edit) int { return cmp.Compare(a.offset, b.offset) })
 	var out bytes.Buffer
 	begin := 0
@@ -77,7 +89,7 @@ func (in *instrumenter) insert(pos token.Pos, format string, args ...any) {
 	in.edits = append(in.edits, edit{offset, fmt.Sprintf(format, args...)})
 }
 
-// declaration instruments a function. The literals in it count as the function itself.
+// declaration instruments a function and the literals in it.
 func (in *instrumenter) declaration(decl *ast.FuncDecl) {
 	if decl.Body == nil {
 		return
@@ -90,12 +102,16 @@ func (in *instrumenter) declaration(decl *ast.FuncDecl) {
 		}
 		full = typeName(typ) + "." + decl.Name.Name
 	}
-	in.describe(full, decl.Doc, len(decl.Body.List))
-	in.enter(full, false, decl.Body)
+	in.describe(full, decl.Doc)
+	in.enter(full, decl.Body)
+	literals := 0
 	ast.Inspect(decl.Body, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.FuncLit:
-			in.enter(full, true, node.Body)
+			literals++
+			literal := fmt.Sprintf("%s.func%d", full, literals)
+			in.functions[literal] = function{in.folder, in.file, "a function literal"}
+			in.enter(literal, node.Body)
 		case *ast.BlockStmt:
 			in.statements(node.List)
 		case *ast.CaseClause:
@@ -109,8 +125,8 @@ func (in *instrumenter) declaration(decl *ast.FuncDecl) {
 	})
 }
 
-func (in *instrumenter) enter(full string, literal bool, body *ast.BlockStmt) {
-	in.insert(body.Lbrace+1, "defer %s.Enter(%q, %t)();", name, full, literal)
+func (in *instrumenter) enter(full string, body *ast.BlockStmt) {
+	in.insert(body.Lbrace+1, "defer %s.Enter(%q)();", name, full)
 }
 
 func (in *instrumenter) statements(list []ast.Stmt) {
@@ -120,14 +136,20 @@ func (in *instrumenter) statements(list []ast.Stmt) {
 			continue // the body of a switch or select
 		case *ast.ExprStmt:
 			in.insert(stmt.Pos(), "%s.Run();", name)
-			if mutex, method := in.mutex(stmt.X); strings.HasSuffix(method, "Unlock") {
-				in.insert(stmt.Pos(), "%s.Unlock(%q);", name, mutex)
-			} else if mutex != "" {
+			switch mutex, method := in.mutex(stmt.X); method {
+			case "Lock", "RLock":
 				in.insert(stmt.End(), ";%s.Lock(%q)", name, mutex)
+			case "Unlock", "RUnlock":
+				in.insert(stmt.Pos(), "%s.Unlock(%q);", name, mutex)
+			case "Wait":
+				in.insert(stmt.End(), ";%s.Wait()", name)
 			}
-		case *ast.DeferStmt:
+		case *ast.DeferStmt: // deferred calls run in reverse order
 			in.insert(stmt.Pos(), "%s.Run();", name)
-			if mutex, method := in.mutex(stmt.Call); strings.HasSuffix(method, "Unlock") {
+			switch mutex, method := in.mutex(stmt.Call); method {
+			case "Lock", "RLock":
+				in.insert(stmt.Pos(), "defer %s.Lock(%q);", name, mutex)
+			case "Unlock", "RUnlock":
 				in.insert(stmt.End(), ";defer %s.Unlock(%q)", name, mutex)
 			}
 		default:
@@ -154,7 +176,8 @@ func (in *instrumenter) call(call *ast.CallExpr) {
 	in.insert(selector.X.End(), ")")
 }
 
-// mutex returns the name of the mutex that an expression locks or unlocks, and the method.
+// mutex returns the name of the mutex that an expression locks or unlocks, and the method; or that
+// of the condition that it waits for, and Wait.
 func (in *instrumenter) mutex(expr ast.Expr) (mutex, method string) {
 	call, ok := expr.(*ast.CallExpr)
 	if !ok {
@@ -165,19 +188,25 @@ func (in *instrumenter) mutex(expr ast.Expr) (mutex, method string) {
 		return "", ""
 	}
 	selection := in.info.Selections[selector]
-	methods := []string{"Lock", "RLock", "Unlock", "RUnlock"}
-	if selection == nil || selection.Obj().Pkg() == nil || selection.Obj().Pkg().Path() != "sync" ||
-		!slices.Contains(methods, selector.Sel.Name) {
+	if selection == nil || selection.Obj().Pkg() == nil || selection.Obj().Pkg().Path() != "sync" {
+		return "", ""
+	}
+	method = selector.Sel.Name
+	if strings.HasSuffix(typeName(selection.Recv()), "WaitGroup") {
 		return "", ""
 	}
 	if path := selection.Index(); len(path) > 1 { // the mutex is embedded
-		return field(selection.Recv(), path[:len(path)-1]), selector.Sel.Name
+		return field(selection.Recv(), path[:len(path)-1]), method
 	}
-	if x, ok := selector.X.(*ast.SelectorExpr); ok && in.info.Selections[x] != nil {
+	x, ok := selector.X.(*ast.SelectorExpr)
+	if ok && x.Sel.Name == "L" { // the mutex of a condition has the condition's name
+		x, ok = x.X.(*ast.SelectorExpr)
+	}
+	if ok && in.info.Selections[x] != nil {
 		owner := in.info.Selections[x]
-		return field(owner.Recv(), owner.Index()), selector.Sel.Name
+		return field(owner.Recv(), owner.Index()), method
 	}
-	return in.folder + "." + types.ExprString(selector.X), selector.Sel.Name
+	return in.folder + "." + types.ExprString(selector.X), method
 }
 
 // field names the field at the end of a path through embedded structs by the type that declares it.
@@ -212,7 +241,7 @@ func (in *instrumenter) interfaces(decl *ast.GenDecl) {
 		if declared, ok := spec.Type.(*ast.InterfaceType); ok {
 			for _, method := range declared.Methods.List {
 				for _, ident := range method.Names {
-					in.describe(in.folder+"."+spec.Name.Name+"."+ident.Name, method.Doc, 0)
+					in.describe(in.folder+"."+spec.Name.Name+"."+ident.Name, method.Doc)
 				}
 			}
 		}
@@ -220,9 +249,9 @@ func (in *instrumenter) interfaces(decl *ast.GenDecl) {
 }
 
 // describe notes a function and the first sentence of its comment, less its name.
-func (in *instrumenter) describe(full string, comment *ast.CommentGroup, statements int) {
+func (in *instrumenter) describe(full string, comment *ast.CommentGroup) {
 	sentence := new(doc.Package).Synopsis(comment.Text())
 	short := full[strings.LastIndex(full, ".")+1:]
 	sentence = strings.TrimPrefix(sentence, short+" ")
-	in.functions[full] = function{in.folder, in.file, sentence, statements}
+	in.functions[full] = function{in.folder, in.file, sentence}
 }

@@ -14,59 +14,101 @@ import (
 
 const introduction = `# The path of one change
 
-The informer is synced, everything is idle, and the API server sends one MODIFIED event of an object
-that the informer holds. This page lists every function of the core that runs until everything is
-idle again, in order: one table for each goroutine, from the bytes of the watch to the worker. There
-is one informer of informer.New with a DeltaFIFO and an index, one handler, and one controller with
-one worker, as in [story_test.go](../../internal/tools/path/record/story_test.go).
+An API server sends one MODIFIED event of a pod. The informer holds the pod, everything is synced and
+idle. This page lists every function that runs until everything is idle again: one table for each
+goroutine, from the bytes of the watch to the worker. [The story](` +
+	`../../internal/tools/path/record/story_test.go)
+has one informer with an index by namespace, one handler, and one controller with one worker.
 
-A function is indented below its caller. "locks" names the mutexes that it locks, and "via" the
-interface through which it is called. A function that runs again in the same goroutine is listed
-once. Functions of other modules, such as the JSON decoder, and of the program, such as reconcile,
-are missing.
+The tables show the usual way: the server sends protobuf, informer.New reads it, and a DeltaFIFO is
+between the reflector and the store. This is that way beside the others, with a DeltaFIFO / with a
+RealFIFO:
 
-Package wire, with internal/readahead and internal/decode, has the tables before ` + "`consume`" + `, see
-[wire.md](../wire.md). With a ListerWatcher of client-go, client-go decodes the event instead, and the
-path begins at ` + "`consume`" + `.
+`
+
+const reading = `
+- A function counts once, and so does each function literal. Calls are those that begin because of the
+  change. Locks are acquisitions of a mutex; a wait for a condition ends with one.
+- Other modules do not count: JSON and protobuf decoders, contexts, the network. In the third row,
+  client-go reads the answer, as in a program that brings its own ListWatch.
+- Client-go has no controller: there, the worker is the program's, and does not count.
+
+## How to read the tables
+
+A function is indented below its caller. "calls" is 0 for a loop that goes on; a function that is
+called again in the same goroutine is listed once. "locks" names the mutexes that it locks, and "via"
+the interface through which it is called.
 
 ` + "`go test ./internal/tools/path` derives this page from a run of instrumented source and\n" +
 	"compares the two; `make update` rewrites the page.\n"
 
-// wire are the folders of package wire and its parts.
-var wire = []string{"reflector/wire", "internal/readahead", "internal/decode"}
-
-// isOfWire reports whether the function name is in one of these folders.
-func isOfWire(name string) bool {
-	return slices.ContainsFunc(wire, func(folder string) bool {
-		return strings.HasPrefix(name, folder+".")
-	})
+// ways are the rows of the first table. Each has a scenario for each queue.
+var ways = []struct{ title, scenario, without string }{
+	{title: "from the socket, protobuf", scenario: "socket protobuf"},
+	{title: "from the socket, JSON", scenario: "socket JSON"},
+	{title: "from a ListerWatcher", scenario: "watch"},
+	{title: "the same, without the controller", scenario: "watch", without: "controller"},
+	{title: "client-go, from a ListerWatcher", scenario: "client-go"},
 }
 
-// page renders the trace as Markdown.
-func page(trace record.Trace, functions map[string]function) string {
+// page renders the changes of all scenarios as Markdown.
+func page(changes map[string]record.Change, functions map[string]function) string {
 	var b strings.Builder
 	b.WriteString(introduction)
-	for i, g := range trace {
+	b.WriteString("| | functions | calls | files | locks | mutexes | goroutines |\n")
+	b.WriteString("|---|---|---|---|---|---|---|\n")
+	for _, way := range ways {
+		delta := count(changes[way.scenario+" DeltaFIFO"], functions, way.without)
+		real := count(changes[way.scenario+" RealFIFO"], functions, way.without)
+		fmt.Fprintf(&b, "| %s |", way.title)
+		for i, n := range delta.numbers() {
+			fmt.Fprintf(&b, " %d / %d |", n, real.numbers()[i])
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString(reading)
+
+	usual := changes["socket protobuf DeltaFIFO"]
+	for i, g := range usual.AtOnce {
 		fmt.Fprintf(&b, "\n## Goroutine %d: `%s`\n\n", i+1, path.Base(g.Visits[0].Function))
 		fmt.Fprintf(&b, "It began in `%s` and waits for changes in `%s`.\n\n",
 			path.Base(g.Bottom), path.Base(g.Waited))
-		b.WriteString("| step | function | file | what it does |\n|---|---|---|---|\n")
-		depths := map[string]int{}
-		for step, v := range g.Visits {
-			depth, listed := depths[v.Caller]
-			if listed {
-				depth++
-			}
-			depths[v.Function] = depth
-			f := functions[v.Function]
-			_, short, _ := strings.Cut(v.Function, ".")
-			indent := strings.Repeat("·", depth)
-			fmt.Fprintf(&b, "| %d | %s`%s` | [%s](../../%s/%s) | %s |\n", step+1,
-				strings.TrimPrefix(indent+" ", " "), short, f.file, f.folder, f.file,
-				does(v, functions))
-		}
+		b.WriteString(steps(g, functions))
 	}
-	b.WriteString(totals(trace, functions))
+	b.WriteString("\n## When nothing more arrives\n\nTimers that the change has set run this in " +
+		"goroutine 3: see [freshness.md](../freshness.md).\n\n")
+	for _, g := range usual.Later {
+		b.WriteString(steps(g, functions))
+	}
+	b.WriteString("\n## The other ways\n\n| with | these run too | these do not run |\n|---|---|---|\n")
+	for _, other := range []string{"JSON DeltaFIFO", "protobuf RealFIFO"} {
+		with := count(changes["socket "+other], functions, "").called
+		without := count(usual, functions, "").called
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.NewReplacer(" DeltaFIFO", "",
+			"protobuf R", "a R").Replace(other), code(with.less(without)), code(without.less(with)))
+	}
+	b.WriteString(totals(usual, functions))
+	return b.String()
+}
+
+// steps renders the functions that a goroutine runs.
+func steps(g *record.Goroutine, functions map[string]function) string {
+	var b strings.Builder
+	b.WriteString("| step | function | calls | file | what it does |\n|---|---|---|---|---|\n")
+	depths := map[string]int{}
+	for step, v := range g.Visits {
+		depth, listed := depths[v.Caller]
+		if listed {
+			depth++
+		}
+		depths[v.Function] = depth
+		f := functions[v.Function]
+		_, short, _ := strings.Cut(v.Function, ".")
+		indent := strings.Repeat("·", depth)
+		fmt.Fprintf(&b, "| %d | %s`%s` | %d | [%s](../../%s/%s) | %s |\n", step+1,
+			strings.TrimPrefix(indent+" ", " "), short, v.Calls, f.file, f.folder, f.file,
+			does(v, functions))
+	}
 	return b.String()
 }
 
@@ -76,14 +118,11 @@ func does(v *record.Visit, functions map[string]function) string {
 	if sentence == "" {
 		sentence = functions[v.Via].doc // of the interface's method, or ""
 	}
-	if v.Literal {
-		sentence = "a function literal in it"
-	}
 	if v.Via != "" {
 		sentence = fmt.Sprintf("via `%s`: %s", interfaceOf(v.Via), sentence)
 	}
-	if len(v.Taken) > 0 {
-		sentence = fmt.Sprintf("locks %s: %s", code(v.Taken), sentence)
+	if len(v.Locks) > 0 {
+		sentence = fmt.Sprintf("locks %s: %s", code(v.Locks), sentence)
 	}
 	return strings.ReplaceAll(sentence, "|", "\\|")
 }
@@ -93,11 +132,22 @@ func interfaceOf(method string) string {
 	return path.Base(method[:strings.LastIndex(method, ".")])
 }
 
-// code quotes names as code, with the name of the package instead of its folder.
+// code quotes names as code, with the name of the package instead of its folder. If a name is
+// repeated, it adds how often it occurs.
 func code(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = "`" + path.Base(name) + "`"
+	times := map[string]int{}
+	var quoted []string
+	for _, name := range names {
+		times[name]++
+	}
+	for _, name := range names {
+		switch n := times[name]; {
+		case n == 1:
+			quoted = append(quoted, "`"+path.Base(name)+"`")
+		case n > 1:
+			quoted = append(quoted, fmt.Sprintf("`%s` %d times", path.Base(name), n))
+		}
+		times[name] = 0
 	}
 	return strings.Join(quoted, ", ")
 }
@@ -107,45 +157,9 @@ type names map[string]bool
 
 func (n names) sorted() []string { return slices.Sorted(maps.Keys(n)) }
 
-// totals renders how much code the path has. A function that runs in two goroutines counts once.
-func totals(trace record.Trace, functions map[string]function) string {
-	called, files, single, interfaces, locks := names{}, names{}, names{}, names{}, names{}
-	others, otherFiles := names{}, names{} // without package wire
-	for _, g := range trace {
-		for _, v := range g.Visits {
-			f := functions[v.Function]
-			called[v.Function], files[f.folder+":"+f.file] = true, true
-			if !isOfWire(v.Function) && !isOfWire(g.Bottom) {
-				others[v.Function], otherFiles[f.folder+":"+f.file] = true, true
-			}
-			if f.statements == 1 {
-				single[v.Function] = true
-			}
-			if v.Via != "" {
-				interfaces[interfaceOf(v.Via)] = true
-			}
-			for _, mutex := range slices.Concat(v.Held, v.Taken) {
-				locks[mutex] = true
-			}
-		}
-	}
-	var b strings.Builder
-	b.WriteString("\n## Totals\n\n| package | files | functions |\n|---|---|---|\n")
-	folders := names{}
-	for name := range called {
-		folders[functions[name].folder] = true
-	}
-	for _, folder := range folders.sorted() {
-		fmt.Fprintf(&b, "| %s | %d | %d |\n",
-			folder, files.under(folder+":"), called.under(folder+"."))
-	}
-	fmt.Fprintf(&b, "| with wire | %d | %d |\n", len(files), len(called))
-	fmt.Fprintf(&b, "| from `consume` on | %d | %d |\n\n", len(otherFiles), len(others))
-	fmt.Fprintf(&b, "- %d of the %d functions are a single statement.\n", len(single), len(called))
-	fmt.Fprintf(&b, "- %d interfaces: %s.\n", len(interfaces), code(interfaces.sorted()))
-	fmt.Fprintf(&b, "- %d mutexes: %s.\n", len(locks), code(locks.sorted()))
-	fmt.Fprintf(&b, "- %d hand-overs from one goroutine to the next.\n", len(trace)-1)
-	return b.String()
+// less returns the names that are not in other.
+func (n names) less(other names) []string {
+	return slices.DeleteFunc(n.sorted(), func(name string) bool { return other[name] })
 }
 
 // under counts the names that begin with prefix.
@@ -157,4 +171,63 @@ func (n names) under(prefix string) int {
 		}
 	}
 	return count
+}
+
+// counts is how much code the path of a change has.
+type counts struct {
+	called, files, interfaces, mutexes names
+	calls, locks, goroutines           int
+}
+
+// count counts the code of a change. It leaves out the folder without, if it is not "".
+func count(change record.Change, functions map[string]function, without string) counts {
+	c := counts{
+		called: names{}, files: names{}, interfaces: names{}, mutexes: names{},
+		goroutines: len(change.AtOnce),
+	}
+	for _, g := range slices.Concat(change.AtOnce, change.Later) {
+		for _, v := range g.Visits {
+			f := functions[v.Function]
+			if f.folder == without {
+				continue
+			}
+			c.called[v.Function], c.files[f.folder+":"+f.file] = true, true
+			c.calls += v.Calls
+			if v.Via != "" {
+				c.interfaces[interfaceOf(v.Via)] = true
+			}
+			c.locks += len(v.Locks)
+			for _, mutex := range v.Locks {
+				c.mutexes[mutex] = true
+			}
+		}
+	}
+	return c
+}
+
+// numbers are the columns of the first table.
+func (c counts) numbers() []int {
+	return []int{len(c.called), c.calls, len(c.files), c.locks, len(c.mutexes), c.goroutines}
+}
+
+// totals renders how much code the path has in each package.
+func totals(change record.Change, functions map[string]function) string {
+	c := count(change, functions, "")
+	var b strings.Builder
+	b.WriteString("\n## Totals\n\n| package | files | functions |\n|---|---|---|\n")
+	folders := names{}
+	for name := range c.called {
+		folders[functions[name].folder] = true
+	}
+	for _, folder := range folders.sorted() {
+		fmt.Fprintf(&b, "| %s | %d | %d |\n",
+			folder, c.files.under(folder+":"), c.called.under(folder+"."))
+	}
+	fmt.Fprintf(&b, "\n- %d functions in %d files.\n", len(c.called), len(c.files))
+	fmt.Fprintf(&b, "- %d calls.\n", c.calls)
+	fmt.Fprintf(&b, "- %d interfaces: %s.\n", len(c.interfaces), code(c.interfaces.sorted()))
+	fmt.Fprintf(&b, "- %d locks of %d mutexes: %s.\n", c.locks, len(c.mutexes),
+		code(c.mutexes.sorted()))
+	fmt.Fprintf(&b, "- %d hand-overs from one goroutine to the next.\n", c.goroutines-1)
+	return b.String()
 }

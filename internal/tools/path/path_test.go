@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,14 +23,14 @@ func TestPath(t *testing.T) {
 	folder := t.TempDir()
 	functions, err := instrument(folder)
 	require.NoError(t, err)
-	all, err := traces(folder)
+	changes, err := traces(folder)
 	require.NoError(t, err)
-	trace, err := usual(all)
-	require.NoError(t, err)
-	require.NotEmpty(t, trace, "the instrumented packages recorded nothing")
+	for scenario, change := range changes {
+		require.NotEmpty(t, change.AtOnce, "%s recorded nothing", scenario)
+	}
 
 	const file = root + "/docs/reports/path.md"
-	want := page(trace, functions)
+	want := page(changes, functions)
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 	}
@@ -46,18 +45,18 @@ var (
 )
 
 // docs/pictures/path.svg is drawn by hand. It has the goroutines of docs/reports/path.md, the
-// packages of each, their functions and mutexes, and the totals. Internal packages are left out,
-// except for the parts of package wire.
+// packages of each, their functions and mutexes, and the totals. Package helpers is left out.
 func TestPath_IsDrawn(t *testing.T) {
 	text, err := os.ReadFile(root + "/docs/reports/path.md")
 	require.NoError(t, err)
 	drawn, err := os.ReadFile(root + "/docs/pictures/path.svg")
 	require.NoError(t, err)
-	goroutines := strings.Split(string(text), "\n## Goroutine ")
+	atOnce, _, _ := strings.Cut(string(text), "\n## When nothing more arrives")
+	goroutines := strings.Split(atOnce, "\n## Goroutine ")
 	want, got := map[string]int{}, map[string]int{} // functions by goroutine and package
 	for n, goroutine := range goroutines {
 		for _, step := range pageStep.FindAllStringSubmatch(goroutine, -1) {
-			if !strings.HasPrefix(step[1], "internal/") || slices.Contains(wire, step[1]) {
+			if !strings.HasPrefix(step[1], "internal/helpers/") {
 				want[fmt.Sprint(n, " ", path.Base(step[1]))]++
 			}
 		}

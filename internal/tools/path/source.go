@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"example.com/informerstack/internal/tools/path/record"
@@ -29,6 +30,8 @@ import (
 const (
 	module = "example.com/informerstack"
 	root   = "../../.."
+
+	usesClientGo = "internal/tools/path/record/clientgo_test.go"
 )
 
 // listed is what go list reports of a package.
@@ -40,13 +43,20 @@ type listed struct {
 // folderOf is the folder of a package of this module; other packages keep their import path.
 func folderOf(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }
 
-// instrument writes the instrumented source of the core, and the overlay.json that names it, to a
-// folder. It returns the functions of the core.
+// clientGo are the packages of client-go that are counted for comparison. The go command does not
+// replace files of other modules, so that they are copied.
+var clientGo = []string{
+	"k8s.io/client-go/tools/cache", "k8s.io/client-go/tools/cache/synctrack",
+	"k8s.io/client-go/util/workqueue",
+}
+
+// instrument writes the instrumented source of the core and of client-go, and the overlay.json that
+// names it, to a folder. It returns the functions.
 //
 // The core is what package informer and package controller consist of: themselves and the packages
 // of this module that they import.
 func instrument(folder string) (map[string]function, error) {
-	packages, err := list("./informer", "./controller")
+	packages, err := list(append([]string{"./informer", "./controller"}, clientGo...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -54,11 +64,16 @@ func instrument(folder string) (map[string]function, error) {
 	fset := token.NewFileSet()
 	config := types.Config{Importer: importer.ForCompiler(fset, "gc",
 		func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
-	in := &instrumenter{fset: fset, functions: map[string]function{}}
+	in := &instrumenter{fset: fset, functions: map[string]function{}, copied: clientGo}
 	overlay := map[string]string{}
+	replace := func(file, name string, text []byte) error {
+		overlay[file] = filepath.Join(folder, strings.ReplaceAll(name, "/", "-"))
+		return os.WriteFile(overlay[file], text, 0o600)
+	}
 	for _, p := range packages { // imported ones first
 		exports[p.ImportPath] = p.Export
-		if !strings.HasPrefix(p.ImportPath, module+"/") {
+		isCopied := slices.Contains(clientGo, p.ImportPath)
+		if !isCopied && !strings.HasPrefix(p.ImportPath, module+"/") {
 			continue
 		}
 		var files []*ast.File
@@ -84,14 +99,27 @@ func instrument(folder string) (map[string]function, error) {
 				return nil, err
 			}
 			text = in.rewrite(folderOf(p.ImportPath), name, files[i], text)
-			to := strings.ReplaceAll(folderOf(p.ImportPath)+"/"+name, "/", "-")
-			overlay[from] = filepath.Join(folder, to)
-			if err := os.WriteFile(overlay[from], text, 0o600); err != nil {
+			if isCopied {
+				from = filepath.Join(copies, p.ImportPath, name)
+			}
+			if err := replace(from, folderOf(p.ImportPath)+"/"+name, text); err != nil {
 				return nil, err
 			}
 		}
 	}
-	text, err := json.Marshal(map[string]any{"Replace": overlay})
+	in.edits = nil
+	file, err := parser.ParseFile(fset, filepath.Join(root, usesClientGo), nil, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(root, usesClientGo))
+	if err != nil {
+		return nil, err
+	}
+	if err := replace(usesClientGo, usesClientGo, in.edited(file, text)); err != nil {
+		return nil, err
+	}
+	text, err = json.Marshal(map[string]any{"Replace": overlay})
 	if err != nil {
 		return nil, err
 	}
@@ -117,9 +145,10 @@ func list(patterns ...string) ([]listed, error) {
 	return packages, nil
 }
 
-// traces runs the test of package record with the instrumented source in folder. The test repeats
-// the change; traces returns one trace for each.
-func traces(folder string) ([]record.Trace, error) {
+// traces runs the story of package record with the instrumented source in folder. It returns, for
+// each scenario, the trace that occurs most often: a change that meets the garbage collector or a
+// busy machine may go another way.
+func traces(folder string) (map[string]record.Change, error) {
 	file := filepath.Join(folder, "traces.json")
 	// One processor: what two goroutines do at the same time has one order.
 	story := exec.Command("go", "test", "-overlay", filepath.Join(folder, "overlay.json"),
@@ -132,28 +161,26 @@ func traces(folder string) ([]record.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []record.Trace
-	err = json.Unmarshal(text, &all)
-	return all, err
-}
-
-// usual returns the trace that occurs most often: a change that meets the garbage collector or a
-// busy machine may go another way.
-func usual(all []record.Trace) (record.Trace, error) {
-	count := map[string]int{}
-	var best string
-	for _, trace := range all {
-		text, err := json.Marshal(trace)
-		if err != nil {
+	var all map[string][]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, err
+	}
+	usual := map[string]record.Change{}
+	for scenario, changes := range all {
+		count := map[string]int{}
+		var best string
+		for _, change := range changes {
+			if count[string(change)]++; count[string(change)] > count[best] {
+				best = string(change)
+			}
+		}
+		var change record.Change
+		if err := json.Unmarshal([]byte(best), &change); err != nil {
 			return nil, err
 		}
-		if count[string(text)]++; count[string(text)] > count[best] {
-			best = string(text)
-		}
+		usual[scenario] = change
 	}
-	var trace record.Trace
-	err := json.Unmarshal([]byte(best), &trace)
-	return trace, err
+	return usual, nil
 }
 
 // run runs a command in the module's root folder and returns its output.

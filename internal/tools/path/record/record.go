@@ -3,7 +3,7 @@
 // Package record notes which functions run while one change passes through the packages.
 //
 // Package path rewrites a copy of their source: each function calls Enter when it begins and Run
-// before each statement, and each use of a mutex is reported to Lock or Unlock. Without the
+// before each statement, and each use of a mutex is reported to Lock, Unlock or Wait. Without the
 // rewritten source nothing calls this package, and a Trace is empty.
 package record
 
@@ -16,9 +16,15 @@ import (
 	"sync"
 )
 
-// FileVariable names an environment variable. The test of this package writes its traces to the
-// file that it names, or writes nothing if it is not set.
+// FileVariable names an environment variable. The tests of this package write their traces to the
+// file that it names, or write nothing if it is not set.
 const FileVariable = "PATH_TRACES"
+
+// Change is what one change makes run.
+type Change struct {
+	AtOnce Trace // until every goroutine waits
+	Later  Trace // after that, because of a timer
+}
 
 // Trace lists the goroutines that ran between Start and Stop, in the order of their first calls.
 type Trace []*Goroutine
@@ -36,16 +42,18 @@ type Visit struct {
 	Function string
 	Caller   string   // the next function outward, or ""
 	Via      string   // the interface method of the call, or ""
-	Held     []string // the mutexes that its goroutine held when it was called
-	Taken    []string // the mutexes that it locked itself
-	Literal  bool     // only a function literal in it was called
+	Calls    int      // that began after Start
+	Locks    []string // the mutexes that it locked itself, each time that it did
 
 	ran bool
 }
 
+// call is a call that has not returned.
+type call struct{ function, caller, via string }
+
 // goroutine is the state of a running goroutine.
 type goroutine struct {
-	stack []*Visit // the calls that have not returned
+	stack []call
 	held  []string // the mutexes, in the order of locking
 	via   string   // the interface method that is being called
 	trace *Goroutine
@@ -81,26 +89,28 @@ func Stop() Trace {
 	return stopped
 }
 
-// Enter notes a call of function, or of a literal in it. It returns a function that notes the end.
-func Enter(function string, literal bool) (exit func()) {
+// Enter notes a call of function. It returns a function that notes the end.
+func Enter(function string) (exit func()) {
 	mu.Lock()
 	defer mu.Unlock()
 	g := current()
-	call := &Visit{Function: function, Held: slices.Clone(g.held), Literal: literal}
+	c := call{function: function}
 	if len(g.stack) > 0 {
 		g.join()
-		call.Caller = g.caller()
+		c.caller = g.stack[len(g.stack)-1].function
 	}
 	if method(g.via) == method(function) {
-		call.Via = g.via
+		c.via = g.via
 	}
 	g.via = ""
-	g.stack = append(g.stack, call)
-	g.ran(call)
+	g.stack = append(g.stack, c)
+	if v := g.ran(); v != nil {
+		v.Calls++
+	}
 	return func() {
 		mu.Lock()
 		defer mu.Unlock()
-		g.ran(call)
+		g.ran()
 		g.stack = g.stack[:len(g.stack)-1]
 	}
 }
@@ -111,7 +121,7 @@ func Run() {
 	defer mu.Unlock()
 	g := current()
 	g.via = ""
-	g.ran(g.stack[len(g.stack)-1])
+	g.ran()
 }
 
 // Lock notes that a mutex was locked.
@@ -120,9 +130,7 @@ func Lock(mutex string) {
 	defer mu.Unlock()
 	g := current()
 	g.held = append(g.held, mutex)
-	call := g.stack[len(g.stack)-1]
-	call.Taken = appendNew(call.Taken, mutex)
-	g.ran(call)
+	g.locked(mutex)
 }
 
 // Unlock notes that a mutex is about to be unlocked.
@@ -138,6 +146,14 @@ func Unlock(mutex string) {
 	}
 }
 
+// Wait notes that a wait for a condition has ended: the mutex that was locked last is locked again.
+func Wait() {
+	mu.Lock()
+	defer mu.Unlock()
+	g := current()
+	g.locked(g.held[len(g.held)-1])
+}
+
 // Via notes that a method of the interface value v is about to be called, and returns v.
 func Via[T any](method string, v T) T {
 	mu.Lock()
@@ -146,55 +162,46 @@ func Via[T any](method string, v T) T {
 	return v
 }
 
-// caller is the function that makes a call now. A literal is passed over until its function has
-// returned: it is called for that function.
-func (g *goroutine) caller() string {
-	top := g.stack[len(g.stack)-1]
-	outer := g.stack[:len(g.stack)-1]
-	same := func(v *Visit) bool { return v.Function == top.Function }
-	if top.Literal && slices.ContainsFunc(outer, same) {
-		return top.Caller
-	}
-	return top.Function
-}
-
 // join adds the goroutine to the trace, with the calls that have not returned.
 func (g *goroutine) join() {
 	if !started || g.trace != nil {
 		return
 	}
 	top := g.stack[len(g.stack)-1]
-	g.trace = &Goroutine{Bottom: g.stack[0].Function, Waited: top.Function}
+	g.trace = &Goroutine{Bottom: g.stack[0].function, Waited: top.function}
 	trace = append(trace, g.trace)
-	for _, call := range g.stack {
-		g.visit(call)
+	for _, c := range g.stack {
+		g.visit(c)
 	}
 }
 
-// ran notes in the trace that call runs.
-func (g *goroutine) ran(call *Visit) {
+// ran notes that the innermost function runs. It returns its visit, or nil without a Trace.
+func (g *goroutine) ran() *Visit {
 	if !started {
-		return
+		return nil
 	}
 	g.join()
-	v := g.visit(call)
+	v := g.visit(g.stack[len(g.stack)-1])
 	v.ran = true
-	v.Literal = v.Literal && call.Literal
-	for _, mutex := range call.Taken {
-		v.Taken = appendNew(v.Taken, mutex)
+	return v
+}
+
+func (g *goroutine) locked(mutex string) {
+	if v := g.ran(); v != nil {
+		v.Locks = append(v.Locks, mutex)
 	}
 }
 
-// visit returns the visit of call's function: the first call, or a new one.
-func (g *goroutine) visit(call *Visit) *Visit {
-	same := func(v *Visit) bool { return v.Function == call.Function }
-	if i := slices.IndexFunc(g.trace.Visits, same); i >= 0 {
-		return g.trace.Visits[i]
+// visit returns the visit of c's function: the first one, or a new one.
+func (g *goroutine) visit(c call) *Visit {
+	for _, v := range g.trace.Visits {
+		if v.Function == c.function {
+			return v
+		}
 	}
-	first := *call
-	first.Taken = slices.Clone(call.Taken)
-	g.trace.Visits = append(g.trace.Visits, &first)
-	return &first
+	v := &Visit{Function: c.function, Caller: c.caller, Via: c.via}
+	g.trace.Visits = append(g.trace.Visits, v)
+	return v
 }
 
 // current returns the calling goroutine. Its number is only in the text of its stack.
@@ -212,13 +219,6 @@ func current() *goroutine {
 		goroutines[id] = g
 	}
 	return g
-}
-
-func appendNew(list []string, s string) []string {
-	if slices.Contains(list, s) {
-		return list
-	}
-	return append(list, s)
 }
 
 // method returns the last part of a function's name.

@@ -17,28 +17,31 @@ type greeter interface{ Greet() }
 type polite struct{}
 
 func (polite) Greet() {
-	defer record.Enter("p.polite.Greet", false)()
+	defer record.Enter("p.polite.Greet")()
 	record.Run()
 }
 
 // wait has been called when the trace starts; received runs while it is blocked.
 func wait(received func()) {
-	defer record.Enter("p.wait", false)()
+	defer record.Enter("p.wait")()
 	record.Run()
 	record.Lock("p.mu")
 	received()
-	record.Run()
-	func() {
-		defer record.Enter("p.wait", true)()
+	record.Wait()
+	for range 2 {
 		record.Run()
-		record.Via("p.greeter.Greet", greeter(polite{})).Greet()
-	}()
+		func() {
+			defer record.Enter("p.wait.func1")()
+			record.Run()
+			record.Via("p.greeter.Greet", greeter(polite{})).Greet()
+		}()
+	}
 	record.Run()
 	record.Unlock("p.mu")
 }
 
 func loop(received func()) {
-	defer record.Enter("p.loop", false)()
+	defer record.Enter("p.loop")()
 	record.Run()
 	wait(received)
 }
@@ -46,7 +49,7 @@ func loop(received func()) {
 func TestRecord(t *testing.T) {
 	var before, during record.Trace
 	func() {
-		defer record.Enter("p.run", false)()
+		defer record.Enter("p.run")()
 		record.Run()
 		loop(func() {
 			before = record.Stop()
@@ -64,27 +67,17 @@ func TestRecord(t *testing.T) {
 		visits := make([]record.Visit, 0, len(g.Visits))
 		for _, v := range g.Visits {
 			visits = append(visits, record.Visit{
-				Function: v.Function, Caller: v.Caller, Via: v.Via, Held: v.Held, Taken: v.Taken,
+				Function: v.Function, Caller: v.Caller, Via: v.Via, Calls: v.Calls, Locks: v.Locks,
 			})
 		}
 		assert.Equal(t, []record.Visit{
 			{Function: "p.loop", Caller: "p.run"}, // it was called before, and returned
-			{Function: "p.wait", Caller: "p.loop", Taken: []string{"p.mu"}},
+			{Function: "p.wait", Caller: "p.loop", Locks: []string{"p.mu"}},
+			{Function: "p.wait.func1", Caller: "p.wait", Calls: 2},
 			{
-				Function: "p.polite.Greet", Caller: "p.wait", Via: "p.greeter.Greet",
-				Held: []string{"p.mu"},
+				Function: "p.polite.Greet", Caller: "p.wait.func1", Via: "p.greeter.Greet",
+				Calls: 2,
 			},
 		}, visits)
 	}
-}
-
-func TestRecord_LiteralAlone(t *testing.T) {
-	literal := func() {
-		defer record.Enter("p.New", true)()
-		record.Run()
-	}
-	record.Start()
-	literal()
-	trace := record.Stop()
-	assert.True(t, trace[0].Visits[0].Literal)
 }

@@ -5,80 +5,122 @@ package record_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
-	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/tools/path/record"
 	"example.com/informerstack/store"
 )
 
+// start starts an informer and a controller, which call reconciled for each reconcile.
+type start func(t *testing.T, w *world, client rest.Interface, reconciled func())
+
+// scenarios are the ways of a change. The names are those of the table in docs/reports/path.md.
+var scenarios = map[string]struct {
+	mediaType string
+	start     start
+}{
+	"socket protobuf DeltaFIFO": {"application/vnd.kubernetes.protobuf", fromSocket(false)},
+	"socket protobuf RealFIFO":  {"application/vnd.kubernetes.protobuf", fromSocket(true)},
+	"socket JSON DeltaFIFO":     {"application/json", fromSocket(false)},
+	"socket JSON RealFIFO":      {"application/json", fromSocket(true)},
+	"watch DeltaFIFO":           {"application/json", fromListWatch(false)},
+	"watch RealFIFO":            {"application/json", fromListWatch(true)},
+	"client-go DeltaFIFO":       {"application/json", clientGo(false)},
+	"client-go RealFIFO":        {"application/json", clientGo(true)},
+}
+
 // One change of an object goes from the API server to the worker: one informer, one handler, one
 // worker, everything synced and idle. It is repeated, because the garbage collector may join in.
 func TestStory_OneChangeReachesTheWorker(t *testing.T) {
-	const changes = 15
-	var traces []record.Trace
-	synctest.Test(t, func(t *testing.T) {
-		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
-		require.NoError(t, server.StartPipe())
-		defer server.Close()
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
-		require.NoError(t, server.Create(pod))
-
-		reconciled := 0
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		defer running.Wait()
-		defer cancel()
-		pods := informer.New[*corev1.Pod](clientOf(t, server), "pods", informer.Options{})
-		c := controller.New("pods", func(context.Context, string) (controller.Result, error) {
-			reconciled++
-			return controller.Result{}, nil
-		}, controller.Options[string]{})
-		handler := c.Handler(store.DeletionHandlingMetaNamespaceKeyFunc)
-		_, err := pods.AddEventHandler(handler)
-		require.NoError(t, err)
-		running.Go(func() { pods.Run(ctx) })
-		running.Go(func() { assert.NoError(t, c.Run(ctx)) })
-		synctest.Wait()
-		require.Equal(t, 1, reconciled)
-
-		for i := range changes {
-			pod.Labels = map[string]string{"change": strconv.Itoa(i)}
-			record.Start()
-			require.NoError(t, server.Update(pod))
-			synctest.Wait() // every goroutine waits for the next change
-			traces = append(traces, record.Stop())
-			require.Equal(t, 2+i, reconciled)
-		}
-	})
+	all := map[string][]record.Change{}
+	for _, name := range slices.Sorted(maps.Keys(scenarios)) {
+		scenario := scenarios[name]
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all[name] = changes(t, scenario.mediaType, scenario.start)
+			})
+		})
+	}
 	if file := os.Getenv(record.FileVariable); file != "" {
-		text, err := json.Marshal(traces)
+		text, err := json.Marshal(all)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(file, text, 0o600))
 	}
 }
 
-func clientOf(t *testing.T, server *apitest.Server) rest.Interface {
-	client, err := rest.RESTClientFor(&rest.Config{
-		Host: server.URL, Transport: server.Transport(), APIPath: "/api",
-		ContentConfig: rest.ContentConfig{
-			GroupVersion:         &corev1.SchemeGroupVersion,
-			NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
-		},
-	})
+// Each change has ten seconds. Client-go's delaying queue runs at the begin of each ten seconds,
+// with or without a change: this is in no trace.
+func changes(t *testing.T, mediaType string, start start) (traces []record.Change) {
+	w := newWorld(t, mediaType)
+	defer w.stop()
+	reconciled := 0
+	start(t, w, w.client(), func() { reconciled++ })
+	time.Sleep(time.Second)
+	require.Equal(t, 1, reconciled)
+	for i := range 15 {
+		var c record.Change
+		w.pod.Labels = map[string]string{"change": strconv.Itoa(i)}
+		record.Start()
+		w.send(watch.Modified)
+		synctest.Wait() // every goroutine waits, for the next change or for a timer
+		c.AtOnce = record.Stop()
+		record.Start()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		c.Later = record.Stop()
+		record.Start()
+		time.Sleep(3 * time.Second)
+		require.Empty(t, record.Stop(), "no timer is left")
+		time.Sleep(2 * time.Second)
+		require.Equal(t, 2+i, reconciled)
+		traces = append(traces, c)
+	}
+	return traces
+}
+
+func fromSocket(inOrder bool) start {
+	return func(t *testing.T, w *world, client rest.Interface, reconciled func()) {
+		pods := informer.New[*corev1.Pod](client, "pods", informer.Options{InOrder: inOrder})
+		control(t, w, pods, reconciled)
+	}
+}
+
+func fromListWatch(inOrder bool) start {
+	return func(t *testing.T, w *world, client rest.Interface, reconciled func()) {
+		lw := cache.NewListWatchFromClient(client, "pods", metav1.NamespaceAll, fields.Everything())
+		pods := informer.NewSharedIndexInformer(lw, &corev1.Pod{}, informer.Options{
+			InOrder:  inOrder,
+			Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
+		})
+		control(t, w, pods, reconciled)
+	}
+}
+
+// control runs an informer and a controller of this module.
+func control(t *testing.T, w *world, pods informer.SharedIndexInformer, reconciled func()) {
+	c := controller.New("pods", func(context.Context, string) (controller.Result, error) {
+		reconciled()
+		return controller.Result{}, nil
+	}, controller.Options[string]{})
+	_, err := pods.AddEventHandler(c.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))
 	require.NoError(t, err)
-	return client
+	w.run(func(ctx context.Context) { pods.Run(ctx) })
+	w.run(func(ctx context.Context) { assert.NoError(t, c.Run(ctx)) })
 }
