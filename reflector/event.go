@@ -66,9 +66,7 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 		case err != nil || !open:
 			return err
 		default:
-			if r.took(e, now) {
-				timer.Reset(readPause)
-			}
+			endsPause := r.took(e, now)
 		arrived:
 			for count := 1; ; count++ {
 				if done, err := r.handleEvent(ctx, e, now, h); done || err != nil {
@@ -88,6 +86,9 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 				}
 			}
 			r.recency.waiting = r.opts.Clock.Now()
+			if endsPause {
+				timer.Reset(max(r.recency.pause, readPause))
+			}
 		}
 	}
 }

@@ -25,14 +25,16 @@ import (
 // A pause says nothing about the time after that event. The events that followed it may have been
 // sent long before they arrived, and the connection may be dead since.
 //
-// A timer looks for a pause: one for each watch, which the first event after a pause brings
-// forward. The events that follow at once do not touch it.
+// A timer looks for a pause: one for each watch, which the first event after a pause sets to the
+// end of the next one. The events that follow at once do not touch it.
 //
 //	A1  flowing is zero, or everything that was taken since then came without a pause
 type recency struct {
 	flowing time.Time // when the first event after the last pause was taken; zero in a pause
 	waiting time.Time // since when nothing could be taken
 	largest int       // bytes of the largest event of all watches that know their sizes
+
+	pause time.Duration // how long the last pause was at least; zero before the first one
 }
 
 // Quieter is implemented by watches that know whether something waits in them.
@@ -73,7 +75,7 @@ func (r *Reflector) took(e watch.Event, now time.Time) (endsPause bool) {
 		r.recency.flowing = now
 	}
 	if e.Type != watch.Error || !isDecodingError(apierrors.FromObject(e.Object)) {
-		r.noteContact(now) // a decoding error is the client's, not the server's
+		r.contact.Store(&now) // a decoding error is the client's, not the server's
 	}
 	return endsPause
 }
@@ -123,6 +125,6 @@ func (r *Reflector) lookForPause(now time.Time, events <-chan watch.Event) time.
 	if r.round.fetched && r.round.open.pastInitial {
 		r.freshness.Note(freshness.Arrival{Kind: freshness.Current, At: c.flowing})
 	}
-	c.flowing = time.Time{}
+	c.flowing, c.pause = time.Time{}, pause
 	return forever
 }

@@ -111,8 +111,10 @@ type Reflector struct {
 	paginated    bool // the server pages even a LIST at "0": it has no watch cache to protect
 	unavailable  bool // the server cannot serve the last resourceVersion
 
+	contact atomic.Pointer[time.Time] // Status.LastContact; nil before the first one
+
 	mu     sync.Mutex
-	status Status    // without what freshness knows
+	status Status    // without contact and what freshness knows
 	readAt time.Time // when Status was last called
 }
 

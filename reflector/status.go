@@ -67,6 +67,9 @@ func (r *Reflector) Status() Status {
 	r.readAt = now
 	status := r.status
 	status.ResourceVersion, status.CurrentAsOf = received.ResourceVersion, received.AsOf
+	if contact := r.contact.Load(); contact != nil {
+		status.LastContact = *contact
+	}
 	status.LastEvent, status.LastBookmark = received.Change, received.Bookmark
 	return status
 }
@@ -99,13 +102,6 @@ func (r *Reflector) setPhase(p Phase) {
 	r.status.Phase = p
 }
 
-// noteContact notes that the server sent something. It may be called from any goroutine.
-func (r *Reflector) noteContact(now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.status.LastContact = now
-}
-
 // noteFailure notes that an event was skipped. It counts as a failure until another watch opens.
 func (r *Reflector) noteFailure(err error, now time.Time) {
 	short := bounded(err)
@@ -124,7 +120,8 @@ func (r *Reflector) noteFailureLocked(short error, now time.Time) {
 // sent.
 func (r *Reflector) noteAnswer(err error) {
 	if err == nil || isAnswer(err) {
-		r.noteContact(r.opts.Clock.Now())
+		now := r.opts.Clock.Now()
+		r.contact.Store(&now)
 	}
 }
 
