@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// recorder is the package that instrumented source calls, and its name there. copies is the folder of
-// the instrumented packages of other modules.
+// recorder is the package that instrumented source calls, and its name there. copies is the folder
+// of the instrumented packages of other modules.
 const (
 	recorder = module + "/internal/tools/path/record"
 	name     = "pathrecord"

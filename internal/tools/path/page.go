@@ -35,19 +35,26 @@ const reading = `
 
 ## How to read the tables
 
-A function is indented below its caller. "calls" is 0 for a loop that goes on; a function that is
-called again in the same goroutine is listed once. "locks" names the mutexes that it locks, and "via"
-the interface through which it is called.
+A function is indented below its caller. "calls" is 0 for a loop that has waited for the change. A
+function that is called again in the same goroutine is listed once. "locks" names the mutexes that it
+locks, and "via" the interface through which it is called.
 
 ` + "`go test ./internal/tools/path` derives this page from a run of instrumented source and\n" +
 	"compares the two; `make update` rewrites the page.\n"
 
 // ways are the rows of the first table. Each has a scenario for each queue.
-var ways = []struct{ title, scenario, without string }{
+var ways = []struct {
+	title, scenario, without string
+	atOnce                   bool // before a timer fires
+}{
 	{title: "from the socket, protobuf", scenario: "socket protobuf"},
 	{title: "from the socket, JSON", scenario: "socket JSON"},
 	{title: "from a ListerWatcher", scenario: "watch"},
-	{title: "the same, without the controller", scenario: "watch", without: "controller"},
+	{title: "of these, before a timer fires", scenario: "watch", atOnce: true},
+	{
+		title: "of these, without the controller", scenario: "watch", without: "controller",
+		atOnce: true,
+	},
 	{title: "client-go, from a ListerWatcher", scenario: "client-go"},
 }
 
@@ -58,11 +65,17 @@ func page(changes map[string]record.Change, functions map[string]function) strin
 	b.WriteString("| | functions | calls | files | locks | mutexes | goroutines |\n")
 	b.WriteString("|---|---|---|---|---|---|---|\n")
 	for _, way := range ways {
-		delta := count(changes[way.scenario+" DeltaFIFO"], functions, way.without)
-		real := count(changes[way.scenario+" RealFIFO"], functions, way.without)
+		var numbers [2][]int
+		for i, queue := range []string{" DeltaFIFO", " RealFIFO"} {
+			change := changes[way.scenario+queue]
+			if way.atOnce {
+				change.Later = nil
+			}
+			numbers[i] = count(change, functions, way.without).numbers()
+		}
 		fmt.Fprintf(&b, "| %s |", way.title)
-		for i, n := range delta.numbers() {
-			fmt.Fprintf(&b, " %d / %d |", n, real.numbers()[i])
+		for i, n := range numbers[0] {
+			fmt.Fprintf(&b, " %d / %d |", n, numbers[1][i])
 		}
 		b.WriteString("\n")
 	}
@@ -80,12 +93,15 @@ func page(changes map[string]record.Change, functions map[string]function) strin
 	for _, g := range usual.Later {
 		b.WriteString(steps(g, functions))
 	}
-	b.WriteString("\n## The other ways\n\n| with | these run too | these do not run |\n|---|---|---|\n")
-	for _, other := range []string{"JSON DeltaFIFO", "protobuf RealFIFO"} {
-		with := count(changes["socket "+other], functions, "").called
-		without := count(usual, functions, "").called
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.NewReplacer(" DeltaFIFO", "",
-			"protobuf R", "a R").Replace(other), code(with.less(without)), code(without.less(with)))
+	b.WriteString("\n## The other ways\n\n")
+	b.WriteString("| with | these run too | these do not run |\n|---|---|---|\n")
+	without := count(usual, functions, "").called
+	for _, other := range [][2]string{
+		{"JSON", "socket JSON DeltaFIFO"}, {"a RealFIFO", "socket protobuf RealFIFO"},
+	} {
+		with := count(changes[other[1]], functions, "").called
+		fmt.Fprintf(&b, "| %s | %s | %s |\n",
+			other[0], code(with.less(without)), code(without.less(with)))
 	}
 	b.WriteString(totals(usual, functions))
 	return b.String()
