@@ -61,8 +61,11 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 			if next, err = h.check(ctx, r, now); err != nil {
 				return err
 			}
+			flowing := r.recency.flowing
 			timer.Reset(min(next, r.lookForPause(now, events)))
-			r.askIfOld(ctx, now)
+			if !flowing.IsZero() && now.Sub(flowing) >= questionFlow {
+				r.askIfOld(ctx, now)
+			}
 		case err != nil || !open:
 			return err
 		default:
@@ -264,4 +267,21 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 
 func (w *storeWriter) check(_ context.Context, r *Reflector, now time.Time) (time.Duration, error) {
 	return r.watchdog(now)
+}
+
+// watchdog gives up a watch that the server should have ended, and that has been silent for some
+// time since: its connection is dead. It returns how long to wait before the next check.
+func (r *Reflector) watchdog(now time.Time) (time.Duration, error) {
+	if r.opts.WatchdogSlack < 0 {
+		return r.opts.MinWatchTimeout, nil
+	}
+	alive := r.round.open.deadline
+	if r.round.open.lastEvent.After(alive) {
+		alive = r.round.open.lastEvent
+	}
+	left := alive.Add(r.opts.WatchdogSlack).Sub(now)
+	if left <= 0 {
+		return 0, ErrWatchSilent
+	}
+	return left, nil
 }

@@ -46,7 +46,7 @@ type namedVersion struct {
 }
 
 const (
-	questionFlow    = 2 * time.Second // how long events have not paused
+	questionFlow    = 3 * time.Second // how long events have not paused; more than any pause
 	questionAge     = 5 * time.Second // of the store
 	questionPeriod  = 8 * time.Second // the longest time between two questions
 	questionTimeout = 30 * time.Second
@@ -56,11 +56,11 @@ const (
 )
 
 // askIfOld takes an answer that has arrived, and asks a question if CurrentAsOf is old and of
-// interest. It is called from time to time while events do not pause.
+// interest. It is called from time to time while events do not pause, and once when they do again.
 func (r *Reflector) askIfOld(ctx context.Context, now time.Time) {
 	r.takeAnswer(now)
-	flowing, asOf := r.recency.flowing, r.freshness.Received().AsOf
-	if !r.round.fetched || flowing.IsZero() || now.Sub(flowing) < questionFlow ||
+	asOf := r.freshness.Received().AsOf
+	if !r.round.fetched || r.recency.flowing.IsZero() ||
 		asOf.IsZero() || now.Sub(asOf) < questionAge { // only a list ends a loss
 		return
 	}

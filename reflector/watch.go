@@ -180,20 +180,3 @@ func (r *Reflector) followWatch(ctx context.Context) error {
 	}
 	return errNothingNew
 }
-
-// watchdog gives up a watch that the server should have ended, and that has been silent for some
-// time since: its connection is dead. It returns how long to wait before the next check.
-func (r *Reflector) watchdog(now time.Time) (time.Duration, error) {
-	if r.opts.WatchdogSlack < 0 {
-		return r.opts.MinWatchTimeout, nil
-	}
-	alive := r.round.open.deadline
-	if r.round.open.lastEvent.After(alive) {
-		alive = r.round.open.lastEvent
-	}
-	left := alive.Add(r.opts.WatchdogSlack).Sub(now)
-	if left <= 0 {
-		return 0, ErrWatchSilent
-	}
-	return left, nil
-}
