@@ -192,7 +192,8 @@ func (n names) under(prefix string) int {
 // counts is how much code the path of a change has.
 type counts struct {
 	called, files, interfaces, mutexes names
-	calls, locks, goroutines           int
+	locks                              []string // the mutexes, each time that one is locked
+	calls, goroutines                  int
 }
 
 // count counts the code of a change. It leaves out the folder without, if it is not "".
@@ -212,7 +213,7 @@ func count(change record.Change, functions map[string]function, without string) 
 			if v.Via != "" {
 				c.interfaces[interfaceOf(v.Via)] = true
 			}
-			c.locks += len(v.Locks)
+			c.locks = append(c.locks, v.Locks...)
 			for _, mutex := range v.Locks {
 				c.mutexes[mutex] = true
 			}
@@ -223,7 +224,7 @@ func count(change record.Change, functions map[string]function, without string) 
 
 // numbers are the columns of the first table.
 func (c counts) numbers() []int {
-	return []int{len(c.called), c.calls, len(c.files), c.locks, len(c.mutexes), c.goroutines}
+	return []int{len(c.called), c.calls, len(c.files), len(c.locks), len(c.mutexes), c.goroutines}
 }
 
 // totals renders how much code the path has in each package.
@@ -242,8 +243,7 @@ func totals(change record.Change, functions map[string]function) string {
 	fmt.Fprintf(&b, "\n- %d functions in %d files.\n", len(c.called), len(c.files))
 	fmt.Fprintf(&b, "- %d calls.\n", c.calls)
 	fmt.Fprintf(&b, "- %d interfaces: %s.\n", len(c.interfaces), code(c.interfaces.sorted()))
-	fmt.Fprintf(&b, "- %d locks of %d mutexes: %s.\n", c.locks, len(c.mutexes),
-		code(c.mutexes.sorted()))
+	fmt.Fprintf(&b, "- %d locks of %d mutexes: %s.\n", len(c.locks), len(c.mutexes), code(c.locks))
 	fmt.Fprintf(&b, "- %d hand-overs from one goroutine to the next.\n", c.goroutines-1)
 	return b.String()
 }
