@@ -12,30 +12,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/features"
+	featurestesting "k8s.io/client-go/features/testing"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 )
 
-// gates sets the gate that selects the queue of client-go's informers.
-type gates struct {
-	features.Gates
-	inOrder bool
-}
-
-func (g gates) Enabled(key features.Feature) bool {
-	if key == features.InOrderInformers {
-		return g.inOrder
-	}
-	return g.Gates.Enabled(key)
-}
-
 // clientGo runs an informer, a queue and a worker of client-go, as its example of a controller.
 func clientGo(inOrder bool) start {
 	return func(t *testing.T, w *world, client rest.Interface, reconciled func()) {
-		before := features.FeatureGates()
-		features.ReplaceFeatureGates(gates{before, inOrder})
-		t.Cleanup(func() { features.ReplaceFeatureGates(before) })
+		featurestesting.SetFeatureDuringTest(t, features.InOrderInformers, inOrder)
 		lw := cache.NewListWatchFromClient(client, "pods", metav1.NamespaceAll, fields.Everything())
 		pods := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0,
 			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})

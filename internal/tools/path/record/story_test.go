@@ -72,7 +72,7 @@ func changes(t *testing.T, mediaType string, start start) (traces []record.Chang
 	defer w.stop()
 	reconciled := 0
 	start(t, w, w.client(), func() { reconciled++ })
-	time.Sleep(time.Second)
+	after(time.Second)
 	require.Equal(t, 1, reconciled)
 	for i := range 15 {
 		var c record.Change
@@ -82,17 +82,22 @@ func changes(t *testing.T, mediaType string, start start) (traces []record.Chang
 		synctest.Wait() // every goroutine waits, for the next change or for a timer
 		c.AtOnce = record.Stop()
 		record.Start()
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
+		after(5 * time.Second)
 		c.Later = record.Stop()
 		record.Start()
-		time.Sleep(3 * time.Second)
+		after(3 * time.Second)
 		require.Empty(t, record.Stop(), "no timer is left")
-		time.Sleep(2 * time.Second)
+		after(2 * time.Second)
 		require.Equal(t, 2+i, reconciled)
 		traces = append(traces, c)
 	}
 	return traces
+}
+
+// after lets time pass.
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 func fromSocket(inOrder bool) start {
