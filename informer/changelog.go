@@ -35,10 +35,11 @@ import (
 //	W3  a cursor that has read all batches is at last, and so keeps no object alive
 //	W4  a batch with a next and without changes marks the end of the initial list
 //
-// The processor's mu guards last. Readers do not need it.
+// The processor's mu guards last and merging. Readers do not need it.
 type changeLog struct {
 	last     *batch
-	appended atomic.Int64 // number of changes ever appended
+	merging  []*coalescedChanges // each takes every batch that is appended
+	appended atomic.Int64        // number of changes ever appended
 }
 
 func newChangeLog() *changeLog { return &changeLog{last: &batch{}} }
@@ -65,26 +66,32 @@ func (l *changeLog) append(changes []change, round resyncRound) *batch {
 	l.last = &batch{}
 	l.appended.Add(int64(len(changes)))
 	b.next.Store(l.last)
+	for _, m := range l.merging {
+		m.push(b)
+	}
 	return b
 }
 
-// cursor is a reader's position in a changeLog. The processor's mu is held for close; one goroutine
-// calls next; any goroutine may call the other methods.
+// cursor is a reader's position in a changeLog, and the source of a handler without Coalesce.
 type cursor struct {
-	log    *changeLog
-	before int64 // number of changes in the log at the start, minus those of the replay
+	log *changeLog
+	// wanted chooses among the changes of a batch. It is called if the batch has a round, or if
+	// selective is true.
+	wanted    func(*batch) []change
+	selective bool
 
 	mu      sync.Mutex
-	at      *batch // the batch to read next, or the last result of next; nil once dropped
+	at      *batch // the batch to read next, or that of the last result of next; nil once dropped
 	reading bool   // next has returned at
 	end     *batch // the end of reading; nil until closed
-	endLen  int64  // the result of appended when it was closed
+	endLen  int64  // number of changes in the log when it was closed
+	before  int64  // number of changes in the log, less those that are due in their place
 }
 
 // newCursor returns a cursor at the end of the log. It first reads a replay of its own: changes,
 // and the end of the initial list if synced.
 func (l *changeLog) newCursor(replay []change, synced bool) *cursor {
-	c := &cursor{log: l, before: l.appended.Load() - int64(len(replay)), at: l.last}
+	c := &cursor{log: l, at: l.last, before: l.appended.Load() - int64(len(replay))}
 	own := newChangeLog()
 	first, last := own.last, (*batch)(nil)
 	for some := range slices.Chunk(replay, batchLen) {
@@ -100,29 +107,50 @@ func (l *changeLog) newCursor(replay []change, synced bool) *cursor {
 	return c
 }
 
-// next returns the next batch, or nil if all are read. The batch that it returned before is
-// delivered.
+// next returns the next batch that has changes that are wanted, or marks the end of the list.
 func (c *cursor) next() *batch {
+	for {
+		c.mu.Lock()
+		if c.reading {
+			c.at = c.at.next.Load()
+		}
+		b := c.at
+		reading := b != nil && b != c.end && b.next.Load() != nil
+		c.reading = reading
+		c.mu.Unlock()
+		switch {
+		case !reading:
+			return nil
+		case len(b.changes) == 0, !c.selective && b.round == nil:
+			return b
+		}
+		if b = c.choose(b); len(b.changes) > 0 {
+			return b
+		}
+	}
+}
+
+// choose returns b with the changes that are wanted. It calls methods of the objects, and so holds
+// no lock during that.
+func (c *cursor) choose(b *batch) *batch {
+	own := c.wanted(b)
+	if len(own) > 0 && &own[0] == &b.changes[0] {
+		return b // all are
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.reading {
-		c.at, c.reading = c.at.next.Load(), false
-	}
-	if c.at == nil || c.at == c.end || c.at.next.Load() == nil {
-		return nil
-	}
-	c.reading = true
-	return c.at
+	c.before += int64(len(b.changes) - len(own))
+	return &batch{changes: own}
 }
 
 // close makes reading end at the current end of the log.
 func (c *cursor) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.end, c.endLen = c.log.last, c.appendedLocked()
+	c.end, c.endLen = c.log.last, c.log.appended.Load()
 }
 
-// drop ends reading at once: next returns nil. Then the cursor keeps no batch alive.
+// drop ends reading at once. Then the cursor keeps no batch alive.
 func (c *cursor) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,21 +160,15 @@ func (c *cursor) drop() {
 	}
 }
 
-// appended returns the number of changes that it had to read so far.
-func (c *cursor) appended() int64 {
+func (c *cursor) due() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.appendedLocked()
-}
-
-func (c *cursor) appendedLocked() int64 {
 	if c.end != nil {
-		return c.endLen
+		return c.endLen - c.before
 	}
 	return c.log.appended.Load() - c.before
 }
 
-// oldest returns the time of the append of the oldest undelivered batch, or the current time.
 func (c *cursor) oldest() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

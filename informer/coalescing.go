@@ -3,15 +3,16 @@
 package informer
 
 import (
+	"slices"
 	"sync"
 	"time"
 
 	"example.com/informerstack/store"
 )
 
-// coalescedChanges are the undelivered changes of a handler with Coalesce, in place of a cursor: at
-// most one merged batch per key, which contains all changes of the object since the handler was
-// last notified of it. So the memory of a slow handler is bounded by the number of objects, not by
+// coalescedChanges are the undelivered changes of a handler with Coalesce: the source in place of a
+// cursor. There is at most one merged batch per key, which contains all changes of the object since
+// the handler was last notified of it. So the memory of a slow handler is bounded by the number of objects, not by
 // the number of changes.
 //
 // A merged batch is up to three calls. A delete does not replace the update before it, because a
@@ -32,6 +33,7 @@ import (
 //	C4  if the object's last change was a delete, the batch ends with OnDelete
 //	C5  the end of the initial list has its own position, after the objects of the list
 type coalescedChanges struct {
+	log    *changeLog // it takes the batches of this log
 	keyOf  store.KeyFunc
 	wanted func(*batch) []change
 
@@ -55,11 +57,23 @@ func newCoalescedChanges(wanted func(*batch) []change) *coalescedChanges {
 	}
 }
 
-// push merges the changes of a batch that was appended to the change log.
+// coalesce returns the changes that c reads. The processor's mu is held.
+func coalesce(c *cursor) *coalescedChanges {
+	b := newCoalescedChanges(c.wanted)
+	for in := c.next(); in != nil; in = c.next() {
+		b.push(in)
+	}
+	b.log = c.log
+	b.log.merging = append(b.log.merging, b)
+	return b
+}
+
+// push merges the changes of the batch.
 func (b *coalescedChanges) push(in *batch) {
+	wanted := b.wanted(in) // it calls methods of the objects
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, c := range b.wanted(in) {
+	for _, c := range wanted {
 		b.pushLocked(c, in.at)
 	}
 	if len(in.changes) == 0 { // the end of the initial list
@@ -123,21 +137,24 @@ func (b *coalescedChanges) next() *batch {
 	return &e.batch
 }
 
-// drop discards the pending changes.
+// close ends the pushes.
+func (b *coalescedChanges) close() {
+	b.log.merging = slices.DeleteFunc(b.log.merging,
+		func(m *coalescedChanges) bool { return m == b })
+}
+
 func (b *coalescedChanges) drop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pending, b.order = map[string]*merged{}, nil
 }
 
-// appended returns the number of calls that have become due, delivered ones included.
-func (b *coalescedChanges) appended() int64 {
+func (b *coalescedChanges) due() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.calls
 }
 
-// oldest returns the time of the oldest undelivered change, or the current time.
 func (b *coalescedChanges) oldest() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -159,7 +159,7 @@ func TestCoalesce_DeleteShowsTheKnownObject(t *testing.T) {
 func TestCoalesce_WithoutKey(t *testing.T) {
 	b := newCoalescedChanges(everything)
 	b.push(&batch{changes: []change{add("no object", false), add("nor this", false)}})
-	assert.EqualValues(t, 2, b.appended())
+	assert.EqualValues(t, 2, b.due())
 	assert.Equal(t, []change{add("no object", false)}, b.next().changes)
 	b.drop()
 	assert.Nil(t, b.next())
@@ -252,13 +252,12 @@ func TestDrainTimeout_DeliversTheLastChange(t *testing.T) {
 			p, r := newProcessor(), newRecorder()
 			l := newListener(&sharedIndexInformer{}, r,
 				HandlerOptions{DrainTimeout: time.Hour, Coalesce: coalesce})
-			l.wake = nil // only the end wakes the goroutine
 			p.addLocked(l, nil)
 			p.start()
 			synctest.Wait()
 			p.mu.Lock()
-			p.distributeLocked([]change{add(podAt("a", "1"), false)})
-			p.removeLocked(l)
+			p.log.append([]change{add(podAt("a", "1"), false)}, nil)
+			p.removeLocked(l) // alone wakes the goroutine
 			p.mu.Unlock()
 			<-l.done
 			require.Equal(t, []string{"add a"}, r.take())

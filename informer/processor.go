@@ -52,16 +52,7 @@ func (p *processor) addLocked(l *listener, replay []any) {
 	for _, obj := range replay {
 		changes = append(changes, add(obj, true))
 	}
-	l.cursor = p.log.newCursor(changes, p.synced)
-	l.next = l.cursor.next
-	if l.options.Coalesce {
-		l.coalesced = newCoalescedChanges(l.wanted)
-		for b := l.cursor.next(); b != nil; b = l.cursor.next() {
-			l.coalesced.push(b)
-		}
-		l.cursor.drop()
-		l.next = l.coalesced.next
-	}
+	l.source = l.from(p.log.newCursor(changes, p.synced))
 	p.added++
 	l.id = p.added
 	listeners := append(slices.Clip(*p.listeners.Load()), l)
@@ -90,11 +81,8 @@ func (p *processor) distributeLocked(changes []change) {
 	if len(listeners) == 0 {
 		return
 	}
-	appended := p.log.append(changes, p.round)
+	p.log.append(changes, p.round)
 	for _, l := range listeners {
-		if l.coalesced != nil {
-			l.coalesced.push(appended)
-		}
 		select {
 		case l.wake <- struct{}{}:
 		default: // it has a token
@@ -168,12 +156,30 @@ const (
 	slowCall       = 100 * time.Millisecond
 )
 
-// listener is one registered handler: a cursor in the change log, and the goroutine that delivers
-// what the cursor reads. The processor never waits for a handler.
+// source holds the changes that one listener delivers. The processor's mu is held for close; one
+// goroutine calls next; any goroutine may call the other methods.
+type source interface {
+	// next returns the next batch to deliver, with the changes that the handler's options demand,
+	// or nil if all are delivered. The batch that it returned before is delivered.
+	next() *batch
+	// close ends the source at the present end of the log.
+	close()
+	// drop discards the changes that are left: next returns nil.
+	drop()
+	// due returns the number of changes that next has returned or will return.
+	due() int64
+	// oldest returns the time of the oldest undelivered change, or the current time.
+	oldest() time.Time
+}
+
+var _, _ source = (*cursor)(nil), (*coalescedChanges)(nil)
+
+// listener is one registered handler: a source of changes, and the goroutine that delivers them.
+// The processor never waits for a handler.
 //
 //	L1  the handler is called by one goroutine, one call at a time, in the order of the log
-//	L2  appended - delivered = changes that are pending, and calls that are left of the batch that
-//	    is being delivered
+//	L2  due - calls = changes that are pending, and calls that are left of the batch that is being
+//	    delivered
 //	L3  synced is closed  <=>  all changes up to the end of the initial list are delivered
 //	L4  after close(dropped) no further call begins; after close(done) no call is running
 //	L5  wake has a token if a batch was appended since the goroutine last read to the end
@@ -184,51 +190,40 @@ type listener struct {
 	handler  ResourceEventHandler
 	options  HandlerOptions
 	logger   klog.Logger
-	// selective is true if the options exclude or split changes when they are delivered.
-	selective bool
-	resync    resyncSchedule // guarded by the processor's mu
+	resync   resyncSchedule // guarded by the processor's mu
 
-	id        int // in a resyncRound; set when the listener is added, as the next three are
-	cursor    *cursor
-	coalesced *coalescedChanges // with Coalesce, read instead of the cursor; otherwise nil
-	next      func() *batch     // that of the cursor or of coalesced; nil if there is no batch
+	id     int    // in a resyncRound; set when the listener is added, as source is
+	source source // the log itself, or with Coalesce what is left of it
 
-	wake    chan struct{} // capacity 1
-	closed  chan struct{} // no more changes are appended
+	wake    chan struct{} // capacity 1; closed when nothing is appended any more
 	dropped chan struct{} // no more changes are delivered
 	synced  chan struct{}
 	done    chan struct{}
 
 	drop       func()      // closes dropped, once
-	drainTimer *time.Timer // calls drop; set before closed is closed, or nil
+	drainTimer *time.Timer // calls drop; set before wake is closed, or nil
 
-	delivered atomic.Int64 // see L2
-	calls     atomic.Int64 // calls that have returned or panicked
-	panics    atomic.Int64
+	calls  atomic.Int64 // calls that have returned or panicked
+	panics atomic.Int64
 }
 
-// newListener returns a listener without a cursor, which the processor sets, and without resyncs.
+// newListener returns a listener without a source, which the processor sets, and without resyncs.
 func newListener(
 	informer *sharedIndexInformer, handler ResourceEventHandler, options HandlerOptions,
 ) *listener {
 	l := &listener{
-		informer:  informer,
-		handler:   handler,
-		options:   options,
-		logger:    klog.Background(),
-		selective: !options.Coalesce && (options.SkipUnchanged || options.SplitRecreated),
-		wake:      make(chan struct{}, 1),
-		closed:    make(chan struct{}),
-		dropped:   make(chan struct{}),
-		synced:    make(chan struct{}),
-		done:      make(chan struct{}),
+		informer: informer,
+		handler:  handler,
+		options:  options,
+		logger:   klog.Background(),
+		wake:     make(chan struct{}, 1),
+		dropped:  make(chan struct{}),
+		synced:   make(chan struct{}),
+		done:     make(chan struct{}),
 	}
 	l.drop = sync.OnceFunc(func() {
 		close(l.dropped)
-		l.cursor.drop()
-		if l.coalesced != nil {
-			l.coalesced.drop()
-		}
+		l.source.drop()
 	})
 	if options.Logger != nil {
 		l.logger = *options.Logger
@@ -236,31 +231,35 @@ func newListener(
 	return l
 }
 
+// from returns the source of what c reads.
+func (l *listener) from(c *cursor) source {
+	c.wanted, c.selective = l.wanted, l.options.SkipUnchanged || l.options.SplitRecreated
+	if l.options.Coalesce {
+		return coalesce(c)
+	}
+	return c
+}
+
 // run calls the handler until the listener is closed.
 func (l *listener) run() {
 	defer close(l.done)
 	defer l.drop()
-	defer l.stopDrainTimer()
 	for {
-		b := l.next()
+		b := l.source.next()
 		if b == nil {
-			select {
-			case <-l.wake:
+			if _, open := <-l.wake; open {
 				continue
-			case <-l.closed:
 			}
-			if b = l.next(); b == nil { // nothing is appended any more
+			if b = l.source.next(); b == nil { // nothing is appended any more
+				if l.drainTimer != nil {
+					l.drainTimer.Stop()
+				}
 				return
 			}
 		}
 		// b is not used below: a handler that never returns would keep b alive, and with it all
 		// later batches.
 		changes, synced := b.changes, len(b.changes) == 0
-		delivered := l.delivered.Load() + int64(len(changes))
-		if l.selective || b.round != nil {
-			changes = l.wanted(b)
-		}
-		l.delivered.Store(delivered - int64(len(changes))) // L2
 		for i := range changes {
 			select {
 			case <-l.dropped:
@@ -268,7 +267,6 @@ func (l *listener) run() {
 			default:
 			}
 			crashed := l.deliver(&changes[i])
-			l.delivered.Add(1)
 			l.calls.Add(1)
 			if crashed {
 				select {
@@ -344,25 +342,15 @@ func (l *listener) logIfSlow(began time.Time) {
 // DrainTimeout. If run was never started, the listener is done at once. The processor's mu is held;
 // close is called once.
 func (l *listener) close(started bool) {
-	l.cursor.close()
+	l.source.close()
 	if started && l.options.DrainTimeout > 0 {
 		l.drainTimer = time.AfterFunc(l.options.DrainTimeout, l.drop)
 	} else {
 		l.drop()
 	}
-	close(l.closed)
+	close(l.wake)
 	if !started {
 		close(l.done)
-	}
-}
-
-func (l *listener) stopDrainTimer() {
-	select {
-	case <-l.closed:
-		if l.drainTimer != nil {
-			l.drainTimer.Stop()
-		}
-	default: // the timer fired before close returned
 	}
 }
 
@@ -385,11 +373,7 @@ func (l *listener) Status() HandlerStatus {
 		Pending:   int(l.pending()),
 	}
 	if s.Pending > 0 {
-		oldest := l.cursor.oldest()
-		if l.coalesced != nil {
-			oldest = l.coalesced.oldest()
-		}
-		s.OldestPending = time.Since(oldest)
+		s.OldestPending = time.Since(l.source.oldest())
 	}
 	return s
 }
@@ -402,9 +386,5 @@ func (l *listener) pending() int64 {
 		return 0
 	default:
 	}
-	appended := l.cursor.appended()
-	if l.coalesced != nil {
-		appended = l.coalesced.appended()
-	}
-	return max(0, appended-l.delivered.Load())
+	return max(0, l.source.due()-l.calls.Load())
 }

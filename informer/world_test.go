@@ -359,7 +359,8 @@ func (s *sharedIndexInformer) checkLaws() error {
 func (l *listener) checkLaws(running bool, law func(string, bool)) {
 	waiting := int64(0)
 	idle := running
-	if b := l.cursor; l.coalesced == nil {
+	switch b := l.source.(type) {
+	case *cursor:
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for at := b.at; at.next.Load() != nil; at = at.next.Load() {
@@ -372,9 +373,8 @@ func (l *listener) checkLaws(running bool, law func(string, bool)) {
 		}
 		idle = idle && !b.reading
 		law("W3", !idle || b.at == b.log.last)
-		law("L2", b.appendedLocked()-l.delivered.Load() <= waiting)
-	} else {
-		b := l.coalesced
+		law("L2", b.log.appended.Load()-b.before-l.calls.Load() <= waiting)
+	case *coalescedChanges:
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		keyed := 0
@@ -392,7 +392,7 @@ func (l *listener) checkLaws(running bool, law func(string, bool)) {
 		}
 		law("C1", keyed == len(b.pending))
 		idle = idle && b.taken == nil
-		law("L2", !idle || b.calls == l.delivered.Load())
+		law("L2", !idle || b.calls == l.calls.Load())
 	}
 	law("L5", !idle || waiting == 0)
 }
