@@ -12,8 +12,8 @@ import (
 
 // coalescedChanges are the undelivered changes of a handler with Coalesce: the source in place of a
 // cursor. There is at most one merged batch per key, which contains all changes of the object since
-// the handler was last notified of it. So the memory of a slow handler is bounded by the number of objects, not by
-// the number of changes.
+// the handler was last notified of it. So the memory of a slow handler is bounded by the number of
+// objects, not by the number of changes.
 //
 // A merged batch is up to three calls. A delete does not replace the update before it, because a
 // handler may act on its old object, as a FilteringResourceEventHandler does. A new change is

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -139,23 +138,4 @@ type forbidden struct{ cluster }
 
 func (forbidden) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return nil, errors.New("pods is forbidden")
-}
-
-// Sizes show which fields of the stored objects take the memory.
-func ExampleSizesOf() {
-	pods := store.New(store.MetaNamespaceKeyFunc, store.Options{})
-	for i := range 1000 {
-		web := pod(fmt.Sprint("web-", i), "1")
-		web.Annotations = map[string]string{"note": strings.Repeat("x", 3000)}
-		if err := pods.Add(web); err != nil {
-			fmt.Println(err)
-		}
-	}
-	sizes := informer.SizesOf(pods)
-	fmt.Println(sizes.Objects, "objects")
-	note := sizes.Field(".metadata.annotations.note")
-	fmt.Printf("note: %.0f %%, %.0f MB\n", 100*note.Share, float64(note.Bytes)/1e6)
-	// Output:
-	// 1000 objects
-	// note: 66 %, 3 MB
 }

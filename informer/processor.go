@@ -193,7 +193,7 @@ type listener struct {
 	resync   resyncSchedule // guarded by the processor's mu
 
 	id     int    // in a resyncRound; set when the listener is added, as source is
-	source source // the log itself, or with Coalesce what is left of it
+	source source // the log, or with Coalesce the merged changes
 
 	wake    chan struct{} // capacity 1; closed when nothing is appended any more
 	dropped chan struct{} // no more changes are delivered

@@ -18,6 +18,7 @@ import (
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/observe/sizes"
 	"example.com/informerstack/store"
 	"example.com/informerstack/store/compact"
 )
@@ -92,7 +93,7 @@ func ExampleNewProjected() {
 		fmt.Println(err)
 	}
 
-	fmt.Println(informer.SizesOf(whole.GetIndexer()).Objects, "objects are measured")
+	fmt.Println(sizes.Measure(whole.GetIndexer()).Objects, "objects are measured")
 	pod, err := whole.Lister().ByNamespace("default").Get("web-0")
 	fmt.Println(pod.Name, "runs on", pod.Spec.NodeName, err)
 	summary, err := summaries.Lister().ByNamespace("default").Get("web-0")

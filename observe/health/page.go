@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"example.com/informerstack/controller"
-	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/journal"
+	"example.com/informerstack/observe/sizes"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )
@@ -67,18 +67,18 @@ type Informer struct {
 	LastErrorTime       *time.Time `json:"lastErrorTime,omitempty"`
 
 	// Bytes is the estimated memory of all objects, and Largest the fields that take most of it, as
-	// of informer.Sizes. It is 0 if it is not known, also while it is being measured.
-	Bytes   int64                `json:"bytes"`
-	Largest []informer.FieldSize `json:"largestFields,omitempty"`
+	// of sizes.Sizes. It is 0 if it is not known, also while it is being measured.
+	Bytes   int64         `json:"bytes"`
+	Largest []sizes.Field `json:"largestFields,omitempty"`
 	// Unread is true if it is known that nothing has read the store, except the informer itself.
 	Unread bool `json:"unread"`
 
 	Handlers []HandlerInfo `json:"handlers"`
 
-	added time.Time            // when it was added to the page
-	store store.Store          // nil if it cannot be read
-	meter *informer.SizesMeter // of the store
-	sizes informer.Sizes
+	added time.Time    // when it was added to the page
+	store store.Store  // nil if it cannot be read
+	meter *sizes.Meter // of the store
+	sizes sizes.Sizes
 }
 
 // HandlerInfo is a handler of an informer.

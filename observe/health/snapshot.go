@@ -12,6 +12,7 @@ import (
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/journal"
+	"example.com/informerstack/observe/sizes"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )
@@ -23,7 +24,7 @@ import (
 func (h *Handler) AddInformer(
 	name string, subject interface{ Status() informer.Status },
 ) (remove func()) {
-	added, meter := time.Now(), &informer.SizesMeter{}
+	added, meter := time.Now(), &sizes.Meter{}
 	return add(h, &h.informers, func(int) Informer {
 		i := describeInformer(name, subject.Status())
 		i.added, i.meter = added, meter

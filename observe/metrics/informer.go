@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"example.com/informerstack/informer"
+	"example.com/informerstack/observe/sizes"
 )
 
 // informerFamily is component-base's informer metrics, the reflector's, and what is read from an
@@ -55,7 +56,7 @@ type Informer struct {
 
 	mu      sync.Mutex
 	subject informer.SharedInformer // nil: not followed
-	meter   atomic.Pointer[informer.SizesMeter]
+	meter   atomic.Pointer[sizes.Meter]
 }
 
 // Informer makes the metrics of one informer. The name is that of its user, as client-go's
@@ -115,9 +116,9 @@ func (i *Informer) Follow(subject informer.SharedInformer) {
 }
 
 // MeasureObjects adds the estimated memory of the stored objects, by field, to what Follow reads.
-// They are measured in the background, once a minute at most: see informer.Sizes. A scrape has the
+// They are measured in the background, once a minute at most: see sizes.Sizes. A scrape has the
 // sizes that the one before began to measure.
-func (i *Informer) MeasureObjects() { i.meter.CompareAndSwap(nil, &informer.SizesMeter{}) }
+func (i *Informer) MeasureObjects() { i.meter.CompareAndSwap(nil, &sizes.Meter{}) }
 
 // Release ends the series. A second call does nothing.
 func (i *Informer) Release() {

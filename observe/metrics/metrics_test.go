@@ -21,6 +21,7 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/tools/narrate"
+	"example.com/informerstack/observe/sizes"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/workqueue"
 )
@@ -409,7 +410,7 @@ func TestInformer_MeasureObjects(t *testing.T) {
 		bytes() // begins to measure
 		one, fields := bytes()
 		assert.Equal(t, maxSizes+1, fields)
-		assert.InDelta(t, float64(informer.SizesOf(w.maps.GetStore()).Bytes), one, 20)
+		assert.InDelta(t, float64(sizes.Measure(w.maps.GetStore()).Bytes), one, 20)
 		w.create("b")
 		two, _ := bytes()
 		assert.InDelta(t, 2*one, two, 20) // as many as there are now

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/informerstack/informer"
+	"example.com/informerstack/observe/sizes"
 	"example.com/informerstack/reflector"
 )
 
@@ -89,7 +90,7 @@ func (d *informerDescs) send(s sample, status informer.Status, now time.Time) {
 const maxSizes = 10
 
 // sendSizes sends the largest fields, and the sum of the others as the field "other".
-func (d *informerDescs) sendSizes(s sample, sizes informer.Sizes) {
+func (d *informerDescs) sendSizes(s sample, sizes sizes.Sizes) {
 	other := sizes.Bytes
 	for _, field := range sizes.Fields[:min(maxSizes, len(sizes.Fields))] {
 		if utf8.ValidString(field.Path) {

@@ -46,7 +46,7 @@ type fieldPaths struct {
 //	metadata.annotations['example.com/owner']
 //	spec.containers[*].image
 //
-// A path may begin with a dot, as those of informer.Sizes do. It panics if a T cannot have one of
+// A path may begin with a dot, as those of sizes.Sizes do. It panics if a T cannot have one of
 // the paths, or if one cannot be read. Namespace, name, UID and resourceVersion are always kept, in
 // the fields of Meta.
 func FieldsOf[T any](paths ...string) Projection[T, *Fields] {

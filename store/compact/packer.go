@@ -46,7 +46,7 @@ type packed struct {
 // GetObjectMeta returns the object's identity, for key functions.
 func (p *packed) GetObjectMeta() metav1.Object { return p.meta().GetObjectMeta() }
 
-// Sizes returns the bytes of the fields that p holds encoded, by path as in informer.Sizes, and the
+// Sizes returns the bytes of the fields that p holds encoded, by path as in sizes.Sizes, and the
 // rest of p, which is a Go value with fields.
 func (p *packed) Sizes() (encoded map[string]int64, rest any) {
 	if e, ok := p.kept.(interface {

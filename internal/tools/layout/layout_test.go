@@ -89,10 +89,12 @@ var rules = map[string]rule{
 		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
 			"internal/helpers/printable"},
 	},
+	"observe/sizes": {ours: []string{"store", "internal/helpers/objects"}},
 	"observe/metrics": {
 		ours: []string{
 			"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
-			"leaderelection", "shard", "internal/helpers/boundedmap", "internal/helpers/objects",
+			"leaderelection", "shard", "observe/sizes",
+			"internal/helpers/boundedmap", "internal/helpers/objects",
 		},
 		outside: []string{"github.com/prometheus/", "go.opentelemetry.io/otel/trace"},
 	},
@@ -108,8 +110,8 @@ var rules = map[string]rule{
 	},
 	"observe/health": {
 		ours: []string{"store", "reflector", "informer", "workqueue", "controller",
-			"leaderelection", "shard", "observe/journal", "internal/helpers/hostheader",
-			"internal/helpers/printable"},
+			"leaderelection", "shard", "observe/journal", "observe/sizes",
+			"internal/helpers/hostheader", "internal/helpers/printable"},
 	},
 	// The program: main.go alone may import every package.
 	"cmd/informerstack/cli": {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package sizes
 
 import (
 	"sync"
@@ -16,9 +16,9 @@ const (
 	meterPart   = 200
 )
 
-// SizesMeter measures the Sizes of one store in the background, at most once a minute, for pages
+// Meter measures the Sizes of one store in the background, at most once a minute, for pages
 // and scrapers that ask more often. The zero value has measured nothing.
-type SizesMeter struct {
+type Meter struct {
 	mu    sync.Mutex
 	next  time.Time
 	done  chan struct{} // of the measurement in progress, or nil
@@ -28,7 +28,7 @@ type SizesMeter struct {
 // Measure begins to measure the objects if it is time for it, and does not wait. The result closes
 // at the end of the measurement in progress; it is nil between two. A store that hangs keeps a
 // goroutine. If a store panics, its sizes are those of no objects.
-func (m *SizesMeter) Measure(objects store.Store) (done <-chan struct{}) {
+func (m *Meter) Measure(objects store.Store) (done <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.done == nil && !time.Now().Before(m.next) {
@@ -38,7 +38,7 @@ func (m *SizesMeter) Measure(objects store.Store) (done <-chan struct{}) {
 	return m.done
 }
 
-func (m *SizesMeter) run(objects store.Store) {
+func (m *Meter) run(objects store.Store) {
 	begin := time.Now()
 	var sizes Sizes
 	defer func() {
@@ -50,11 +50,11 @@ func (m *SizesMeter) run(objects store.Store) {
 		close(m.done)
 		m.done = nil
 	}()
-	sizes = SizesOf(objects)
+	sizes = Measure(objects)
 }
 
 // Last returns the sizes of the last measurement, for as many objects as there are now.
-func (m *SizesMeter) Last(objects int) Sizes {
+func (m *Meter) Last(objects int) Sizes {
 	m.mu.Lock()
 	s := m.sizes
 	m.mu.Unlock()
@@ -62,7 +62,7 @@ func (m *SizesMeter) Last(objects int) Sizes {
 		return Sizes{}
 	}
 	now := float64(objects) / float64(s.Objects)
-	fields := make([]FieldSize, 0, len(s.Fields))
+	fields := make([]Field, 0, len(s.Fields))
 	for _, field := range s.Fields {
 		field.Bytes = int64(float64(field.Bytes) * now)
 		fields = append(fields, field)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package sizes
 
 import (
 	"encoding/json"
@@ -69,7 +69,7 @@ func TestSizes_AreTheMemoryOfObjects(t *testing.T) {
 				objects[i] = decode(t, measure.Pod(i))
 			}
 			live := measure.Live() - before
-			sizes := SizesOf(storeOf(t, objects...))
+			sizes := Measure(storeOf(t, objects...))
 			assert.Equal(t, n, sizes.Objects)
 			assert.Equal(t, maxSampled, sizes.Sampled)
 			t.Logf("%d bytes, and %d estimated", live, sizes.Bytes)
@@ -123,7 +123,7 @@ func TestSizes_NameFields(t *testing.T) {
 		"nil": {(*corev1.Pod)(nil), map[string]int{".": 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sizes := SizesOf(storeOf(t, test.obj))
+			sizes := Measure(storeOf(t, test.obj))
 			assert.Equal(t, 1, sizes.Sampled)
 			sum := int64(0)
 			for _, f := range sizes.Fields {
@@ -150,14 +150,14 @@ func TestSizes_OfASample(t *testing.T) {
 			objects[i].(*corev1.ConfigMap).BinaryData = map[string][]byte{"b": make([]byte, 2048)}
 		}
 	}
-	sizes := SizesOf(storeOf(t, objects...))
+	sizes := Measure(storeOf(t, objects...))
 	assert.Equal(t, n, sizes.Objects)
 	assert.Equal(t, maxSampled, sizes.Sampled)
 	assert.InEpsilon(t, 2400*n, sizes.Field(".data").Bytes, 0.1)
 	assert.InEpsilon(t, 2500*n/2, sizes.Field(".binaryData").Bytes, 0.3)
 	assert.Regexp(t, `^3000 objects, about \d+ kB: .data \d+ %, .binaryData \d+ %, `,
 		sizes.String())
-	assert.Equal(t, "0 objects, about 0 kB", SizesOf(storeOf(t)).String())
+	assert.Equal(t, "0 objects, about 0 kB", Measure(storeOf(t)).String())
 }
 
 type ring struct{ Next any }
@@ -202,7 +202,7 @@ func TestSizes_OfHostileObjects(t *testing.T) {
 	for i := range objects {
 		objects[i] = &struct{ Wide []any }{wide}
 	}
-	assert.Less(t, SizesOf(storeOf(t, objects...)).Sampled, 20)
+	assert.Less(t, Measure(storeOf(t, objects...)).Sampled, 20)
 }
 
 // Beyond the bounds of one object or of the paths, fewer names are known, and fewer values are
@@ -215,7 +215,7 @@ func TestSizes_CountBeyondBounds(t *testing.T) {
 		for i := range n {
 			annotated[fmt.Sprint("a-", i)] = text
 		}
-		sizes := SizesOf(storeOf(t, &corev1.ConfigMap{
+		sizes := Measure(storeOf(t, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Annotations: annotated}}))
 		own, sum := 0, int64(0)
 		for _, f := range sizes.Fields {
@@ -242,7 +242,7 @@ func TestSizes_CountBeyondBounds(t *testing.T) {
 			list[i] = &text
 		}
 		counted := min(n, maxObjectValues/2) // a pointer and its target are two values
-		sizes := SizesOf(storeOf(t, &struct{ A []any }{list}))
+		sizes := Measure(storeOf(t, &struct{ A []any }{list}))
 		require.InEpsilon(t, 16*n+counted*(16+each), sizes.Field(".A").Bytes, 0.4, "%d values", n)
 	}
 }
@@ -254,7 +254,7 @@ func TestGrowth_Sizes(t *testing.T) {
 			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
 				Name: "x", Env: []corev1.EnvVar{{Name: "a"}}})
 		}
-		SizesOf(storeOf(t, pod))
+		Measure(storeOf(t, pod))
 	})
 }
 
@@ -268,7 +268,7 @@ func BenchmarkSizes(b *testing.B) {
 		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				SizesOf(stored)
+				Measure(stored)
 			}
 		})
 	}

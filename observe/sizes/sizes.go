@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+// Package sizes estimates how much memory the objects of a store take, by field.
+//
+//	store -> [sizes] -> health, metrics
+//
+// To use it, call [Measure], or a [Meter] for pages and scrapers that ask often. To read it, start
+// with sizes.go. Then run go test -v ./observe/sizes. Goroutines: a Meter has one during a
+// measurement. Locking: a Meter has one mutex, and holds it while it copies numbers.
+package sizes
 
 import (
 	"cmp"
@@ -49,11 +56,11 @@ type Sizes struct {
 	// Bytes is the estimate for all objects.
 	Bytes int64
 	// Fields are the parts of Bytes, the largest first.
-	Fields []FieldSize
+	Fields []Field
 }
 
-// FieldSize is the estimate for one field in all objects.
-type FieldSize struct {
+// Field is the estimate for one field in all objects.
+type Field struct {
 	// Path is the name of the field in JSON, such as ".spec.containers", with at most two parts.
 	// Each annotation has a path of its own, except in Secrets and in a compact.Summary. The keys
 	// of other maps of texts are in no path: they are content. Path is "." for what is in no field.
@@ -63,10 +70,10 @@ type FieldSize struct {
 	Share float64 `json:"share"`
 }
 
-// SizesOf measures the objects of a store. It takes some milliseconds, and about a tenth of a
+// Measure measures the objects of a store. It takes some milliseconds, and about a tenth of a
 // second at most. It lists the keys of the store once, and gets the objects of the sample by key:
 // a program that changes them meanwhile can crash, as it can while other readers read them.
-func SizesOf(stored store.Store) Sizes {
+func Measure(stored store.Store) Sizes {
 	if typed, ok := stored.(interface{ Unwrap() store.Indexer }); ok {
 		stored = typed.Unwrap()
 	}
@@ -87,9 +94,9 @@ func SizesOf(stored store.Store) Sizes {
 	for path, measured := range m.fields {
 		all := int64(float64(measured) / float64(s.Sampled) * float64(s.Objects))
 		s.Bytes += all
-		s.Fields = append(s.Fields, FieldSize{Path: path, Bytes: all})
+		s.Fields = append(s.Fields, Field{Path: path, Bytes: all})
 	}
-	slices.SortFunc(s.Fields, func(a, b FieldSize) int {
+	slices.SortFunc(s.Fields, func(a, b Field) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Path, b.Path))
 	})
 	for i := range s.Fields {
@@ -99,13 +106,13 @@ func SizesOf(stored store.Store) Sizes {
 }
 
 // Field returns the size of the field with a path; zero if the objects do not have it.
-func (s Sizes) Field(path string) FieldSize {
+func (s Sizes) Field(path string) Field {
 	for _, f := range s.Fields {
 		if f.Path == path {
 			return f
 		}
 	}
-	return FieldSize{Path: path}
+	return Field{Path: path}
 }
 
 // String returns the sum, and the five largest fields with their shares.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package sizes
 
 import (
 	"runtime"
@@ -32,7 +32,7 @@ func TestSizes_SummaryOfASecret(t *testing.T) {
 	}), store.Options{})
 	require.NoError(t, s.Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Name: "s", Annotations: map[string]string{"private": "x"}}}))
-	sizes := SizesOf(s)
+	sizes := Measure(s)
 	assert.Positive(t, sizes.Field(annotations).Bytes)
 	assert.Zero(t, sizes.Field(annotations+".private").Bytes)
 }
@@ -44,13 +44,13 @@ func TestSizes_OfTypedAndUncompressed(t *testing.T) {
 	for i := range 20 {
 		require.NoError(t, s.Add(measure.ClusterPod(i)))
 	}
-	sizes := SizesOf(s)
-	assert.Equal(t, sizes, SizesOf(store.NewTypedIndexer[*corev1.Pod](s)))
+	sizes := Measure(s)
+	assert.Equal(t, sizes, Measure(store.NewTypedIndexer[*corev1.Pod](s)))
 	assert.Zero(t, sizes.Field(".spec.containers").Bytes)
 	odd := measure.ClusterPod(20)
 	odd.Kind = "two\nlines"
 	require.NoError(t, s.Add(odd))
-	assert.Positive(t, SizesOf(s).Field(".spec.containers").Bytes)
+	assert.Positive(t, Measure(s).Field(".spec.containers").Bytes)
 }
 
 // The sizes of a store with a form are those of the packed objects: the memory that they take, less
@@ -87,7 +87,7 @@ func TestSizes_OfForms(t *testing.T) {
 				add(before + i)
 			}
 			live = measure.Live() - live
-			sizes := SizesOf(s)
+			sizes := Measure(s)
 			t.Logf("%d bytes each, %v", live/n, sizes)
 			own := live/n - sizes.Bytes/int64(sizes.Objects)
 			assert.Greater(t, own, int64(100), "the store's map and keys are not in the estimate")
