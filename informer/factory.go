@@ -50,7 +50,9 @@ var (
 	errNoConstructor   = errors.New("informer factory has no constructor: use InformerFor")
 )
 
-// Factory makes one informer for each key, and starts and stops it.
+// Factory makes one informer for each key, and starts and stops it. It is for a program of several
+// parts that read the same collections, as client-go's SharedInformerFactory is, and for parts that
+// need a collection for a while only. A program with one controller needs none: see New.
 //
 // An informer that was requested by Informer or InformerFor is pinned: it runs from Start until the
 // context of that Start is done. An informer that was only requested by Acquire runs until its last
