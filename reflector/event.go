@@ -35,8 +35,8 @@ type eventHandler interface {
 	// handle takes a change, a bookmark, or the resourceVersion of an event of an unknown
 	// type. done means that the handler needs no further event.
 	handle(r *Reflector, e event) (done bool, err error)
-	// check is called at first and then whenever nothing has arrived for the time that it returned,
-	// or for less. An error ends the watch.
+	// check is called at first, and again when the time that it returned has passed, or earlier. An
+	// error ends the watch.
 	check(ctx context.Context, r *Reflector, now time.Time) (next time.Duration, err error)
 }
 
@@ -46,21 +46,24 @@ const maxInARow = 64
 // consume reads the open watch until it is closed, or h is done, or something goes wrong.
 func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 	events := r.round.open.ResultChan()
-	next, err := h.check(ctx, r, r.opts.Clock.Now())
+	now := r.opts.Clock.Now()
+	next, err := h.check(ctx, r, now)
 	if err != nil {
 		return err
 	}
+	checkAt := now.Add(next)
 	r.recency.waiting = r.opts.Clock.Now()
 	timer := r.opts.Clock.NewTimer(min(next, r.lookForPause(r.recency.waiting, events)))
 	defer timer.Stop()
 	for {
 		e, open, err := receive(ctx, r, events, timer.C())
-		now := r.opts.Clock.Now()
+		now = r.opts.Clock.Now()
 		switch {
 		case err == errTimeout:
 			if next, err = h.check(ctx, r, now); err != nil {
 				return err
 			}
+			checkAt = now.Add(next)
 			flowing := r.recency.flowing
 			timer.Reset(min(next, r.lookForPause(now, events)))
 			if !flowing.IsZero() && now.Sub(flowing) >= questionFlow {
@@ -90,7 +93,7 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 			}
 			r.recency.waiting = r.opts.Clock.Now()
 			if endsPause {
-				timer.Reset(max(r.recency.pause, readPause))
+				timer.Reset(min(checkAt.Sub(r.recency.waiting), max(r.recency.pause, readPause)))
 			}
 		}
 	}

@@ -341,7 +341,9 @@ func TestStreaming_DeadlineIsExact(t *testing.T) {
 		s.streaming()
 		s.after(8 * time.Second)
 		s.added("a@1")
-		s.after(15*time.Second - 1)
+		s.after(14 * time.Second)
+		s.event(watch.Event{Type: watch.Modified, Object: pod("a@2")}) // after a pause
+		s.after(time.Second - 1)
 		require.Zero(t, s.open.stopCount.Load())
 		s.after(1)
 		require.Positive(t, s.open.stopCount.Load())
