@@ -166,7 +166,8 @@ type source interface {
 	close()
 	// drop discards the changes that are left: next returns nil.
 	drop()
-	// due returns the number of changes that next has returned or will return.
+	// due returns the number of changes that next has returned or will return. Options may still
+	// skip, split or merge those that it has not returned.
 	due() int64
 	// oldest returns the time of the oldest undelivered change, or the current time.
 	oldest() time.Time

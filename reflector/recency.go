@@ -25,8 +25,8 @@ import (
 // A pause says nothing about the time after that event. The events that followed it may have been
 // sent long before they arrived, and the connection may be dead since.
 //
-// A timer looks for a pause: one for each watch, which the first event after a pause sets to the
-// end of the next one. The events that follow at once do not touch it.
+// A timer looks for a pause: one for each watch. The first event after a pause sets it to when the
+// next one ends, if nothing else arrives. The events that follow at once do not touch it.
 //
 //	A1  flowing is zero, or everything that was taken since then came without a pause
 type recency struct {
