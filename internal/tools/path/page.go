@@ -31,7 +31,8 @@ const reading = `
   change. Locks are acquisitions of a mutex; a wait for a condition ends with one.
 - Other modules do not count: JSON and protobuf decoders, contexts, the network. In the third row,
   client-go reads the answer, as in a program that brings its own ListWatch.
-- Client-go has no controller: there, the worker is the program's, and does not count.
+- Of client-go, the packages cache, synctrack and workqueue count. It has no controller: there, the
+  worker is the program's, and does not count.
 
 ## How to read the tables
 
