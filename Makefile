@@ -92,7 +92,7 @@ bench: ## benchmarks of this stack and of client-go, in COUNT whole runs, so tha
 	@mkdir -p bin && rm -f bin/bench.txt
 	@for run in $$(seq $(COUNT)); do \
 		echo "run $$run of $(COUNT)"; \
-		$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PIECES) ./reflector/wire ./store/compact ./observe/journal ./internal/tools/firstsync >>bin/bench.txt || { tail -20 bin/bench.txt; exit 1; }; done
+		$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PIECES) ./reflector/wire ./store/compact ./observe/journal ./observe/sizes ./internal/tools/firstsync >>bin/bench.txt || { tail -20 bin/bench.txt; exit 1; }; done
 	$(GO) test -run '^$$' -bench Program -benchtime 20s ./compat/devtools >>bin/bench.txt
 	$(GO) run $(BENCHSTAT) -col /impl bin/bench.txt
 
