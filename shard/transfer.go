@@ -13,14 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// request makes a request in a goroutine of its own. The function that do returns is called by the
-// manager. The request ends with the term at the latest.
-func (t *tenure) request(do func(ctx context.Context) func()) {
+// request makes a request in a goroutine of its own, and calls then with the answer in the
+// manager's. The request ends with the term at the latest.
+func (t *tenure) request(
+	do func(ctx context.Context) (*coordinationv1.Lease, error),
+	then func(answer *coordinationv1.Lease, err error),
+) {
 	t.requests++
 	go func() {
-		ctx, cancel := context.WithTimeout(t.term, t.config.RenewDeadline)
+		ctx, cancel := context.WithTimeout(t.term, t.shards.config.RenewDeadline)
 		defer cancel()
-		t.results <- do(ctx)
+		answer, err := do(ctx)
+		t.results <- func() { then(answer, err) }
 	}()
 }
 
@@ -41,26 +45,21 @@ func (t *tenure) acquire(s Shard, lease *coordinationv1.Lease) {
 	}
 	old := lease
 	if old == nil {
-		old = t.leases.free(s)
+		old = t.shards.leases.free(s)
 	}
-	next := t.leases.given(old, t.me)
+	next := t.shards.leases.given(old, t.me)
 	c.sent = next.Spec.AcquireTime.Time
-	t.request(func(ctx context.Context) func() {
-		var written *coordinationv1.Lease
-		var err error
+	t.request(func(ctx context.Context) (*coordinationv1.Lease, error) {
 		if lease == nil {
-			written, err = t.leases.Create(ctx, next, metav1.CreateOptions{})
-		} else {
-			written, err = t.leases.Update(ctx, next, metav1.UpdateOptions{})
+			return t.shards.leases.Create(ctx, next, metav1.CreateOptions{})
 		}
-		return func() {
-			c.busy = false
-			if err == nil {
-				t.grant(s, written)
-				return
-			}
+		return t.shards.leases.Update(ctx, next, metav1.UpdateOptions{})
+	}, func(written *coordinationv1.Lease, err error) {
+		if c.busy = false; err != nil {
 			t.failed(s, "take", err)
+			return
 		}
+		t.grant(s, written)
 	})
 }
 
@@ -83,17 +82,15 @@ func (t *tenure) release(s Shard, lease *coordinationv1.Lease) {
 		})
 		return
 	}
-	t.request(func(ctx context.Context) func() {
-		written, err := t.leases.Update(ctx, t.leases.released(lease), metav1.UpdateOptions{})
-		return func() {
-			c.busy = false
-			if err == nil {
-				t.answers[s] = written
-				t.move(s, Elsewhere, nil, nil)
-				return
-			}
+	t.request(func(ctx context.Context) (*coordinationv1.Lease, error) {
+		return t.shards.leases.Update(ctx, t.shards.leases.released(lease), metav1.UpdateOptions{})
+	}, func(written *coordinationv1.Lease, err error) {
+		if c.busy = false; err != nil {
 			t.failed(s, "release", err)
+			return
 		}
+		t.answers[s] = written
+		t.move(s, Elsewhere, nil, nil)
 	})
 }
 
@@ -106,44 +103,49 @@ func (t *tenure) failed(s Shard, verb string, err error) {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return
 	}
-	c.retry = time.Now().Add(wait.Jitter(t.config.RetryPeriod, 0.5))
-	t.noteError(t.led, fmt.Errorf("%s shard %d: %w", verb, s, err))
+	c.retry = time.Now().Add(wait.Jitter(t.shards.config.RetryPeriod, 0.5))
+	t.shards.noteError(t.led, fmt.Errorf("%s shard %d: %w", verb, s, err))
 }
 
 // readBack reads the Lease of a shard after a write that is in doubt, and calls then with it, or
 // with nil if it does not exist.
 func (t *tenure) readBack(s Shard, then func(read *coordinationv1.Lease)) {
 	c := &t.claims[s]
-	known := t.stored(s)
-	t.request(func(ctx context.Context) func() {
-		read, err := t.leases.Get(ctx, t.leases.shardName(s), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			read, err = nil, nil
+	known := t.shards.stored(s)
+	t.readLease(t.shards.leases.shardName(s), func(read *coordinationv1.Lease, err error) {
+		c.busy = false
+		switch {
+		case err != nil:
+			t.failed(s, "read", err)
+			return
+		case read != nil && read.Labels[GroupLabel] != t.shards.config.Name:
+			c.doubt, c.retry = false, time.Now().Add(t.shards.config.LeaseDuration)
+			t.move(s, Elsewhere, nil, nil)
+			t.shards.noteError(t.led, t.shards.leases.foreign(read))
+			return
 		}
-		return func() {
-			c.busy = false
-			if err != nil {
-				t.failed(s, "read", err)
-				return
-			}
-			if read != nil && read.Labels[GroupLabel] != t.config.Name {
-				c.doubt, c.retry = false, time.Now().Add(t.config.LeaseDuration)
-				t.move(s, Elsewhere, nil, nil)
-				t.noteError(t.led, t.leases.foreign(read))
-				return
-			}
-			// After a restore of the server, the Leases of the informer stay old for a moment, and
-			// each read would be followed by another one at once.
-			if c.reads++; c.reads > 3 {
-				c.retry = time.Now().Add(t.config.RetryPeriod / 4)
-			}
-			if read != nil {
-				t.answers[s] = read
-				if known != nil && newer(known.ResourceVersion, read.ResourceVersion) {
-					t.reflector.Load().Relist(errRestored) // known is of another history
-				}
-			}
-			then(read)
+		// After a restore of the server, the Leases of the informer stay old for a moment, and each
+		// read would be followed by another one at once.
+		if c.reads++; c.reads > 3 {
+			c.retry = time.Now().Add(t.shards.config.RetryPeriod / 4)
 		}
+		if read != nil {
+			t.answers[s] = read
+			if known != nil && newer(known.ResourceVersion, read.ResourceVersion) {
+				t.shards.reflector.Load().Relist(errRestored) // known is of another history
+			}
+		}
+		then(read)
 	})
+}
+
+// readLease reads a Lease, and calls then with it, or with nil if it does not exist.
+func (t *tenure) readLease(name string, then func(read *coordinationv1.Lease, err error)) {
+	t.request(func(ctx context.Context) (*coordinationv1.Lease, error) {
+		lease, err := t.shards.leases.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return lease, err
+	}, then)
 }
