@@ -18,8 +18,8 @@
 //
 // Read hash.go and set.go (objects and shards), assign.go (which member is to own which shard),
 // lease.go and member.go (the Leases, and when a member is over), slot.go and guard.go (the right
-// to act), tenure.go (the state machine), transfer.go (the writes), then listwatch.go (the caches).
-// Then go test -v ./shard.
+// to act), tenure.go (the state machine), transfer.go (the writes), then informercache.go,
+// listwatch.go, watch.go and relist.go (the caches). Then go test -v ./shard.
 //
 // Goroutines: Run has one for the informer of the Leases, one for the elector of the membership,
 // one for the manager, and one for each request of it. All have ended when Run returns. Locking:
