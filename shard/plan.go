@@ -137,7 +137,7 @@ func (t *tenure) askLocked(p *peer, now time.Time) {
 	}
 	p.asking = true
 	name, asked := p.name, now
-	t.readLease(name, func(lease *coordinationv1.Lease, err error) {
+	t.request(t.reading(name), func(lease *coordinationv1.Lease, err error) {
 		if err != nil {
 			t.shards.noteError(t.led, err)
 		}

@@ -109,12 +109,12 @@ func (t *tenure) serve() error {
 func (t *tenure) pass(now time.Time) (more bool) {
 	t.shards.passes.Add(1)
 	t.next = now.Add(t.shards.config.LeaseDuration)
-	if t.term.Err() != nil {
-		t.drop(context.Cause(t.term))
+	v := t.look()
+	if t.over() {
+		t.drop()
 		t.publish()
 		return t.requests > 0 || t.working()
 	}
-	v := t.look()
 	t.meet(v, now)
 	if t.led.Err() != nil || t.failure != nil {
 		t.leaving = true
@@ -138,9 +138,12 @@ func (t *tenure) at(when time.Time) {
 	}
 }
 
+// over reports whether this member may not act any more: M3.
+func (t *tenure) over() bool { return t.term.Err() != nil || t.member.wentBack() }
+
 // look returns the Leases as this member knows them: as the informer has seen them, or as newer
-// answers say. The informer lists again if it has missed an answer that is not newer: it watches
-// from a version of the history that the server had before it was restored.
+// answers say. An answer that the informer has missed, although it is not newer, is of another
+// history than what the informer watches.
 func (t *tenure) look() view {
 	v := t.shards.read()
 	for s, lease := range t.answers {
@@ -150,9 +153,11 @@ func (t *tenure) look() view {
 			continue
 		}
 		delete(t.answers, s)
-		if held := v.shards[s]; held != nil && newer(lease.ResourceVersion, held.ResourceVersion) {
-			t.shards.reflector.Load().Relist(errRestored)
-		}
+		held := v.shards[s]
+		v.back = v.back || held != nil && newer(lease.ResourceVersion, held.ResourceVersion)
+	}
+	if v.back {
+		t.member.goBack()
 	}
 	for s, lease := range v.shards {
 		switch c := &t.claims[s]; {
@@ -269,7 +274,12 @@ func (t *tenure) sync() {
 
 // drop gives up everything, because the term is over. Nothing is released: other members take the
 // shards.
-func (t *tenure) drop(cause error) {
+func (t *tenure) drop() {
+	cause := context.Cause(t.term)
+	if t.member.wentBack() {
+		cause = cmp.Or(cause, errRestored)
+		t.failure = errRestored // it is no member any more
+	}
 	for s, slot := range t.shards.slots {
 		if state, _, _ := slot.look(); state != Elsewhere {
 			t.move(Shard(s), Elsewhere, nil, cause)

@@ -28,11 +28,25 @@ func (t *tenure) request(
 	}()
 }
 
+// requestFor makes a request for a shard: then is not called if the member is over by then,
+// because the shard is given up in any case.
+func (t *tenure) requestFor(
+	s Shard,
+	do func(ctx context.Context) (*coordinationv1.Lease, error),
+	then func(answer *coordinationv1.Lease, err error),
+) {
+	t.claims[s].busy = true
+	t.request(do, func(answer *coordinationv1.Lease, err error) {
+		if t.claims[s].busy = false; !t.over() {
+			then(answer, err)
+		}
+	})
+}
+
 // acquire writes this member into the Lease of a shard, in the version that was judged to be free;
 // nil means that there is no Lease. If an earlier write is in doubt, it reads the Lease instead.
 func (t *tenure) acquire(s Shard, lease *coordinationv1.Lease) {
 	c := &t.claims[s]
-	c.busy = true
 	if c.doubt {
 		t.readBack(s, func(read *coordinationv1.Lease) {
 			if c.doubt = false; t.took(read) {
@@ -49,13 +63,13 @@ func (t *tenure) acquire(s Shard, lease *coordinationv1.Lease) {
 	}
 	next := t.shards.leases.given(old, t.me)
 	c.sent = next.Spec.AcquireTime.Time
-	t.request(func(ctx context.Context) (*coordinationv1.Lease, error) {
+	t.requestFor(s, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		if lease == nil {
 			return t.shards.leases.Create(ctx, next, metav1.CreateOptions{})
 		}
 		return t.shards.leases.Update(ctx, next, metav1.UpdateOptions{})
 	}, func(written *coordinationv1.Lease, err error) {
-		if c.busy = false; err != nil {
+		if err != nil {
 			t.failed(s, "take", err)
 			return
 		}
@@ -63,7 +77,7 @@ func (t *tenure) acquire(s Shard, lease *coordinationv1.Lease) {
 	})
 }
 
-// grant begins the ownership of a shard: T1. If the term is over by now, the right is, too.
+// grant begins the ownership of a shard: T1. If the term ends meanwhile, so does the right.
 func (t *tenure) grant(s Shard, lease *coordinationv1.Lease) {
 	t.answers[s], t.claims[s].reads = lease, 0
 	t.move(s, Syncing, newRight(t.term, tokenOf(lease)), nil)
@@ -73,7 +87,6 @@ func (t *tenure) grant(s Shard, lease *coordinationv1.Lease) {
 // write is in doubt, it is read again.
 func (t *tenure) release(s Shard, lease *coordinationv1.Lease) {
 	c := &t.claims[s]
-	c.busy = true
 	if c.doubt || holderOf(lease) != t.me {
 		t.readBack(s, func(read *coordinationv1.Lease) {
 			if c.doubt = false; holderOf(read) != t.me {
@@ -82,10 +95,10 @@ func (t *tenure) release(s Shard, lease *coordinationv1.Lease) {
 		})
 		return
 	}
-	t.request(func(ctx context.Context) (*coordinationv1.Lease, error) {
+	t.requestFor(s, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return t.shards.leases.Update(ctx, t.shards.leases.released(lease), metav1.UpdateOptions{})
 	}, func(written *coordinationv1.Lease, err error) {
-		if c.busy = false; err != nil {
+		if err != nil {
 			t.failed(s, "release", err)
 			return
 		}
@@ -112,11 +125,15 @@ func (t *tenure) failed(s Shard, verb string, err error) {
 func (t *tenure) readBack(s Shard, then func(read *coordinationv1.Lease)) {
 	c := &t.claims[s]
 	known := t.shards.stored(s)
-	t.readLease(t.shards.leases.shardName(s), func(read *coordinationv1.Lease, err error) {
-		c.busy = false
+	t.requestFor(s, t.reading(t.shards.leases.shardName(s)), func(
+		read *coordinationv1.Lease, err error,
+	) {
 		switch {
 		case err != nil:
 			t.failed(s, "read", err)
+			return
+		case read != nil && known != nil && newer(known.ResourceVersion, read.ResourceVersion):
+			t.member.goBack()
 			return
 		case read != nil && read.Labels[GroupLabel] != t.shards.config.Name:
 			c.doubt, c.retry = false, time.Now().Add(t.shards.config.LeaseDuration)
@@ -131,21 +148,18 @@ func (t *tenure) readBack(s Shard, then func(read *coordinationv1.Lease)) {
 		}
 		if read != nil {
 			t.answers[s] = read
-			if known != nil && newer(known.ResourceVersion, read.ResourceVersion) {
-				t.shards.reflector.Load().Relist(errRestored) // known is of another history
-			}
 		}
 		then(read)
 	})
 }
 
-// readLease reads a Lease, and calls then with it, or with nil if it does not exist.
-func (t *tenure) readLease(name string, then func(read *coordinationv1.Lease, err error)) {
-	t.request(func(ctx context.Context) (*coordinationv1.Lease, error) {
+// reading returns a request that reads a Lease. Its answer is nil if the Lease does not exist.
+func (t *tenure) reading(name string) func(context.Context) (*coordinationv1.Lease, error) {
+	return func(ctx context.Context) (*coordinationv1.Lease, error) {
 		lease, err := t.shards.leases.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
 		return lease, err
-	}, then)
+	}
 }
