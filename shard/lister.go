@@ -31,8 +31,12 @@ func (s *Shards) newLister() informer.SharedIndexInformer {
 		},
 	})
 	_, err := lister.AddTypedEventHandler(informer.TypedResourceEventHandlerFuncs[lease]{
-		AddFunc:    s.saw,
-		UpdateFunc: func(_, newer lease) { s.saw(newer) },
+		AddFunc: s.saw,
+		UpdateFunc: func(older, newer lease) {
+			if !sameVersion(older, newer) {
+				s.saw(newer)
+			}
+		},
 		DeleteFunc: func(informer.DeletedObject[lease]) { s.wakeUp() },
 	}, informer.HandlerOptions{})
 	if err != nil {
@@ -54,7 +58,6 @@ func (l *listFirst) WatchWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (watch.Interface, error) {
 	if again := l.watched.Swap(true); again && options.SendInitialEvents == nil {
-		l.watched.Store(false)
 		return nil, apierrors.NewResourceExpired("a watch of the Leases follows a list only")
 	}
 	return l.ListerWatcher.WatchWithContext(ctx, options)
@@ -64,6 +67,9 @@ func (l *listFirst) WatchWithContext(
 func (l *listFirst) ListStream(
 	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
+	if options.Limit != 1 { // not only a question for the newest resourceVersion
+		l.watched.Store(false)
+	}
 	return reflector.ListPage(ctx, l.ListerWatcher, &coordinationv1.Lease{}, options, each)
 }
 
