@@ -62,7 +62,7 @@ type Options struct {
 	StoreMetrics store.Metrics
 
 	// WrapListerWatcher, if set, wraps what the informer lists and watches with, for example to
-	// trace it, or to change what it selects (see reflector.SelectionChange). It is called once,
+	// trace it, or to change what it selects (see reflector.Reselector). It is called once,
 	// when the informer starts, with the context of Run and the example object, which may be nil.
 	WrapListerWatcher func(
 		ctx context.Context, lw reflector.ListerWatcher, example runtime.Object,

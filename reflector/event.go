@@ -179,7 +179,7 @@ func (r *Reflector) handleEvent(
 				return false, err
 			}
 		}
-		w.pastInitial = w.pastInitial || e.Type != watch.Added && !w.reselects
+		w.pastInitial = w.pastInitial || e.Type != watch.Added
 	case watch.Bookmark:
 		w.pastInitial = true
 	default:

@@ -102,10 +102,26 @@ func (r *Reflector) replace(got listed) error {
 		r.reportVersion(got.resourceVersion)
 	}
 	r.round.fetched = true
-	if r.opts.ResyncPeriod > 0 {
+	if r.opts.ResyncPeriod > 0 && r.round.resync == nil {
 		r.round.resync = r.opts.Clock.NewTimer(r.opts.ResyncPeriod)
 	}
 	return nil
+}
+
+// reselect replaces the store's content with that of another selection.
+func (r *Reflector) reselect(ctx context.Context, s *Selection) error {
+	now := r.opts.Clock.Now()
+	r.noteContact(now)
+	count(r.opts.Metrics.Lists)
+	report(r.opts.Metrics.ListDuration, now.Sub(s.AsOf))
+	report(r.opts.Metrics.ItemsInList, len(s.Items))
+	got := listed{resourceVersion: s.ResourceVersion, asOf: s.AsOf}
+	for _, item := range s.Items {
+		if err := r.collect(ctx, &got, item); err != nil {
+			return fmt.Errorf("select other %v: %w", r.TypeDescription(), err)
+		}
+	}
+	return r.replace(got)
 }
 
 // listResourceVersion is the state that a LIST must not be older than. "0" is any state: whatever
@@ -164,23 +180,7 @@ func (r *Reflector) fetchPages(
 	ctx context.Context, resourceVersion string, limit int64,
 ) (listed, error) {
 	got := listed{asOf: r.opts.Clock.Now()}
-	collect := func(item runtime.Object) error {
-		if err := ctx.Err(); err != nil {
-			return err // the list was given up
-		}
-		if err := r.expected.checkItem(item); err != nil {
-			return err
-		}
-		obj, err := any(item), error(nil)
-		if r.opts.Transform != nil {
-			obj, err = r.transformed(ctx, item)
-		}
-		if err == nil {
-			got.items = append(got.items, obj)
-			r.arrived.Add(1)
-		}
-		return err
-	}
+	collect := func(item runtime.Object) error { return r.collect(ctx, &got, item) }
 	var tokens continueTokens
 	options := metav1.ListOptions{ResourceVersion: resourceVersion, Limit: limit}
 	for {
@@ -204,6 +204,25 @@ func (r *Reflector) fetchPages(
 		got.paged = true
 		options = metav1.ListOptions{Limit: limit, Continue: page.Continue}
 	}
+}
+
+// collect checks and transforms an item of a list.
+func (r *Reflector) collect(ctx context.Context, got *listed, item runtime.Object) error {
+	if err := ctx.Err(); err != nil {
+		return err // the list was given up
+	}
+	if err := r.expected.checkItem(item); err != nil {
+		return err
+	}
+	obj, err := any(item), error(nil)
+	if r.opts.Transform != nil {
+		obj, err = r.transformed(ctx, item)
+	}
+	if err == nil {
+		got.items = append(got.items, obj)
+		r.arrived.Add(1)
+	}
+	return err
 }
 
 // continueTokens recognizes that the pages of a list go round in a circle, with Brent's algorithm:
@@ -235,13 +254,31 @@ func (r *Reflector) fetchPage(
 	if err := ctx.Err(); err != nil {
 		return metav1.ListMeta{}, err
 	}
-	if streamer, ok := r.listerWatcher.(StreamLister); ok {
+	return listPage(ctx, r.listerWatcher, r.expected, options, each, r.noteAnswer)
+}
+
+// ListPage lists one page of what lw selects, and calls each with its items. It uses ListStream if
+// lw is a StreamLister. It fails if the page is no list, or an empty one of other objects than
+// example, which is as in New; the items are not checked. It returns the first error of each.
+func ListPage(
+	ctx context.Context, lw ListerWatcher, example any, options metav1.ListOptions,
+	each func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	return listPage(ctx, lw, newExpected(example), options, each, func(error) {})
+}
+
+// listPage is ListPage; answered is called with the error of the request.
+func listPage(
+	ctx context.Context, lw ListerWatcher, e expected, options metav1.ListOptions,
+	each func(runtime.Object) error, answered func(error),
+) (metav1.ListMeta, error) {
+	if streamer, ok := lw.(StreamLister); ok {
 		m, err := streamer.ListStream(ctx, options, each)
-		r.noteAnswer(err)
+		answered(err)
 		return m, err
 	}
-	list, err := r.listerWatcher.ListWithContext(ctx, options)
-	r.noteAnswer(err)
+	list, err := lw.ListWithContext(ctx, options)
+	answered(err)
 	if err == nil && objects.IsNil(list) {
 		err = fmt.Errorf("ListerWatcher returned no list: %w", errNilResult)
 	}
@@ -252,7 +289,7 @@ func (r *Reflector) fetchPage(
 	if err != nil {
 		return metav1.ListMeta{}, fmt.Errorf("understand list %T: %w", list, err)
 	}
-	if err := r.expected.checkList(list); err != nil {
+	if err := e.checkList(list); err != nil {
 		return metav1.ListMeta{}, err
 	}
 	got := metav1.ListMeta{ResourceVersion: m.GetResourceVersion(), Continue: m.GetContinue()}

@@ -4,21 +4,19 @@ package reflector
 
 import (
 	"context"
-	"iter"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"example.com/informerstack/store"
 )
 
 // ListerWatcher knows how to list a collection and how to watch it from a resourceVersion.
 //
 // client-go's ListWatch, and so every generated informer's, is a ListerWatcher. If the error is
 // nil, the result must not be nil. Both methods should return soon after ctx is done. The optional
-// interfaces StreamLister and WatchListRefuser say more about a ListerWatcher, and SelectionChange
-// and Reselector about a watch; a wrapper should implement them if the wrapped one does.
+// interfaces StreamLister and WatchListRefuser say more about a ListerWatcher, and Reselector about
+// a watch; a wrapper should implement them if the wrapped one does.
 //
 // Source: tools/cache/listwatch.go ListerWatcherWithContext
 type ListerWatcher interface {
@@ -51,25 +49,22 @@ type WatchListRefuser interface {
 	IsWatchListSemanticsUnSupported() bool
 }
 
-// SelectionChange is a watch of a ListerWatcher that selects other objects than before. It begins
-// with the present state of the objects that are new in the selection, as ADDED events, and may mix
-// them with changes of the others. The versions of all these are in no order, so the reflector
-// stays at the resourceVersion of the request, until a BOOKMARK names the version up to which the
-// Store has everything. From then on it is like any watch. So only what is new in the selection
-// is sent again, and not the whole collection, as by a LIST.
-type SelectionChange interface {
-	watch.Interface
-	// Dropped yields what the Store holds and the ListerWatcher does not select any more. The
-	// reflector removes it from the Store before it calls ResultChan.
-	Dropped() iter.Seq[store.DeletedFinalStateUnknown]
-}
-
 // Reselector is a watch that its ListerWatcher can end in order to select other objects.
 type Reselector interface {
 	watch.Interface
-	// Reselects reports whether that is why the watch has ended. Then the reflector opens the next
-	// one at once, however short this one was.
-	Reselects() bool
+	// Reselected is called when the watch has ended without an error. If the ListerWatcher has
+	// ended it, Reselected returns the content of the new selection, which replaces that of the
+	// Store; otherwise nil. The reflector opens the next watch at once, however short this one was.
+	Reselected() *Selection
+}
+
+// Selection is a list that a ListerWatcher has made beside a watch.
+type Selection struct {
+	// Items are the objects at ResourceVersion. If the watch has brought newer changes already, it
+	// has them, and the next watch must not bring them again.
+	Items           []runtime.Object
+	ResourceVersion string
+	AsOf            time.Time // when the list was requested
 }
 
 // ListWatch makes a ListerWatcher of two functions. Both must be set.

@@ -105,8 +105,7 @@ func (r *Reflector) newestVersion(ctx context.Context) (namedVersion, error) {
 }
 
 // takeAnswer takes the answer, if it has arrived, and compares it with the version of the Store. It
-// reports whether the Store has reached it. It does not block. While the watch may still send the
-// present state, the Store may have only a part of that, and has not reached the answer.
+// reports whether the Store has reached it. It does not block.
 func (r *Reflector) takeAnswer(now time.Time) (reached bool) {
 	q := &r.question
 	select {
@@ -122,7 +121,7 @@ func (r *Reflector) takeAnswer(now time.Time) (reached bool) {
 	switch {
 	case err != nil:
 		q.useless, q.named = true, namedVersion{}
-	case order >= 0 && (r.round.open == nil || r.round.open.pastInitial):
+	case order >= 0:
 		r.freshness.Note(freshness.Arrival{Kind: freshness.Current, At: q.named.asOf})
 		q.named = namedVersion{}
 		return true

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,68 +20,61 @@ import (
 )
 
 // reselecting is a watch that ends because another selection follows.
-type reselecting struct{ *watch.FakeWatcher }
-
-func (reselecting) Reselects() bool { return true }
-
-// changedWatch is a watch of another selection.
-type changedWatch struct {
+type reselecting struct {
 	*watch.FakeWatcher
-	dropped []string
+	selection *Selection
 }
 
-func (w changedWatch) Dropped() iter.Seq[store.DeletedFinalStateUnknown] {
-	return func(yield func(store.DeletedFinalStateUnknown) bool) {
-		for _, key := range w.dropped {
-			if !yield(store.DeletedFinalStateUnknown{Key: key}) {
-				return
-			}
-		}
-	}
-}
+func (r reselecting) Reselected() *Selection { return r.selection }
 
-// selecting is a server with two watches, the second of another selection, and a store that records
-// its calls.
+// selecting is a server with a watch that ends with another selection, and a store that records its
+// calls.
 type selecting struct {
-	refuse string // the key of a delete that fails
+	refuse bool // the first Replace with objects fails
 	first  reselecting
-	second changedWatch
 	lists  int
+	opened []string // the versions of the requests for watches
 	calls  []string
 	*Reflector
 }
 
-func (s *selecting) call(verb string, obj any) error {
-	key, _ := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	s.calls = append(s.calls, fmt.Sprintf("%s %s at %s", verb, key, s.LastSyncResourceVersion()))
-	if verb == "delete" && key == s.refuse {
+func (s *selecting) Add(any) error    { return nil }
+func (s *selecting) Update(any) error { return nil }
+func (s *selecting) Delete(any) error { return nil }
+func (s *selecting) Resync() error    { return nil }
+
+func (s *selecting) Replace(list []any, version string) error {
+	call := "replace at " + version
+	for _, obj := range list {
+		key, _ := store.MetaNamespaceKeyFunc(obj)
+		call += fmt.Sprintf(" %s transformed=%v", key, obj.(*v1.Pod).Spec.NodeName)
+	}
+	s.calls = append(s.calls, call)
+	if s.refuse && len(list) > 0 {
+		s.refuse = false
 		return errors.New("refused")
 	}
 	return nil
 }
-
-func (s *selecting) Add(obj any) error           { return s.call("add", obj) }
-func (s *selecting) Update(obj any) error        { return s.call("update", obj) }
-func (s *selecting) Delete(obj any) error        { return s.call("delete", obj) }
-func (s *selecting) Resync() error               { return nil }
-func (s *selecting) Replace([]any, string) error { return nil }
 
 func (s *selecting) run(t *testing.T) {
 	list := func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 		s.lists++
 		return &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}}, nil
 	}
-	watches := []watch.Interface{s.first, s.second}
 	open := func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
-		if len(watches) == 0 {
-			return watch.NewFake(), nil
+		s.opened = append(s.opened, o.ResourceVersion)
+		if len(s.opened) == 1 {
+			return s.first, nil
 		}
-		w := watches[0]
-		watches = watches[1:]
-		return w, nil
+		return watch.NewFake(), nil
 	}
 	s.Reflector = New(&ListWatch{list, open}, &v1.Pod{}, s, Options{
-		UseWatchList: new(false),
+		UseWatchList: new(false), ResyncPeriod: time.Hour,
+		Transform: func(obj any) (any, error) {
+			obj.(*v1.Pod).Spec.NodeName += "once"
+			return obj, nil
+		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -92,19 +83,19 @@ func (s *selecting) run(t *testing.T) {
 		s.Run(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-	time.Sleep(time.Millisecond) // a watch that ends so soon is a failure otherwise
+	synctest.Wait()
 	s.first.Stop()
 	synctest.Wait()
 }
 
-func selectionStory(t *testing.T, play func(t *testing.T, s *selecting)) {
+func selectionStory(
+	t *testing.T, items []runtime.Object, play func(t *testing.T, s *selecting),
+) {
 	synctest.Test(t, func(t *testing.T) {
 		reported = func(error, string) {}
-		s := &selecting{
-			first:  reselecting{watch.NewFake()},
-			second: changedWatch{watch.NewFake(), []string{"gone", "lost"}},
-		}
-		play(t, s)
+		play(t, &selecting{first: reselecting{watch.NewFake(), &Selection{
+			Items: items, ResourceVersion: "20", AsOf: time.Now().Add(-time.Minute),
+		}}})
 	})
 }
 
@@ -112,57 +103,51 @@ func versioned(name, resourceVersion string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: resourceVersion}}
 }
 
-// A change of the selection removes what is not selected, and then takes everything up to the
-// bookmark in any order, without a list. The version stays until then.
-func TestSelectionChange(t *testing.T) {
-	selectionStory(t, func(t *testing.T, s *selecting) {
+// The content of another selection replaces that of the store, as a list does, and the next watch
+// begins there at once.
+func TestSelection(t *testing.T) {
+	items := []runtime.Object{versioned("a", "15"), versioned("b", "12")}
+	selectionStory(t, items, func(t *testing.T, s *selecting) {
+		began := time.Now()
 		s.run(t)
-		w := s.second
-		w.Add(versioned("a", "15"))
-		w.Modify(versioned("b", "12"))
-		w.Delete(versioned("c", "13"))
-		w.Add(versioned("d", "3"))
-		w.Action(watch.Bookmark, versioned("", "13"))
-		w.Add(versioned("e", "14"))
-		synctest.Wait()
 		require.Equal(t, []string{
-			"delete gone at 10", "delete lost at 10", "add a at 10", "update b at 10",
-			"delete c at 10", "add d at 10", "add e at 13",
+			"replace at 10", "replace at 20 a transformed=once b transformed=once",
 		}, s.calls)
-		require.Equal(t, "14", s.LastSyncResourceVersion())
+		require.Equal(t, []string{"10", "20"}, s.opened)
 		require.Equal(t, 1, s.lists)
-		require.Zero(t, s.Status().Failures)
+		status := s.Status()
+		require.Equal(t, "20", status.ResourceVersion)
+		require.Equal(t, began.Add(-time.Minute), status.CurrentAsOf, "when it was listed")
+		require.Zero(t, status.Failures)
+		require.Zero(t, time.Since(began))
 	})
 }
 
-// If the store refuses a delete, everything is listed again.
-func TestSelectionChange_RefusedDelete(t *testing.T) {
-	selectionStory(t, func(t *testing.T, s *selecting) {
-		s.refuse = "gone"
-		s.run(t)
-		require.True(t, s.second.IsStopped())
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		require.Equal(t, 2, s.lists)
-		require.Equal(t, "delete gone: refused", s.Status().LastError.Error())
-		require.False(t, slices.Contains(s.calls, "delete lost at 10"), "the list decides")
-	})
+// A selection that cannot be stored is listed again, after a wait.
+func TestSelection_IsRefused(t *testing.T) {
+	for name, items := range map[string][]runtime.Object{
+		"by the store": {versioned("a", "15")}, "another type": {&v1.Node{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			selectionStory(t, items, func(t *testing.T, s *selecting) {
+				s.refuse = true
+				s.run(t)
+				require.Equal(t, 1, s.lists)
+				require.Equal(t, 1, s.Status().Failures)
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				require.Equal(t, 2, s.lists)
+				require.Equal(t, []string{"10", "10"}, s.opened)
+			})
+		})
+	}
 }
 
-// While a watch still sends what is new in the selection, the store lacks a part of it: no answer
-// to a question makes it current, although the version is the server's newest.
-func TestSelectionChange_IsNotCurrentBeforeTheBookmark(t *testing.T) {
-	selectionStory(t, func(t *testing.T, s *selecting) {
+// A watch that ends in another way is as any other.
+func TestSelection_None(t *testing.T) {
+	selectionStory(t, nil, func(t *testing.T, s *selecting) {
+		s.first.selection = nil
 		s.run(t)
-		before := s.Status().CurrentAsOf
-		for range 200 {
-			s.second.Add(versioned("a", "9"))
-			time.Sleep(100 * time.Millisecond)
-			require.Equal(t, before, s.Status().CurrentAsOf)
-		}
-		require.Greater(t, s.lists, 1, "a question")
-		s.second.Action(watch.Bookmark, versioned("", "10"))
-		time.Sleep(foreignPause)
-		require.True(t, s.Status().CurrentAsOf.After(before))
+		require.Equal(t, 1, s.Status().Failures, "it was very short")
 	})
 }

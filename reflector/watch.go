@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/async"
 	"example.com/informerstack/internal/helpers/objects"
 )
@@ -31,7 +30,6 @@ type liveWatch struct {
 	lastEvent   time.Time // or the zero time
 	eventCount  int
 	pastInitial bool // what the server sends now is in resourceVersion order
-	reselects   bool // it is a SelectionChange
 }
 
 // openWatch opens a watch at the last resourceVersion.
@@ -50,23 +48,6 @@ func (r *Reflector) openWatch(ctx context.Context) error {
 	// At "" or "0" a watch begins with the present state, as ADDED events in no order.
 	w.pastInitial = resourceVersion != "" && resourceVersion != "0"
 	r.round.open, r.round.followedFrom = w, w.started
-	if change, ok := w.Interface.(SelectionChange); ok {
-		return r.reselect(change)
-	}
-	return nil
-}
-
-// reselect removes from the Store what the new watch does not select any more. The versions of what
-// it sends first are in no order.
-func (r *Reflector) reselect(change SelectionChange) error {
-	r.round.open.pastInitial, r.round.open.reselects = false, true
-	for tombstone := range change.Dropped() {
-		r.freshness.Begin(freshness.Arrival{})
-		err := r.store.Delete(tombstone)
-		if r.freshness.End(freshness.Arrival{}, err); err != nil {
-			return &ApplyError{Verb: "delete", Object: tombstone.Key, Err: err}
-		}
-	}
 	return nil
 }
 
@@ -162,16 +143,20 @@ func (r *Reflector) followWatch(ctx context.Context) error {
 	if lived >= healthyWatch {
 		r.backoff.healthy()
 	}
-	reselector, ok := r.round.open.Interface.(Reselector)
-	reselects, isSilent := ok && reselector.Reselects(), errors.Is(err, ErrWatchSilent)
+	if reselector, ok := r.round.open.Interface.(Reselector); ok && err == nil {
+		if selection := reselector.Reselected(); selection != nil {
+			return r.reselect(ctx, selection)
+		}
+	}
+	isSilent := errors.Is(err, ErrWatchSilent)
 	switch {
 	case r.round.open.eventCount > before:
 		r.empty = emptyWatches{}
-	case lived >= veryShortWatch && (err == nil || isSilent) && !reselects && !r.isUnreachable():
+	case lived >= veryShortWatch && (err == nil || isSilent) && !r.isUnreachable():
 		return cmp.Or(r.watchWasEmpty(ctx, r.round.open.started, now), err)
 	}
 	switch {
-	case err != nil, news, lived >= veryShortWatch, reselects:
+	case err != nil, news, lived >= veryShortWatch:
 		return err
 	case r.isUnreachable():
 		return fmt.Errorf("%w: %w", errUnreachable, &VeryShortWatchError{Name: r.Name()})

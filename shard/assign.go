@@ -54,11 +54,12 @@ func assignment(members []string, limits map[string]limit, owners []owner) []str
 		room[member] -= kept
 	}
 	slices.Sort(free)
-	for _, s := range free {
-		if best := nearest(s, members, room); best != "" {
-			targets[s] = best
-			room[best]--
+	for _, member := range members { // the quotas spread the shards of a dead member over all
+		taken := min(len(free), room[member])
+		for _, s := range free[:taken] {
+			targets[s] = member
 		}
+		free = free[taken:]
 	}
 	return targets
 }
@@ -139,28 +140,4 @@ func quotas(
 		}
 	}
 	return quota
-}
-
-// nearest returns the member with room that has the greatest weight for the shard, or "" if there
-// is no room. The weights are random, but the same for all members (rendezvous hashing): shards of
-// a dead member are spread over all others.
-func nearest(shard Shard, members []string, room map[string]int) string {
-	best, most := "", uint64(0)
-	for _, member := range members {
-		if room[member] <= 0 {
-			continue
-		}
-		if w := weight(member, shard); best == "" || w > most {
-			best, most = member, w
-		}
-	}
-	return best
-}
-
-// weight mixes the bits of a member's hash and of the number of a shard, as splitmix64 does.
-func weight(member string, shard Shard) uint64 {
-	w := Hash(member) + (uint64(shard)+1)*0x9e3779b97f4a7c15
-	w = (w ^ w>>30) * 0xbf58476d1ce4e5b9
-	w = (w ^ w>>27) * 0x94d049bb133111eb
-	return w ^ w>>31
 }

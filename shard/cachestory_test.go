@@ -60,85 +60,101 @@ func TestStory_AcquireAndRelease(t *testing.T) {
 	}
 }
 
-// A server that selects sends the process its shards only. The process lists only those that are
-// new.
-func TestStory_OnlyNewShardsAreListed(t *testing.T) {
+// A server that selects sends the process its shards only. All of them are listed when some come or
+// go, and then watched from there.
+func TestStory_ItsShardsAreListed(t *testing.T) {
 	half := "shardRange(uid, '0x0', '0x8')"
 	cacheStory(t, cacheVariants(ByUID)[:1], func(w *cacheWorld) {
 		w.create(someKeys(40)...)
 		w.own(0, 1, 2, 3)
 		w.start()
 		w.settled(time.Second)
-		assert.Equal(t, []string{"watch true " + half}, w.requests())
+		assert.Equal(t, []string{"list 500 " + half, "watch " + half}, w.requests())
 
 		w.own(0, 1, 2, 3, 5)
 		w.settled(time.Second)
-		assert.Equal(t, []string{
-			"watch " + half + " || shardRange(uid, '0xa', '0xc')",
-			"list shardRange(uid, '0xa', '0xc')",
-		}, w.requests())
+		more := half + " || shardRange(uid, '0xa', '0xc')"
+		assert.Equal(t, []string{"list " + more, "watch " + more}, w.requests())
 
 		w.own(1, 5)
 		w.settled(time.Second)
-		assert.Equal(t, []string{
-			"watch shardRange(uid, '0x2', '0x4') || shardRange(uid, '0xa', '0xc')",
-		}, w.requests(), "nothing is listed for shards that are released")
+		less := "shardRange(uid, '0x2', '0x4') || shardRange(uid, '0xa', '0xc')"
+		assert.Equal(t, []string{"list " + less, "watch " + less}, w.requests())
 
 		w.ownAll()
 		w.settled(time.Second)
-		assert.Equal(t, []string{
-			"watch",
-			"list shardRange(uid, '0x0', '0x2') || shardRange(uid, '0x4', '0xa') || " +
-				"shardRange(uid, '0xc', '0x10')",
-		}, w.requests(), "a process that owns everything does not select")
+		assert.Equal(t, []string{"list", "watch"}, w.requests(),
+			"a process that owns everything does not select")
 	})
 }
 
-// A shard that is given up and taken back at once is listed again: the guard has dropped keys in
-// between, so every object needs an event.
+// A shard that is given up and taken back at once is removed, and listed again: the guard has
+// dropped keys in between, so every object needs an event, even for a handler that skips updates
+// without a change. The objects of other shards get such an update with each list.
 func TestStory_ShardComesBackAtOnce(t *testing.T) {
 	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
+		skips := &cacheRecorder{view: map[string]uint64{}, log: w.log}
+		_, err := w.informer.AddEventHandlerWithOptions(skips, informer.HandlerOptions{
+			SkipUnchanged: true,
+		})
+		require.NoError(t, err)
 		w.create(someKeys(40)...)
 		w.own(1, 2)
 		w.start()
 		w.settled(2 * time.Second)
 		w.handler.take()
+		skips.take()
 		w.own(2)
 		w.own(1, 2)
 		assert.False(t, w.shards.caches.stored().has(1))
 		w.settled(2 * time.Second)
-		var want []string
+		var want, updates []string
 		for _, key := range w.in(newShardSet(8, 1)) {
 			want = append(want, "add "+key, "tombstone "+key)
 		}
+		for _, key := range w.in(newShardSet(8, 2)) {
+			updates = append(updates, "update "+key, "update "+key)
+		}
 		require.NotEmpty(t, want)
-		assert.ElementsMatch(t, want, w.handler.take())
+		require.NotEmpty(t, updates)
+		assert.ElementsMatch(t, want, skips.take())
+		assert.ElementsMatch(t, append(want, updates...), w.handler.take())
 	})
 }
 
-// While the new shards cannot be listed, the others are kept up to date.
+// While the new shards cannot be listed, the others are kept up to date: the server refuses the
+// list, or does not answer it.
 func TestStory_NewShardsCannotBeListed(t *testing.T) {
-	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
-		w.create(someKeys(40)...)
-		w.own(1, 2)
-		w.start()
-		w.settled(2 * time.Second)
-		heal := w.server.Faults().Fail(0, apitest.Match{Verb: "list"},
-			apierrors.NewTooManyRequests("busy", 1))
-		w.own(2, 3)
-		for range 10 {
-			w.update(w.in(newShardSet(8, 2, 3))...)
-			w.after(2 * time.Second)
-			for _, key := range w.in(newShardSet(8, 2)) {
-				writes := w.history[key]
-				assert.Equal(t, writes[len(writes)-1].version, w.stored(key))
-			}
+	for name, fault := range map[string]apitest.Fault{
+		"refused": {Err: apierrors.NewTooManyRequests("busy", 1)},
+		"silent":  {Delay: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fault.Match = apitest.Match{Verb: "list"}
+			cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) { newShardsWait(w, fault) })
+		})
+	}
+}
+
+func newShardsWait(w *cacheWorld, fault apitest.Fault) {
+	w.create(someKeys(40)...)
+	w.own(1, 2)
+	w.start()
+	w.settled(2 * time.Second)
+	heal := w.server.Faults().Add(fault)
+	w.own(2, 3)
+	for range 10 {
+		w.update(w.in(newShardSet(8, 2, 3))...)
+		w.after(2 * time.Second)
+		for _, key := range w.in(newShardSet(8, 2)) {
+			writes := w.history[key]
+			assert.Equal(w.t, writes[len(writes)-1].version, w.stored(key))
 		}
-		assert.Equal(t, newShardSet(8, 2), w.shards.caches.stored())
-		assert.Zero(t, w.informer.Status().Reflector.Failures, "the reflector is well")
-		heal()
-		w.settled(time.Minute)
-	})
+	}
+	assert.Equal(w.t, newShardSet(8, 2), w.shards.caches.stored())
+	assert.Zero(w.t, w.informer.Status().Reflector.Failures, "the reflector is well")
+	heal()
+	w.settled(15 * time.Minute)
 }
 
 // Objects change while the list of new shards is under way: the list shows the state before the
@@ -283,7 +299,7 @@ func TestStory_TransformChangesTheType(t *testing.T) {
 }
 
 // A process that owns nothing asks for the version once a minute, or a bit earlier. So it is
-// current, and its first shards need no list of everything.
+// current.
 func TestStory_NothingOwned(t *testing.T) {
 	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
 		w.create(someKeys(40)...)
@@ -301,16 +317,16 @@ func TestStory_NothingOwned(t *testing.T) {
 		w.own(1)
 		w.settled(2 * time.Second)
 		for _, request := range w.requests() {
-			assert.NotContains(t, request, "true", "no streaming list of everything")
+			assert.NotContains(t, request, "500", "the reflector is well")
 		}
 		w.own()
 		w.settled(2 * time.Second)
 	})
 }
 
-// Every change of the held shards up to a version is stored when the informer says so, although the
-// objects of a new shard are newer.
-func TestStory_VersionOfNewShardsDoesNotCount(t *testing.T) {
+// The list of other shards shows everything that is owned, at one version. The watch may be older,
+// and the informer says the version when everything is stored.
+func TestStory_TheListIsNewerThanTheWatch(t *testing.T) {
 	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
 		w.create(someKeys(40)...)
 		w.own(1)
@@ -320,27 +336,55 @@ func TestStory_VersionOfNewShardsDoesNotCount(t *testing.T) {
 		w.server.Faults().Add(apitest.Fault{
 			Match: apitest.Match{Verb: "watch"}, Stream: apitest.StallStream, Times: 1,
 		})
+		before := w.informer.Status().ResourceVersion
 		w.update(someKeys(40)...)
-		w.update(w.in(newShardSet(8, 2))[0])
-		before, _ := number(w.informer.Status().ResourceVersion)
-		var waited atomic.Bool
-		go func() {
-			newest := w.server.ResourceVersion()
-			assert.NoError(t, w.informer.WaitForResourceVersion(w.t.Context(), newest))
-			waited.Store(true)
-		}()
-		w.own(1, 2)
+		newest := w.server.ResourceVersion()
 		w.after(3 * time.Second)
-		reached, _ := number(w.informer.Status().ResourceVersion)
-		assert.Equal(t, before, reached, "the watch has brought nothing")
-		assert.False(t, waited.Load())
-		assert.True(t, w.shards.caches.stored().has(2))
+		assert.Equal(t, before, w.informer.Status().ResourceVersion, "the watch brings nothing")
+		w.own(1, 2)
+		w.settled(3 * time.Second)
+		assert.Equal(t, newest, w.informer.Status().ResourceVersion)
+		assert.NoError(t, w.informer.WaitForResourceVersion(t.Context(), newest))
 		w.server.Faults().Break(apitest.Match{Resource: "configmaps"}, apitest.CloseStream)
 		w.settled(15 * time.Minute)
 	})
 }
 
-// A server that does not select is noticed, also by a streaming list, which does not say so.
+// The list may be older than what the watch has brought meanwhile: nothing goes back, and nothing
+// is passed on twice.
+func TestStory_TheListIsOlderThanTheWatch(t *testing.T) {
+	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
+		w.create(someKeys(40)...)
+		w.own(1)
+		w.start()
+		w.settled(2 * time.Second)
+		kept := w.in(newShardSet(8, 1))
+		require.Greater(t, len(kept), 3)
+		w.lateLists(1, 5*time.Second)
+		w.own(1, 2)
+		w.after(time.Second)
+		w.handler.take()
+		w.update(kept[0], kept[1])
+		w.update(kept[1])
+		w.delete(kept[2])
+		w.after(time.Second)
+		assert.ElementsMatch(t, []string{
+			"update " + kept[0], "update " + kept[1], "update " + kept[1], "delete " + kept[2],
+		}, w.handler.take(), "while the list is under way")
+		w.settled(10 * time.Second)
+		var want []string
+		for _, key := range w.in(newShardSet(8, 1)) {
+			want = append(want, "update "+key) // without a change
+		}
+		for _, key := range w.in(newShardSet(8, 2)) {
+			want = append(want, "add "+key)
+		}
+		assert.ElementsMatch(t, want, w.handler.take())
+		assert.Equal(t, w.server.ResourceVersion(), w.informer.Status().ResourceVersion)
+	})
+}
+
+// A server that does not select is noticed.
 func TestStory_ServerDoesNotSelect(t *testing.T) {
 	for _, by := range []By{ByUID, ByNamespace} {
 		cacheStory(t, cacheVariants(by), func(w *cacheWorld) {

@@ -65,19 +65,18 @@ type cacheOptions struct {
 	by       By
 	noShards bool // of the server
 	inOrder  bool
-	lists    bool // no streaming lists
+	pageSize int64 // of the reflector's lists
 	count    int
 	options  informer.Options
 }
 
-// cacheVariants are the kinds of servers, queues and first lists.
+// cacheVariants are the kinds of servers, queues and lists.
 func cacheVariants(by By) []cacheOptions {
 	return []cacheOptions{
 		{name: "server selects", by: by},
 		{name: "client drops", by: by, noShards: true},
 		{name: "server selects, in order", by: by, inOrder: true},
-		{name: "client drops, lists", by: by, noShards: true, lists: true},
-		{name: "server selects, lists", by: by, lists: true},
+		{name: "client drops, pages", by: by, noShards: true, pageSize: 7},
 	}
 }
 
@@ -126,7 +125,7 @@ func newCacheWorld(t *testing.T, o cacheOptions) *cacheWorld {
 	require.NoError(t, err)
 	options := w.shards.Options(o.by, o.options)
 	options.InOrder = o.inOrder
-	options.Reflector.UseWatchList = new(!o.lists)
+	options.Reflector.WatchListPageSize = o.pageSize
 	w.informer = informer.New[*corev1.ConfigMap](client, "configmaps", options)
 	w.handler = &cacheRecorder{view: map[string]uint64{}, log: w.log}
 	_, err = w.informer.AddEventHandler(w.handler)
@@ -331,7 +330,8 @@ func (w *cacheWorld) check() {
 	w.cache.mu.Lock()
 	assert.True(w.t, w.cache.held.within(w.cache.wanted))
 	assert.True(w.t, w.cache.storedShards.within(w.cache.held), "C3")
-	assert.Equal(w.t, len(w.cache.pending.passed) > 0, w.cache.isPending.Load())
+	assert.Equal(w.t, len(w.cache.unwritten) > 0, w.cache.isUnwritten.Load())
+	assert.True(w.t, w.cache.leftovers.and(w.cache.held).empty(), "C4")
 	w.cache.mu.Unlock()
 	reached, _ := number(w.informer.Status().ResourceVersion)
 	stored := w.cache.stored()

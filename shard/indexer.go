@@ -8,8 +8,8 @@ import (
 	"example.com/informerstack/store"
 )
 
-// indexer notices what is written to an informer's store. It costs an atomic load while nothing is
-// pending.
+// indexer notices what is written to an informer's store. It costs an atomic load once the last
+// list is written.
 type indexer struct {
 	store.Indexer
 	cache *informerCache
@@ -57,7 +57,7 @@ func (x indexer) Delete(obj any) error {
 }
 
 func (x indexer) noticed(obj any, err error) error {
-	if err == nil && x.cache.isPending.Load() {
+	if err == nil && x.cache.isUnwritten.Load() {
 		x.cache.written(obj)
 	}
 	return err
@@ -66,8 +66,8 @@ func (x indexer) noticed(obj any, err error) error {
 // Replace notices a whole list.
 func (x indexer) Replace(list []any, resourceVersion string) error {
 	err := x.Indexer.Replace(list, resourceVersion)
-	if err == nil && x.cache.isPending.Load() {
-		x.cache.replaced(resourceVersion)
+	if err == nil && x.cache.isUnwritten.Load() {
+		x.cache.written(list...)
 	}
 	return err
 }
@@ -75,7 +75,7 @@ func (x indexer) Replace(list []any, resourceVersion string) error {
 // Transaction notices each change that was made.
 func (x transactionIndexer) Transaction(txns ...store.Transaction) *store.TransactionError {
 	err := x.transactions.Transaction(txns...)
-	if !x.cache.isPending.Load() {
+	if !x.cache.isUnwritten.Load() {
 		return err
 	}
 	for i, txn := range txns {
@@ -86,34 +86,25 @@ func (x transactionIndexer) Transaction(txns ...store.Transaction) *store.Transa
 	return err
 }
 
-// written notes that the store has a change of obj's key.
-func (c *informerCache) written(obj any) {
-	key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	if err != nil {
-		return // not reached: the store has its key
-	}
+// written notes that the store has changes of the objects' keys.
+func (c *informerCache) written(objs ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pending.done(c.keys.hash(key))
-	c.pendingChangedLocked()
-}
-
-// replaced notes that the store holds exactly the list of resourceVersion.
-func (c *informerCache) replaced(resourceVersion string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if resourceVersion == c.pending.version {
-		clear(c.pending.passed)
-		c.pendingChangedLocked()
+	for _, obj := range objs {
+		key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
+		if err == nil { // always: the store has its key
+			delete(c.unwritten, c.keys.hash(key))
+		}
 	}
+	c.writtenLocked()
 }
 
-// pendingChangedLocked notes the shards that are stored now.
-func (c *informerCache) pendingChangedLocked() {
-	c.isPending.Store(len(c.pending.passed) > 0)
-	if c.pending.finished() {
-		c.storedShards = c.storedShards.plus(c.pending.shards)
-		c.pending.shards = newShardSet(c.count)
+// writtenLocked notes the shards that are stored now.
+func (c *informerCache) writtenLocked() {
+	c.isUnwritten.Store(len(c.unwritten) > 0)
+	if len(c.unwritten) == 0 && !c.fresh.empty() {
+		c.storedShards = c.storedShards.plus(c.fresh)
+		c.fresh = newShardSet(c.count)
 		c.changed()
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"path"
 	"reflect"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -36,9 +35,14 @@ const zeroBy = "shard: By is zero; use ByUID, ByNamespace, ByOwner or ByFunc"
 // only these objects. Otherwise it sends all, and the others are dropped before any transform:
 // Status.Filtering counts these informers.
 //
-// When the process acquires a shard, the informer lists that shard alone, and handlers get an OnAdd
-// for each of its objects. When it releases one, they get an OnDelete for each with a
-// store.DeletedFinalStateUnknown: the object is gone from this process, and may be on the server.
+// When shards come or go, the informer lists everything that the process owns, beside the watch,
+// and replaces the store's content. Handlers get an OnAdd for each object of a new shard, and an
+// OnDelete with a store.DeletedFinalStateUnknown for each object of one that is released: it is
+// gone from this process, and may be on the server. They get an OnUpdate without a change for each
+// object that stays, unless they have informer.HandlerOptions.SkipUnchanged. Until the list is
+// complete, and if it fails, the watch continues for the shards that stay. The informer does not
+// use streaming lists.
+//
 // HasSynced is true once the informer holds the shards that the process owned when it started,
 // possibly none; Ready of Shards says more.
 //
@@ -51,7 +55,7 @@ func (s *Shards) Options(by By, o informer.Options) informer.Options {
 	}
 	c := newInformerCache(by, s.config.Count, s.cacheChanged)
 	if o.Reflector.WatchListPageSize == 1 {
-		o.Reflector.WatchListPageSize = 2 // a list of one object is a question, see listing
+		o.Reflector.WatchListPageSize = 2 // a list of one object is a question, see ListStream
 	}
 	wrapIndexer, wrapListerWatcher := o.WrapIndexer, o.WrapListerWatcher
 	o.WrapIndexer = func(inner store.Indexer) store.Indexer {
@@ -73,7 +77,7 @@ func (s *Shards) Options(by By, o informer.Options) informer.Options {
 		}
 		forget := s.register(c)
 		context.AfterFunc(ctx, forget)
-		return newListWatch(lw, c)
+		return listWatch{lw, c}
 	}
 	return o
 }
@@ -98,13 +102,14 @@ func kindOf(example runtime.Object) string {
 // queue, whatever its shard.
 //
 //	C1  of each held shard, every object was passed on as it was at the reflector's
-//	    resourceVersion, or at the version of a later list: see ahead
-//	C2  if an object of a shard that is not held may be stored or queued, leftovers is true; no
-//	    change of it but a delete is passed on
-//	C3  a stored shard is held, and every object of it that was passed on when it became held has
+//	    resourceVersion, or at a later one: see ahead
+//	C2  an object of a shard that is not held may be stored or queued only if its shard is one of
+//	    the leftovers; no change of it but a delete is passed on
+//	C3  a stored shard is held, and every object of it that was listed when it became held has
 //	    been in the store
-//	C4  a shard that was not wanted for a moment is not held, before it was listed again: handlers
-//	    get an event for each of its objects
+//	C4  a shard that was not wanted for a moment is not held, before its objects were removed and
+//	    listed again: handlers get an event for each of them, even if they skip updates without a
+//	    change
 type informerCache struct {
 	by      By
 	count   int
@@ -113,10 +118,10 @@ type informerCache struct {
 	example runtime.Object // set when the informer starts
 	store   store.Indexer  // set when it is made
 
-	hasAnswer  atomic.Bool // of the server to a list
-	lastListed atomic.Pointer[time.Time]
-	isPending  atomic.Bool // pending.passed is not empty
-	unselected atomic.Bool // the server has sent others than were selected, since the last list
+	hasAnswer   atomic.Bool // of the server to a list
+	lastListed  atomic.Pointer[time.Time]
+	isUnwritten atomic.Bool // unwritten is not empty
+	unselected  atomic.Bool // the server has sent others than were selected, since the last list
 
 	mu           sync.Mutex
 	keys         keys
@@ -125,31 +130,30 @@ type informerCache struct {
 	left         []int         // of each shard, the move in which it was last given up
 	moved        chan struct{} // closed when wanted changes
 	held         shardSet
-	leftovers    bool
+	leftovers    shardSet
 	storedShards shardSet
-	pending      pending
-	ahead        []*ahead        // oldest first
-	watch        *selectiveWatch // the newest; nil after a list
-	paged        *listing        // the newest list, if a page of it is missing
-	backoff      wait.Backoff    // of failed lists of new shards
+	fresh        shardSet            // held shards that are stored once nothing is unwritten
+	unwritten    map[uint64]struct{} // keys of the last list that the store does not have yet
+	ahead        ahead
+	watch        *selectiveWatch // the newest; nil after a list of the reflector
+	lastList     time.Time       // when the last list was complete
+	paged        *listing        // the newest list of the reflector, if a page of it is missing
+	backoff      wait.Backoff    // of failed lists beside a watch
 }
 
-// ahead says that objects of some shards were passed on as they were at a version that the
-// reflector has not reached. Until then, its watches bring changes that were passed on already.
+// ahead is what was passed on, and is newer than the reflector's resourceVersion: a list was older
+// than the watch beside it. The next watch brings these changes again.
 type ahead struct {
-	shards  shardSet
-	version uint64
-	// listed has the versions of the objects of a list, by key. It is nil if all changes up to
-	// version were passed on.
-	listed map[uint64]uint64
+	upTo   map[uint64]uint64 // by key, the version up to which its changes were passed on
+	newest uint64            // version of all
 }
 
 func newInformerCache(by By, count int, changed func()) *informerCache {
 	none := newShardSet(count)
 	return &informerCache{
 		by: by, count: count, changed: changed, keys: newKeys(by), wanted: none, held: none,
-		storedShards: none, pending: newPending(none), moved: make(chan struct{}),
-		left: make([]int, count), backoff: newBackoff(),
+		leftovers: none, storedShards: none, fresh: none, unwritten: map[uint64]struct{}{},
+		moved: make(chan struct{}), left: make([]int, count), backoff: newBackoff(),
 	}
 }
 
@@ -168,9 +172,9 @@ func (c *informerCache) assign(owned shardSet) {
 		c.left[shard] = c.moves
 	}
 	c.wanted = owned
-	c.leftovers = c.leftovers || !c.held.within(owned)
+	c.leftovers = c.leftovers.plus(c.held.minus(owned))
 	c.held, c.storedShards = c.held.and(owned), c.storedShards.and(owned)
-	c.pending.shards = c.pending.shards.and(owned)
+	c.fresh = c.fresh.and(owned)
 	close(c.moved)
 	c.moved = make(chan struct{})
 }
@@ -256,30 +260,6 @@ func (c *informerCache) listedObject() {
 
 // filters implements cache.
 func (c *informerCache) filters() bool { return !c.by.selectable() || c.unselected.Load() }
-
-// covers reports whether an event, or a newer one, was passed on. held says whether an object of
-// the key was passed on.
-func (a *ahead) covers(i item, held bool) bool {
-	version, ok := number(i.version)
-	if !ok || version > a.version {
-		return false
-	}
-	if a.listed == nil {
-		return a.shards.has(i.shard)
-	}
-	listedAt, listed := a.listed[i.key] // maybe as another object, of another shard
-	return listed && version <= listedAt || !held && a.shards.has(i.shard)
-}
-
-// reachedLocked forgets the lists that the reflector, at resourceVersion, has caught up with.
-func (c *informerCache) reachedLocked(resourceVersion string) {
-	if len(c.ahead) == 0 {
-		return
-	}
-	if version, ok := number(resourceVersion); ok {
-		c.ahead = slices.DeleteFunc(c.ahead, func(a *ahead) bool { return a.version <= version })
-	}
-}
 
 // number is a resourceVersion that can be compared, of a state that can be requested.
 func number(resourceVersion string) (n uint64, ok bool) {

@@ -4,6 +4,7 @@ package shard
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,10 +46,19 @@ func (c *informerCache) endList(t *testing.T, l *listing, version string, objs .
 	for _, obj := range objs {
 		l.takes(t.Context(), obj)
 	}
-	c.endPage(t.Context(), l, &metav1.ListMeta{ResourceVersion: version})
+	c.endPage(t.Context(), l, metav1.ListMeta{ResourceVersion: version})
 }
 
 func beginList(c *informerCache) *listing { return c.beginPage(&metav1.ListOptions{}) }
+
+// of returns an object with that key in a shard of eight, ByUID.
+func of(shard Shard, key, version string) *corev1.ConfigMap {
+	for i := 0; ; i++ {
+		if uid := fmt.Sprint("uid-", i); shardOf(uid, 8) == shard {
+			return versioned(key, version, uid)
+		}
+	}
+}
 
 // C2 and C4: a shard that is given up while it is listed is not held, even if it comes back at
 // once, and what the list had of it is removed.
@@ -56,7 +66,7 @@ func TestInformerCache_AShardMovesWhileItIsListed(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		c := newInformerCache(byName, 8, func() {})
 		c.assign(newShardSet(8, 1, 2))
-		assert.False(t, c.leftovers)
+		assert.True(t, c.leftovers.empty())
 		l := beginList(c)
 		c.assign(newShardSet(8, 1))
 		if back {
@@ -64,10 +74,17 @@ func TestInformerCache_AShardMovesWhileItIsListed(t *testing.T) {
 		}
 		c.endList(t, l, "7", inShard(1), inShard(2))
 		assert.Equal(t, newShardSet(8, 1), c.held, "back: %v", back)
-		assert.True(t, c.leftovers)
-		assert.Equal(t, 2, len(c.pending.passed), "the store must have all, and then drop some")
-		c.assign(newShardSet(8, 1, 3))
-		assert.True(t, c.leftovers, "they are still there")
+		assert.Equal(t, newShardSet(8, 2), c.leftovers)
+		assert.Equal(t, 1, len(c.unwritten))
+		c.assign(newShardSet(8, 1, 2, 3))
+		assert.Equal(t, newShardSet(8, 2), c.leftovers, "they are still there")
+		assert.False(t, c.isSettled())
+		assert.Equal(t, newShardSet(8, 1, 3), beginList(c).wanted, "the next list removes them")
+		c.listedAt(t, "8", inShard(1))
+		assert.True(t, c.leftovers.empty())
+		assert.Equal(t, newShardSet(8, 1, 3), c.held)
+		assert.False(t, c.isSettled(), "and the one after that brings them again")
+		assert.Equal(t, newShardSet(8, 1, 2, 3), beginList(c).wanted)
 	}
 }
 
@@ -82,35 +99,44 @@ func TestInformerCache_Stored(t *testing.T) {
 
 	c.assign(newShardSet(8, 1, 2))
 	c.listedAt(t, "8", inShard(1), inShard(2))
-	assert.Equal(t, 1, len(c.pending.passed), "of the new shard")
+	assert.Equal(t, 1, len(c.unwritten), "of the new shard")
 	assert.Equal(t, newShardSet(8, 1), c.stored())
 	c.assign(newShardSet(8, 1))
 	c.written(inShard(2))
 	c.assign(newShardSet(8, 1, 2))
 	assert.Equal(t, newShardSet(8, 1), c.stored(), "it has come back, and was not listed again")
 
+	c.listedAt(t, "9", inShard(1))
 	l := beginList(c)
 	c.assign(newShardSet(8, 2))
 	c.assign(newShardSet(8, 1, 2))
 	c.endList(t, l, "9")
 	assert.Equal(t, newShardSet(8, 2), c.stored())
+
+	c.listedAt(t, "10", inShard(2))
+	c.listedAt(t, "11", inShard(1), inShard(2))
+	assert.Equal(t, newShardSet(8, 2), c.stored())
+	c.listedAt(t, "12", inShard(2))
+	assert.Equal(t, newShardSet(8, 1, 2), c.stored(), "the object is gone that was not written")
 }
 
-// A store that replaces its content has a list at once: of the version of its first page.
+// A store that replaces its content has a list at once, but not with an earlier one of the same
+// version.
 func TestInformerCache_AListReplacesTheContent(t *testing.T) {
 	c := newInformerCache(byName, 8, func() {})
 	c.assign(newShardSet(8, 1))
 	o := metav1.ListOptions{}
 	l := c.beginPage(&o)
-	c.endPage(t.Context(), l, &metav1.ListMeta{ResourceVersion: "7", Continue: "one"})
+	c.endPage(t.Context(), l, metav1.ListMeta{ResourceVersion: "7", Continue: "one"})
 	o.Continue = "one"
 	assert.Same(t, l, c.beginPage(&o))
 	c.endList(t, l, "8", inShard(1))
-	c.replaced("8")
-	assert.True(t, c.stored().empty(), "another list")
-	c.replaced("7")
+	x := c.wrapIndexer(store.New(store.MetaNamespaceKeyFunc, store.Options{}))
+	require.NoError(t, x.Replace([]any{inShard(2)}, "7"))
+	assert.True(t, c.stored().empty(), "an earlier list")
+	require.NoError(t, x.Replace([]any{inShard(1)}, "7"))
 	assert.Equal(t, newShardSet(8, 1), c.stored())
-	assert.False(t, c.isPending.Load())
+	assert.False(t, c.isUnwritten.Load())
 }
 
 // A complete list is all that counts. A watch before it, and the versions that were passed on
@@ -121,20 +147,18 @@ func TestInformerCache_AListBeginsAnew(t *testing.T) {
 	c.listedAt(t, "90", inShard(1))
 	lw := listWatch{nil, c}
 	old := lw.prepare(t.Context(), &metav1.ListOptions{ResourceVersion: "90"})
-	c.ahead = []*ahead{{shards: newShardSet(8, 1), version: 99}}
-	c.beginPage(&metav1.ListOptions{Limit: 1}) // a question
 	i, err := c.item(inShard(1))
 	require.NoError(t, err)
-	assert.Equal(t, watch.Bookmark, c.judge(old, watch.Modified, i, false))
+	c.ahead = ahead{upTo: map[uint64]uint64{i.key: 5}, newest: 99}
+	assert.Equal(t, watch.Bookmark, c.judge(old, watch.Modified, i))
 
 	c.listedAt(t, "7", inShard(1))
 	assert.Empty(t, c.ahead)
-	c.passed(old, watch.Deleted, i)
 	c.forget(old, i)
-	assert.True(t, c.isHeld(i), "the delete was before the list")
-	assert.Empty(t, c.judge(old, watch.Modified, i, false))
-	assert.ErrorIs(t, c.presented(old, &ahead{version: 99}), errStopped)
-	assert.Empty(t, c.ahead)
+	assert.Len(t, c.keys.held, 1, "the delete was before the list")
+	assert.Empty(t, c.judge(old, watch.Modified, i))
+	old.result = old.lw.newRelist("90")
+	assert.Nil(t, old.Reselected())
 }
 
 // Each object of a list is noted: as progress, and as a sign whether the server selects.
@@ -167,6 +191,9 @@ func TestInformerCache_Received(t *testing.T) {
 		assert.False(t, c.filters())
 		c.received(t.Context(), 2, newShardSet(8, 1))
 		assert.True(t, c.filters())
+		c.assign(newShardSet(8))
+		c.listedAt(t, "9")
+		assert.True(t, c.filters(), "an empty list says nothing")
 	})
 }
 

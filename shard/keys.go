@@ -87,15 +87,6 @@ func (k *keys) replace(listed map[uint64]string) {
 	k.held = listed
 }
 
-// shrink returns the memory of a map that was much larger.
-func (k *keys) shrink() {
-	held := make(map[uint64]string, len(k.held))
-	for hash, value := range k.held {
-		held[hash] = value
-	}
-	k.held = held
-}
-
 // heldValue returns the value of a key that is held.
 func (k *keys) heldValue(key string) (string, bool) {
 	if k.byNamespace {

@@ -110,11 +110,7 @@ func (l *ledger) write(c *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.writes++
-	s := l.shards[c.shard]
-	if s == nil {
-		s = &page{uids: map[types.UID]bool{}}
-		l.shards[c.shard] = s
-	}
+	s := l.pageLocked(c.shard)
 	switch {
 	case s.older > 0 && (token.Before(s.newest) || s.uids[token.UID] ||
 		token == s.newest && s.by != c.p):
@@ -135,9 +131,16 @@ func (l *ledger) write(c *call) {
 func (l *ledger) restored() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, s := range l.shards {
-		s.older++
+	for s := range Shard(l.w.count) {
+		l.pageLocked(s).older++
 	}
+}
+
+func (l *ledger) pageLocked(s Shard) *page {
+	if l.shards[s] == nil {
+		l.shards[s] = &page{uids: map[types.UID]bool{}}
+	}
+	return l.shards[s]
 }
 
 // objects is a collection on a server, with two objects for each shard. An object is its version.

@@ -163,22 +163,22 @@ func (l *link) request(r *http.Request, body []byte, w weather) (*http.Response,
 		}
 		return answer.Result()
 	}
-	if w.there > 0 && w.late {
+	var answer *http.Response
+	switch {
+	case w.there > 0 && w.late:
 		answers := make(chan *http.Response, 1)
 		time.AfterFunc(w.there, func() { answers <- serve() })
 		select {
-		case answer := <-answers:
-			return answer, nil
+		case answer = <-answers:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-	}
-	if w.there > 0 {
+	default:
 		if sleep(ctx, w.there); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		answer = serve()
 	}
-	answer := serve()
 	if w.twice {
 		answer = serve()
 	}

@@ -72,7 +72,6 @@ func TestOptions_OfAnyListerWatcher(t *testing.T) {
 					w := newCacheWorld(t, o)
 					defer w.close()
 					options := w.shards.Options(o.by, informer.Options{InOrder: o.inOrder})
-					options.Reflector.UseWatchList = new(!o.lists)
 					options.Reflector.WatchListPageSize = 3
 					lw := test.lists(&rest.Config{
 						Host: w.server.URL, QPS: -1, Transport: w.server.Transport(),
@@ -125,7 +124,8 @@ func (c countingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A process receives bytes in proportion to the shards that it owns and acquires.
+// A process receives bytes in proportion to the shards that it owns: when they change, and with
+// each change of an object.
 func TestTransfer_IsInProportion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := cacheVariants(ByUID)[0]
@@ -140,20 +140,21 @@ func TestTransfer_IsInProportion(t *testing.T) {
 			require.NoError(t, w.server.Create(obj))
 			w.wrote("ns/"+obj.Name, "create", obj)
 		}
-		owned := newShardSet(64)
-		own := func(from, to Shard) float64 {
-			for s := from; s < to; s++ {
+		own := func(shards Shard) float64 {
+			owned := newShardSet(64)
+			for s := range shards {
 				owned.add(s)
 			}
 			w.received.Store(0)
-			w.shards.caches.assign(owned.clone())
+			w.shards.caches.assign(owned)
 			w.settled(5 * time.Second)
 			return float64(w.received.Load()) / (count * 1200)
 		}
 		w.start()
 		w.settled(time.Second)
-		assert.InDelta(t, 21./64, own(0, 21), 0.05, "the first shards")
-		assert.InDelta(t, 3./64, own(21, 24), 0.02, "more shards")
+		assert.InDelta(t, 21./64, own(21), 0.05, "the first shards")
+		assert.InDelta(t, 27./64, own(27), 0.05, "more shards")
+		assert.InDelta(t, 24./64, own(24), 0.05, "fewer shards")
 		w.received.Store(0)
 		for i := range count {
 			w.updateWith(fmt.Sprintf("ns/m-%d", i), func(m *corev1.ConfigMap) {
@@ -165,15 +166,46 @@ func TestTransfer_IsInProportion(t *testing.T) {
 	})
 }
 
+// Shards that come one by one, as to the first process of a group, are listed together: the lists
+// have twice what the process owns in the end.
+func TestTransfer_ShardsComeOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := cacheVariants(ByUID)[0]
+		o.count = 64
+		w := newCacheWorld(t, o)
+		defer w.close()
+		w.create(someKeys(640)...)
+		w.start()
+		w.settled(time.Minute)
+		owned := newShardSet(o.count)
+		w.received.Store(0)
+		for s := range Shard(o.count) {
+			owned.add(s)
+			w.shards.caches.assign(owned.clone())
+			time.Sleep(20 * time.Millisecond)
+		}
+		w.settled(3 * time.Second)
+		came := w.received.Swap(0)
+		w.server.Faults().Compact()
+		w.server.Faults().Break(apitest.Match{Resource: "configmaps"}, apitest.ErrorStream)
+		w.settled(time.Minute)
+		assert.Less(t, float64(came)/float64(w.received.Load()), 2.)
+	})
+}
+
 // A request for the newest version, and a list that is given up, change nothing of what is held.
 func TestListing_OnlyTheReflectorsListsCount(t *testing.T) {
 	c := newInformerCache(ByUID, 8, func() {})
 	c.assign(allShards(8))
 	page := func(ctx context.Context, o metav1.ListOptions, token string) {
-		l := c.beginPage(&o)
-		assert.Equal(t, token, c.endPage(ctx, l, &metav1.ListMeta{
-			ResourceVersion: "7", Continue: token,
-		}))
+		t.Helper()
+		answer := listOf("7")
+		answer.Continue = token
+		m, err := listWatch{&scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
+			return answer, nil
+		}}, c}.ListStream(ctx, o, func(runtime.Object) error { return nil })
+		require.NoError(t, err)
+		assert.Equal(t, token, m.Continue)
 	}
 	page(t.Context(), metav1.ListOptions{Limit: 1}, "")
 	assert.True(t, c.held.empty(), "a question")
@@ -191,6 +223,7 @@ func TestListing_OnlyTheReflectorsListsCount(t *testing.T) {
 	cancel()
 	page(ctx, metav1.ListOptions{ResourceVersion: "0"}, "")
 	assert.True(t, c.held.empty(), "given up")
+	c.leftovers = newShardSet(8)
 	page(t.Context(), metav1.ListOptions{ResourceVersion: "0", Limit: 1}, "")
 	assert.Equal(t, newShardSet(8, 1), c.held)
 }
@@ -198,28 +231,20 @@ func TestListing_OnlyTheReflectorsListsCount(t *testing.T) {
 // streaming is a server that streams its lists.
 type streaming struct{ *scripted }
 
-func (s streaming) IsWatchListSemanticsUnSupported() bool { return false }
-
 func (s streaming) ListStream(
 	ctx context.Context, o metav1.ListOptions, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
-	list, err := s.ListWithContext(ctx, o)
+	list, err := s.scripted.ListWithContext(ctx, o)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
 	return list.(*corev1.ConfigMapList).ListMeta, meta.EachListItem(list, each)
 }
 
-// The wrapper of a server streams lists, or refuses to, as the server does.
-func TestListWatch_IsAsItsServer(t *testing.T) {
-	c := newInformerCache(ByUID, 8, func() {})
-	plain, streams := newListWatch(&scripted{}, c), newListWatch(streaming{&scripted{}}, c)
-	_, ok := plain.(reflector.StreamLister)
-	assert.False(t, ok)
-	_, ok = streams.(reflector.StreamLister)
-	assert.True(t, ok)
-	assert.True(t, plain.(reflector.WatchListRefuser).IsWatchListSemanticsUnSupported())
-	assert.False(t, streams.(reflector.WatchListRefuser).IsWatchListSemanticsUnSupported())
+func (s streaming) ListWithContext(
+	context.Context, metav1.ListOptions,
+) (runtime.Object, error) {
+	panic("it streams")
 }
 
 // itemsOnly is a list without metadata.
@@ -240,24 +265,25 @@ func TestListWatch_BadAnswers(t *testing.T) {
 		"a failure":             {nil, io.EOF},
 		"an empty list, failed": {&corev1.ConfigMapList{}, io.EOF},
 		"nothing":               {nil, nil},
+		"a nil list":            {(*corev1.ConfigMapList)(nil), nil},
 		"a status":              {&metav1.Status{}, nil},
 		"an object":             {configMap("ns/a"), nil},
 		"no metadata":           {&itemsOnly{}, nil},
+		"of something else":     {&corev1.SecretList{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newInformerCache(ByUID, 8, func() {})
+			c.example = &corev1.ConfigMap{}
 			c.assign(allShards(8))
 			lw := listWatch{&scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
 				return test.answer, test.err
 			}}, c}
-			answer, err := lw.ListWithContext(t.Context(), metav1.ListOptions{})
-			assert.Equal(t, test.answer, answer, "the reflector says what is wrong")
-			assert.Equal(t, test.err, err)
+			_, err := lw.ListStream(t.Context(), metav1.ListOptions{}, nil)
+			assert.Error(t, err)
 			assert.True(t, c.held.empty())
 			assert.True(t, c.stored().empty())
 			assert.False(t, c.answered())
-			_, err = lw.newest(t.Context())
-			assert.Error(t, err)
+			assert.Equal(t, err, lw.newRelist("7").run(t.Context()))
 			if test.err != nil {
 				assert.ErrorIs(t, err, test.err)
 			}
@@ -265,13 +291,13 @@ func TestListWatch_BadAnswers(t *testing.T) {
 	}
 }
 
-// New shards are listed in the pages that the server makes, and at the version of the first one. A
-// request for the next page must not have a version.
+// Beside a watch, everything is listed in the pages that the server makes, and at the version of
+// the first one. A request for the next page must not have a version.
 func TestListWatch_EachPage(t *testing.T) {
 	var requests []metav1.ListOptions
 	server := &scripted{list: func(o metav1.ListOptions) (runtime.Object, error) {
 		requests = append(requests, o)
-		page := listOf(strconv.Itoa(6+len(requests)), versioned("ns/a", "5", "u"))
+		page := listOf(strconv.Itoa(6+len(requests)), versioned(inShard(1).Name, "5", "u"))
 		if len(requests) < 3 {
 			page.Continue = fmt.Sprint("after ", len(requests))
 		}
@@ -282,21 +308,13 @@ func TestListWatch_EachPage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			requests = nil
-			count := 0
-			lw := listWatch{inner, newInformerCache(ByUID, 8, func() {})}
-			version, err := lw.each(t.Context(), metav1.ListOptions{
-				ResourceVersion:      "4",
-				ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-			}, func(runtime.Object) error { count++; return nil })
-			require.NoError(t, err)
-			assert.Equal(t, "7", version)
-			assert.Equal(t, 3, count)
+			c := holding(t, 1)
+			l := listWatch{inner, c}.newRelist("4")
+			require.NoError(t, l.run(t.Context()))
+			assert.Equal(t, "7", l.version)
+			assert.Len(t, l.listed, 1)
 			assert.Equal(t, []metav1.ListOptions{
-				{
-					ResourceVersion:      "4",
-					ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-				},
-				{Continue: "after 1"}, {Continue: "after 2"},
+				{ResourceVersion: "4"}, {Continue: "after 1"}, {Continue: "after 2"},
 			}, requests)
 		})
 	}
@@ -307,15 +325,14 @@ func TestListing_TakesNoMemory(t *testing.T) {
 	c := newInformerCache(ByUID, 8, func() {})
 	c.assign(allShards(8))
 	var left atomic.Int64
-	page := func(o metav1.ListOptions, token string) {
+	for i := range 100 {
+		o := metav1.ListOptions{Limit: 2, ResourceVersion: "0"}
 		l := c.beginPage(&o)
 		left.Add(1)
 		goruntime.AddCleanup(l, func(int) { left.Add(-1) }, 0)
-		c.endPage(t.Context(), l, &metav1.ListMeta{ResourceVersion: "7", Continue: token})
-	}
-	for i := range 100 {
-		page(metav1.ListOptions{Limit: 1}, fmt.Sprint("question ", i))
-		page(metav1.ListOptions{Limit: 2, ResourceVersion: "0"}, fmt.Sprint("list ", i))
+		c.endPage(t.Context(), l, metav1.ListMeta{
+			ResourceVersion: "7", Continue: fmt.Sprint("list ", i),
+		})
 	}
 	require.Eventually(t, func() bool {
 		goruntime.GC()
@@ -324,11 +341,11 @@ func TestListing_TakesNoMemory(t *testing.T) {
 	goruntime.KeepAlive(c)
 }
 
-// A list is not older than what is held.
+// A list is not older than what was passed on.
 func TestListing_IsNotOlder(t *testing.T) {
 	c := newInformerCache(ByUID, 8, func() {})
 	c.assign(allShards(8))
-	c.ahead = []*ahead{{version: 20}, {version: 30}, {version: 9}}
+	c.ahead.newest = 30
 	for from, want := range map[string]string{
 		"": "", "0": "0", "10": "30", "31": "31", "text": "text",
 	} {
@@ -336,8 +353,8 @@ func TestListing_IsNotOlder(t *testing.T) {
 		c.beginPage(&o)
 		assert.Equal(t, want, o.ResourceVersion, "from %q", from)
 		o.ResourceVersion = from
-		c.notOlder(&o)
-		assert.Equal(t, want, o.ResourceVersion, "new shards, from %q", from)
+		listWatch{nil, c}.newRelist("").choose(&o)
+		assert.Equal(t, want, o.ResourceVersion, "beside a watch, from %q", from)
 	}
 }
 

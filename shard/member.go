@@ -22,9 +22,10 @@ import (
 //	    Lease that was deleted is not created again. So if a member is over, it stays over.
 //	M2  each renewal says up to which version this process has seen the shards' Leases and obeyed
 //	    them
-//	M3  if the server's versions have gone back, because it was restored from a copy, the term is
-//	    lost with the next renewal, and the process joins again after a LeaseDuration: by then the
-//	    terms of all members that knew what the copy does not know are over
+//	M3  if an answer, or the informer, shows that the server's versions have gone back, because it
+//	    was restored from a copy, the term is over at once, and the process joins again after a
+//	    LeaseDuration: by then the terms of all members that knew what the copy does not know are
+//	    over
 //
 // M1 is what allows other members to take the shards of one that is over: no shard's Lease can name
 // an identity that will act again.
@@ -85,10 +86,7 @@ func (m *membership) follow(known string, lease *coordinationv1.Lease) error {
 	if !back {
 		return nil
 	}
-	m.mu.Lock()
-	m.back = true
-	begun := m.begun
-	m.mu.Unlock()
+	begun := m.goBack()
 	err := fmt.Errorf("%w: the server was restored: Lease %s has version %s, older than before",
 		leaderelection.ErrLost, lease.Name, lease.ResourceVersion)
 	if !begun {
@@ -108,7 +106,7 @@ func (m *membership) Create(
 	if used {
 		return nil, fmt.Errorf("%w: Lease %s was deleted", leaderelection.ErrLost, lease.Name)
 	}
-	known := m.shards.lister.GetStore().LastStoreSyncResourceVersion()
+	known, _ := m.shards.synced()
 	created, err := m.Client.Create(ctx, m.annotated(lease), opts)
 	if err != nil {
 		m.burn(fmt.Errorf("create Lease %s: %w", lease.Name, err)) // perhaps it was created
@@ -130,7 +128,7 @@ func (m *membership) Update(
 		m.burn(err)
 		return nil, err
 	}
-	known := m.shards.lister.GetStore().LastStoreSyncResourceVersion()
+	known, _ := m.shards.synced()
 	updated, err := m.Client.Update(ctx, m.annotated(lease), opts)
 	if err != nil {
 		return updated, err
@@ -166,7 +164,15 @@ func (m *membership) announced() limit {
 	return m.limit
 }
 
-// wentBack reports whether the term was lost because of M3.
+// goBack notes that the server was restored: M3. It reports whether the term has begun.
+func (m *membership) goBack() (begun bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.back = true
+	return m.begun
+}
+
+// wentBack reports whether the server was restored.
 func (m *membership) wentBack() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

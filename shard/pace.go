@@ -101,11 +101,11 @@ const (
 // syncUntil returns when the member is stuck, if a shard has been syncing since then and no list
 // brings another object.
 func (t *tenure) syncUntil(since time.Time) time.Time {
-	until, most := since, since.Add(syncAtMost*t.config.LeaseDuration)
-	if last := t.caches.progress(); last.After(since) {
+	until, most := since, since.Add(syncAtMost*t.shards.config.LeaseDuration)
+	if last := t.shards.caches.progress(); last.After(since) {
 		until = last
 	}
-	if until = until.Add(syncWithin * t.config.LeaseDuration); until.After(most) {
+	if until = until.Add(syncWithin * t.shards.config.LeaseDuration); until.After(most) {
 		until = most
 	}
 	return until
@@ -118,7 +118,7 @@ type load struct {
 }
 
 func (t *tenure) load() (l load) {
-	for _, slot := range t.slots {
+	for _, slot := range t.shards.slots {
 		slot.mu.Lock()
 		state, since := slot.state, slot.since
 		slot.mu.Unlock()
@@ -139,17 +139,17 @@ func (t *tenure) load() (l load) {
 // each change, and makes the manager call it when time alone changes something.
 func (t *tenure) adjust(now time.Time) {
 	p, l := &t.pace, t.load()
-	share := len(t.slots) / max(len(t.plan.members), 1)
+	share := len(t.shards.slots) / max(len(t.plan.members), 1)
 	if !l.syncing.IsZero() && p.phase != paceStuck {
 		if due := t.syncUntil(l.syncing); now.Before(due) {
 			t.at(due)
 		} else {
 			p.phase, p.had = paceStuck, l.active
-			p.next = now.Add(stuckFor * t.config.LeaseDuration << min(p.tries, mostTries))
+			p.next = now.Add(stuckFor * t.shards.config.LeaseDuration << min(p.tries, mostTries))
 			p.tries++
-			t.lagging.Store(&l.syncing)
-			t.noteError(t.led, fmt.Errorf("fill the caches of new shards: not done after %v; "+
-				"others take all shards but %d, if they can", now.Sub(l.syncing), l.active))
+			t.shards.lagging.Store(&l.syncing)
+			t.shards.noteError(t.led, fmt.Errorf("fill the caches of new shards: not done after "+
+				"%v; others take all shards but %d, if they can", now.Sub(l.syncing), l.active))
 		}
 	}
 	starts, settled := p.phase == paceGrowing || p.phase == paceWaiting, l.active == l.owned
@@ -160,21 +160,21 @@ func (t *tenure) adjust(now time.Time) {
 		if until := p.began.Add(t.penalty(now)); now.Before(until) {
 			t.at(until)
 		} else {
-			p.grow(now, firstStep(share), t.config.RetryPeriod)
+			p.grow(now, firstStep(share), t.shards.config.RetryPeriod)
 		}
 	case p.phase == paceStuck && l.active > p.had, // the caches work
 		p.phase == paceStuck && l.syncing.IsZero() && !now.Before(p.next):
 		if l.active > p.had {
 			p.tries = 0
 		}
-		t.lagging.Store(nil)
-		p.grow(now, l.active+firstStep(share), t.config.RetryPeriod)
-		t.wakeUp() // it may have its share already
+		t.shards.lagging.Store(nil)
+		p.grow(now, l.active+firstStep(share), t.shards.config.RetryPeriod)
+		t.shards.wakeUp() // it may have its share already
 	case p.phase != paceFull && now.Before(p.next):
 	case p.phase == paceGrowing && settled && p.most >= share: // others have the rest
 		p.phase, p.tries = paceFull, 0
 	case p.phase == paceGrowing && settled:
-		p.grow(now, 2*p.most, t.config.RetryPeriod)
+		p.grow(now, 2*p.most, t.shards.config.RetryPeriod)
 	}
 	if p.phase != paceFull && now.Before(p.next) {
 		t.at(p.next)
@@ -206,19 +206,19 @@ func (p *pace) limit(l load) limit {
 // penalty is how long this member takes nothing, because others with its Config.Identity have died
 // young, and their Leases are still there: its process crashes again and again, or is cut off.
 func (t *tenure) penalty(now time.Time) time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.shards.mu.Lock()
+	defer t.shards.mu.Unlock()
 	deaths := 0
-	for _, p := range t.peers {
-		if baseOf(p.identity) == t.config.Identity && p.identity != t.me &&
-			p.diedYoung(now, youngFor*t.config.LeaseDuration) {
+	for _, p := range t.shards.peers {
+		if baseOf(p.identity) == t.shards.config.Identity && p.identity != t.me &&
+			p.diedYoung(now, youngFor*t.shards.config.LeaseDuration) {
 			deaths++
 		}
 	}
 	if deaths == 0 {
 		return 0
 	}
-	return t.config.LeaseDuration << min(deaths, mostWaiting)
+	return t.shards.config.LeaseDuration << min(deaths, mostWaiting)
 }
 
 // baseOf is the Config.Identity in the identity of a term.

@@ -59,7 +59,7 @@ func TestPace_LimitOfAPhase(t *testing.T) {
 // The load counts each state, and has the oldest of the shards that are syncing.
 func TestPace_Load(t *testing.T) {
 	now := time.Now()
-	tn := &tenure{Shards: &Shards{}}
+	tn := &tenure{shards: &Shards{}}
 	assert.Equal(t, load{}, tn.load())
 	for i, state := range []State{
 		Elsewhere, Syncing, Acquiring, Syncing, Active, Syncing, Draining, Releasing, Active,
@@ -68,10 +68,10 @@ func TestPace_Load(t *testing.T) {
 		if state != Syncing {
 			since = since.Add(-time.Hour)
 		}
-		tn.slots = append(tn.slots, &slot{state: state, since: since})
+		tn.shards.slots = append(tn.shards.slots, &slot{state: state, since: since})
 	}
 	assert.Equal(t, load{owned: 6, active: 2, syncing: now}, tn.load())
-	for _, slot := range tn.slots {
+	for _, slot := range tn.shards.slots {
 		assert.True(t, slot.mu.TryLock())
 	}
 }
@@ -80,10 +80,10 @@ func TestPace_Load(t *testing.T) {
 // before do not count.
 func TestPace_SyncUntil(t *testing.T) {
 	cache := &brokenCache{}
-	tn := &tenure{Shards: &Shards{
+	tn := &tenure{shards: &Shards{
 		config: Config{LeaseDuration: time.Second}, caches: newCaches(1),
 	}}
-	tn.caches.all[cache] = struct{}{}
+	tn.shards.caches.all[cache] = struct{}{}
 	since := time.Now()
 	for last, want := range map[int]int{-9: 4, 0: 4, 1: 5, 11: 15, 12: 16, 13: 16, 99: 16} {
 		cache.last = since.Add(time.Duration(last) * time.Second)
@@ -140,11 +140,11 @@ func TestPace_Penalty(t *testing.T) {
 		"no renewal":     {[]*peer{unrenewed}, 2 * second},
 		"not renewed":    {[]*peer{fresh}, 2 * second},
 	} {
-		tn := &tenure{me: me, Shards: &Shards{config: config, peers: map[string]*peer{}}}
+		tn := &tenure{me: me, shards: &Shards{config: config, peers: map[string]*peer{}}}
 		for i, p := range test.peers {
-			tn.peers[fmt.Sprint(i)] = p
+			tn.shards.peers[fmt.Sprint(i)] = p
 		}
 		assert.Equal(t, test.want, tn.penalty(now), name)
-		assert.True(t, tn.mu.TryLock())
+		assert.True(t, tn.shards.mu.TryLock())
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // plan is the assignment, with what it was computed from.
@@ -41,27 +40,27 @@ const (
 
 // meet notes the members that the view shows, and those that shards' Leases name.
 func (t *tenure) meet(v view, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.shards.mu.Lock()
+	defer t.shards.mu.Unlock()
 	for name, lease := range v.members {
-		t.peerLocked(name, "").list(lease, now)
+		t.shards.peerLocked(name, "").list(lease, now)
 	}
 	holders := map[string]bool{"": true}
 	for _, lease := range v.shards {
 		if holder := holderOf(lease); !holders[holder] {
 			holders[holder] = true
-			t.peerLocked(t.leases.memberName(holder), holder)
+			t.shards.peerLocked(t.shards.leases.memberName(holder), holder)
 		}
 	}
 	t.obeyedAll, t.alone = "", true
-	own := t.peerLocked(t.leases.memberName(t.me), t.me).lease
+	own := t.shards.peerLocked(t.shards.leases.memberName(t.me), t.me).lease
 	t.isKnown = own != nil && own.Annotations[LimitAnnotation] == ""
-	for name, p := range t.peers {
+	for name, p := range t.shards.peers {
 		if v.members[name] == nil {
 			p.list(nil, now)
 		}
 		if own != nil && precedes(p.lease, own) && t.failure == nil {
-			t.failure = t.checkBy(p, now)
+			t.failure = t.shards.checkBy(p, now)
 		}
 		if !t.mayAct(p) {
 			continue
@@ -88,10 +87,10 @@ func (t *tenure) obeyedByAll(version string) bool {
 	if t.alone || t.obeyedAll != "" && !newer(version, t.obeyedAll) {
 		return true
 	}
-	t.at(time.Now().Add(t.config.RetryPeriod / 4))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, p := range t.peers {
+	t.at(time.Now().Add(t.shards.config.RetryPeriod / 4))
+	t.shards.mu.Lock()
+	defer t.shards.mu.Unlock()
+	for _, p := range t.shards.peers {
 		if t.mayAct(p) {
 			t.askLocked(p, time.Now())
 		}
@@ -101,7 +100,7 @@ func (t *tenure) obeyedByAll(version string) bool {
 
 // mayAct reports whether a member may still act, or a process that was one.
 func (t *tenure) mayAct(p *peer) bool {
-	return !p.over && p.identity != t.me && !t.ended[p.identity]
+	return !p.over && p.identity != t.me && !t.shards.ended[p.identity]
 }
 
 // free reports whether this member may take the shard with that Lease.
@@ -112,12 +111,12 @@ func (t *tenure) free(s Shard, lease *coordinationv1.Lease, now time.Time) bool 
 		return t.obeyedByAll(t.claims[s].missing)
 	case isEdited(lease) && !t.obeyedByAll(lease.ResourceVersion):
 		return false
-	case holder == "", holder == t.me, t.ended[holder]:
+	case holder == "", holder == t.me, t.shards.ended[holder]:
 		return true
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p := t.peerLocked(t.leases.memberName(holder), holder)
+	t.shards.mu.Lock()
+	defer t.shards.mu.Unlock()
+	p := t.shards.peerLocked(t.shards.leases.memberName(holder), holder)
 	if !p.over {
 		t.askLocked(p, now)
 	}
@@ -138,22 +137,16 @@ func (t *tenure) askLocked(p *peer, now time.Time) {
 	}
 	p.asking = true
 	name, asked := p.name, now
-	t.request(func(ctx context.Context) func() {
-		lease, err := t.leases.Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			lease, err = nil, nil
+	t.request(t.reading(name), func(lease *coordinationv1.Lease, err error) {
+		if err != nil {
+			t.shards.noteError(t.led, err)
 		}
-		return func() {
-			if err != nil {
-				t.noteError(t.led, err)
-			}
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			p := t.peerLocked(name, "")
-			p.asking = false
-			if p.askAgain = time.Now().Add(t.config.RetryPeriod); err == nil {
-				p.confirm(lease, asked, time.Now())
-			}
+		t.shards.mu.Lock()
+		defer t.shards.mu.Unlock()
+		p := t.shards.peerLocked(name, "")
+		p.asking = false
+		if p.askAgain = time.Now().Add(t.shards.config.RetryPeriod); err == nil {
+			p.confirm(lease, asked, time.Now())
 		}
 	})
 }
@@ -170,9 +163,9 @@ func (t *tenure) arrange(v view, now time.Time) {
 			next.limits[t.me] = l
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, p := range t.peers {
+	t.shards.mu.Lock()
+	defer t.shards.mu.Unlock()
+	for _, p := range t.shards.peers {
 		if p.identity == t.me || !p.alive(now) {
 			continue
 		}
@@ -190,7 +183,7 @@ func (t *tenure) arrange(v view, now time.Time) {
 	}
 	slices.Sort(next.members)
 	for s, o := range next.owners {
-		if state, _, _ := t.slots[s].look(); state != Acquiring {
+		if state, _, _ := t.shards.slots[s].look(); state != Acquiring {
 			continue
 		}
 		// A shard that this member is taking counts already: otherwise it would take one too many
@@ -202,7 +195,7 @@ func (t *tenure) arrange(v view, now time.Time) {
 	if !slices.Equal(next.members, t.plan.members) ||
 		!slices.Equal(next.owners, t.plan.owners) || !maps.Equal(next.limits, t.plan.limits) {
 		next.targets = assignment(next.members, next.limits, next.owners)
-		t.plans.Add(1)
+		t.shards.plans.Add(1)
 		t.plan = next
 	}
 	t.findStuckLocked(now)
@@ -218,23 +211,23 @@ func (t *tenure) findStuckLocked(now time.Time) {
 			waiting[target] = true
 		}
 	}
-	for _, p := range t.peers {
+	for _, p := range t.shards.peers {
 		st := &p.stuck
 		if !waiting[p.identity] || owned[p.identity] > st.shards || st.since.IsZero() {
 			st.since = now
 		}
 		if owned[p.identity] > st.shards && now.Before(st.until) {
 			st.until = time.Time{}
-			t.wakeUp() // the plan counts it as stuck
+			t.shards.wakeUp() // the plan counts it as stuck
 		}
 		st.shards = owned[p.identity]
-		due := st.since.Add(stuckAfter * t.config.LeaseDuration)
+		due := st.since.Add(stuckAfter * t.shards.config.LeaseDuration)
 		switch {
 		case now.Before(due):
 			t.at(due)
 		case !now.Before(st.until):
-			st.until, st.since = now.Add(stuckFor*t.config.LeaseDuration), now
-			t.wakeUp()
+			st.until, st.since = now.Add(stuckFor*t.shards.config.LeaseDuration), now
+			t.shards.wakeUp()
 		}
 	}
 }
@@ -243,17 +236,17 @@ func (t *tenure) findStuckLocked(now time.Time) {
 // and forgets those without a Lease.
 func (t *tenure) sweep(now time.Time) {
 	first := len(t.plan.members) > 0 && t.plan.members[0] == t.me
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for name, p := range t.peers {
+	t.shards.mu.Lock()
+	defer t.shards.mu.Unlock()
+	for name, p := range t.shards.peers {
 		old := p.since.Add(forgetAfter * p.duration)
 		switch {
 		case p.identity == t.me || p.asking || now.Before(old):
 		case p.lease == nil:
-			delete(t.peers, name) // a shard's Lease that names it makes it known again
-			delete(t.ended, p.identity)
+			delete(t.shards.peers, name) // a shard's Lease that names it makes it known again
+			delete(t.shards.ended, p.identity)
 		case first && !now.Before(p.askAgain) && t.requests < maxRequests:
-			p.asking, p.askAgain = true, now.Add(t.config.LeaseDuration)
+			p.asking, p.askAgain = true, now.Add(t.shards.config.LeaseDuration)
 			t.discard(name, p.lease)
 		}
 	}
@@ -261,15 +254,14 @@ func (t *tenure) sweep(now time.Time) {
 
 // discard deletes the Lease of a member that is over.
 func (t *tenure) discard(name string, lease *coordinationv1.Lease) {
-	t.request(func(ctx context.Context) func() {
-		err := t.leases.delete(ctx, lease)
-		return func() {
-			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-				t.noteError(t.led, err)
-			}
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.peerLocked(name, "").asking = false
+	t.request(func(ctx context.Context) (*coordinationv1.Lease, error) {
+		return nil, t.shards.leases.delete(ctx, lease)
+	}, func(_ *coordinationv1.Lease, err error) {
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			t.shards.noteError(t.led, err)
 		}
+		t.shards.mu.Lock()
+		defer t.shards.mu.Unlock()
+		t.shards.peerLocked(name, "").asking = false
 	})
 }

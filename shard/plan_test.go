@@ -51,7 +51,7 @@ func TestArrange_PlansAgainWhenAStuckMemberTakesAShard(t *testing.T) {
 			a.meet(v, time.Now())
 			a.arrange(v, time.Now())
 			select {
-			case <-a.wake:
+			case <-a.shards.wake:
 				return true
 			default:
 				return false
@@ -87,9 +87,9 @@ func TestArrange_CountsWhatIsBeingAcquired(t *testing.T) {
 			context.Background())
 		mine := s.leases.given(s.leases.free(0), "a")
 		now := time.Now()
-		a.slots[1].set(Acquiring, nil, nil)
+		a.shards.slots[1].set(Acquiring, nil, nil)
 		a.claims[1].sent = now.Add(time.Second)
-		a.peers["g-m-b"] = &peer{
+		a.shards.peers["g-m-b"] = &peer{
 			identity: "b", since: now, duration: time.Minute,
 			lease: s.leases.given(s.leases.free(1), "b"),
 		}
@@ -140,7 +140,7 @@ func TestMeet_WhatTheOthersHaveObeyed(t *testing.T) {
 			v.shards[0] = s.leases.given(s.leases.free(0), "e")
 			meet()
 			assert.False(t, a.obeyedByAll("20"))
-			e := a.peers[s.leases.memberName("e")]
+			e := a.shards.peers[s.leases.memberName("e")]
 			assert.Equal(t, "e", e.identity)
 			e.over = true
 			meet()
@@ -214,10 +214,10 @@ func TestArrange_ASlowMemberIsNotStuck(t *testing.T) {
 		a := newTenure(s, &membership{shards: s, identity: "a", limit: unlimited}, quiet())
 		v := view{shards: make([]*coordinationv1.Lease, 8)}
 		pass := func() {
-			a.peers["g-m-c"] = cmp.Or(a.peers["g-m-c"], &peer{
+			a.shards.peers["g-m-c"] = cmp.Or(a.shards.peers["g-m-c"], &peer{
 				identity: "c", duration: time.Minute, lease: s.leases.given(s.leases.free(0), "c"),
 			})
-			a.peers["g-m-c"].since = time.Now() // it renews its Lease
+			a.shards.peers["g-m-c"].since = time.Now() // it renews its Lease
 			a.arrange(v, time.Now())
 		}
 		for taken := range 3 {

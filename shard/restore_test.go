@@ -140,6 +140,28 @@ func TestStory_CutOffDuringARestore(t *testing.T) {
 	})
 }
 
+// A member that the copy does not know dies, and another one that is cut off sees nothing of that.
+// When it is back, it does not take the dead one for a member, although its watch could continue.
+func TestStory_AMemberIsNotInTheCopy(t *testing.T) {
+	story(t, 1, func(w *world) {
+		a, b := w.process("a"), w.process("b")
+		w.after(5 * time.Second)
+		saved := w.backup()
+		c := w.process("c") // like b, it has no shard
+		w.after(DefaultLeaseDuration)
+		b.cutOff(true)
+		c.crash()
+		w.restore(saved)
+		w.after(5 * time.Minute)
+		b.cutOff(false)
+		w.after(4 * DefaultLeaseDuration)
+		for _, p := range []*process{a, b} {
+			assert.Len(t, p.Status().Members, 2, p.name)
+		}
+		w.sameOwners(a, b)
+	})
+}
+
 // age makes the versions of the server higher.
 func (w *world) age(versions int) {
 	w.t.Helper()

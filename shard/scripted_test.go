@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -211,7 +212,7 @@ func TestStory_PagesOfOneObject(t *testing.T) {
 			server.mu.Lock()
 			defer server.mu.Unlock()
 			if expired && o.ResourceVersion != "" {
-				return nil, incomparable(o.ResourceVersion)
+				return nil, apierrors.NewResourceExpired("too old")
 			}
 			return listOf(now.ResourceVersion, now), nil
 		}
@@ -225,8 +226,7 @@ func TestStory_PagesOfOneObject(t *testing.T) {
 		now, expired = versioned("ns/b", "20", "v"), true // ns/a was deleted meanwhile
 		w := server.watches[len(server.watches)-1]
 		server.mu.Unlock()
-		status := incomparable("7").(interface{ Status() metav1.Status }).Status()
-		w.Error(&status)
+		w.Error(&apierrors.NewResourceExpired("too old").ErrStatus)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []string{"ns/b"}, i.GetStore().ListKeys())
@@ -266,53 +266,4 @@ func TestStory_AnObjectOfAnotherTypeIsListed(t *testing.T) {
 		assert.True(t, s.caches.stored().all(), "all shards are stored")
 		assert.Equal(t, []string{"ns/a"}, i.GetStore().ListKeys())
 	})
-}
-
-// While a new shard is listed, more changes of it arrive than may wait for the end of the list. The
-// shard is listed again, and has every change.
-func TestStory_ManyChangesWhileAShardIsListed(t *testing.T) {
-	defer func(most int) { maxWaiting = most }(maxWaiting)
-	maxWaiting = 3
-	for changes, wantLists := range map[int]int{maxWaiting: 1, maxWaiting + 1: 2} {
-		t.Run(fmt.Sprint(changes), func(t *testing.T) {
-			scriptedStory(t, ByNamespace, informer.Options{}, func(
-				t *testing.T, server *scripted, s *Shards, i informer.SharedIndexInformer,
-			) {
-				var all []*corev1.ConfigMap
-				for n := range changes {
-					all = append(all, versioned(fmt.Sprintf("ns/%d", n), fmt.Sprint(10+n), "u"))
-				}
-				lists := 0
-				server.mu.Lock()
-				server.onWatch = func(_ context.Context, w *watch.RaceFreeFakeWatcher) {
-					if lists > 0 {
-						return
-					}
-					go func() {
-						time.Sleep(time.Second)
-						for _, m := range all {
-							w.Add(m)
-						}
-					}()
-				}
-				server.list = func(metav1.ListOptions) (runtime.Object, error) {
-					server.mu.Lock()
-					lists++
-					isFirst := lists == 1
-					server.mu.Unlock()
-					if time.Sleep(3 * time.Second); isFirst {
-						return listOf("9"), nil
-					}
-					return listOf("20", all...), nil
-				}
-				server.mu.Unlock()
-				s.caches.assign(newShardSet(8, shardOf("ns", 8)))
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				assert.Equal(t, wantLists, lists)
-				assert.True(t, s.caches.stored().has(shardOf("ns", 8)), "the shard is stored")
-				assert.Len(t, i.GetStore().ListKeys(), changes)
-			})
-		})
-	}
 }

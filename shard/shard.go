@@ -18,8 +18,8 @@
 //
 // Read hash.go and set.go (objects and shards), assign.go (which member is to own which shard),
 // lease.go and member.go (the Leases, and when a member is over), slot.go and guard.go (the right
-// to act), tenure.go (the state machine), transfer.go (the writes), then listwatch.go (the caches).
-// Then go test -v ./shard.
+// to act), tenure.go (the state machine), transfer.go (the writes), then informercache.go,
+// listwatch.go, watch.go and relist.go (the caches). Then go test -v ./shard.
 //
 // Goroutines: Run has one for the informer of the Leases, one for the elector of the membership,
 // one for the manager, and one for each request of it. All have ended when Run returns. Locking:
@@ -38,7 +38,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -46,7 +45,6 @@ import (
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
-	"example.com/informerstack/reflector"
 )
 
 // ErrRunning is what Run returns while it runs already.
@@ -84,12 +82,11 @@ type Shards struct {
 	// the goroutine of Run or of the manager, which are never busy at the same time.
 	ended map[string]bool
 
-	reflector atomic.Pointer[reflector.Reflector] // that of lister, once it runs
-
 	mu      sync.Mutex
 	lister  informer.SharedIndexInformer // of the Leases; Run sets it first
 	peers   map[string]*peer             // by the name of the Lease
 	status  Status
+	shown   string // the newest version that lister has had: M3
 	written string // the version of the last write of a membership: M3
 }
 
@@ -149,7 +146,7 @@ func (s *Shards) work(ctx context.Context) error {
 	defer stop()
 	lister := s.newLister()
 	s.mu.Lock()
-	s.lister = lister
+	s.lister, s.shown = lister, ""
 	s.mu.Unlock()
 	done.Go(func() { lister.Run(watching) })
 	if informer.WaitForSync(ctx, lister) != nil {
@@ -167,46 +164,6 @@ func (s *Shards) work(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// newLister returns an informer of the group's Leases.
-func (s *Shards) newLister() informer.SharedIndexInformer {
-	lister := informer.New[*coordinationv1.Lease](s.config.Client, "leases", informer.Options{
-		Namespace: s.config.Namespace, LabelSelector: GroupLabel + "=" + s.config.Name,
-		// Without its answer this process would know no other member.
-		Reflector: reflector.Options{ListDeadline: s.config.LeaseDuration},
-		NewReflector: func(
-			lw reflector.ListerWatcher, example any, to reflector.Store, options reflector.Options,
-		) *reflector.Reflector {
-			r := reflector.New(lw, example, to, options)
-			s.reflector.Store(r)
-			return r
-		},
-	})
-	type lease = *coordinationv1.Lease
-	_, err := lister.AddTypedEventHandler(informer.TypedResourceEventHandlerFuncs[lease]{
-		AddFunc:    s.saw,
-		UpdateFunc: func(_, newer lease) { s.saw(newer) },
-		DeleteFunc: func(informer.DeletedObject[lease]) { s.wakeUp() },
-	}, informer.HandlerOptions{})
-	if err != nil {
-		panic(err) // the informer is new
-	}
-	return lister
-}
-
-// saw notes a version of a Lease. The manager looks at it, unless it is only a renewal.
-func (s *Shards) saw(lease *coordinationv1.Lease) {
-	if !s.leases.isMember(lease.Name) {
-		s.wakeUp()
-		return
-	}
-	s.mu.Lock()
-	changed := s.peerLocked(lease.Name, "").list(lease, time.Now())
-	s.mu.Unlock()
-	if changed {
-		s.wakeUp()
-	}
 }
 
 // peerLocked returns the peer with that Lease.
@@ -231,47 +188,16 @@ func (s *Shards) wakeUp() {
 	}
 }
 
-// view is what this process has seen of the Leases. Everything up to version is in it.
-type view struct {
-	version string
-	shards  []*coordinationv1.Lease          // nil if a shard has no Lease
-	members map[string]*coordinationv1.Lease // by name
-}
-
-func (s *Shards) read() view {
-	v := view{
-		version: s.lister.GetStore().LastStoreSyncResourceVersion(),
-		shards:  make([]*coordinationv1.Lease, len(s.slots)),
-		members: map[string]*coordinationv1.Lease{},
-	}
-	for _, obj := range s.lister.GetStore().List() {
-		lease := obj.(*coordinationv1.Lease)
-		if shard, ok := s.leases.numbers[lease.Name]; ok {
-			v.shards[shard] = lease
-		} else if s.leases.isMember(lease.Name) {
-			v.members[lease.Name] = lease
-		}
-	}
-	return v
-}
-
-// stored returns the Lease of a shard as this process has seen it.
-func (s *Shards) stored(shard Shard) *coordinationv1.Lease {
-	key := s.config.Namespace + "/" + s.leases.shardName(shard)
-	obj, ok, err := s.lister.GetStore().GetByKey(key)
-	if err != nil || !ok {
-		return nil
-	}
-	return obj.(*coordinationv1.Lease)
-}
-
 // obeyed returns the version up to which this process has seen the shards' Leases, if it acts for
 // no shard that has another owner there: M2. Otherwise it returns "".
 //
 // The order matters: the version is read before the states. A shard that is acquired later is
 // acquired by a write that is newer than the version.
 func (s *Shards) obeyed(identity string) string {
-	version := s.lister.GetStore().LastStoreSyncResourceVersion()
+	version, back := s.synced()
+	if back {
+		return ""
+	}
 	for shard, slot := range s.slots {
 		state, running, right := slot.look()
 		switch {

@@ -178,7 +178,7 @@ func (s *Shards) moved(move Move) {
 func (t *tenure) publish() {
 	joined, owned := t.term.Err() == nil && !t.leaving, 0
 	complete := t.pace.phase == paceFull && t.isKnown // to the others, too
-	for s, slot := range t.slots {
+	for s, slot := range t.shards.slots {
 		state, _, _ := slot.look()
 		if state.owned() {
 			owned++
@@ -187,25 +187,25 @@ func (t *tenure) publish() {
 			complete = false
 		}
 	}
-	t.ownsAll.Store(owned == len(t.slots))
+	t.shards.ownsAll.Store(owned == len(t.shards.slots))
 	switch {
 	case !joined, t.pace.phase == paceStuck:
-		t.ready.Store(nil)
+		t.shards.ready.Store(nil)
 	case complete:
-		t.ready.Store(&t.term)
+		t.shards.ready.Store(&t.term)
 	}
 
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	status := &t.status
+	t.shards.mu.Lock()
+	defer t.shards.mu.Unlock()
+	status := &t.shards.status
 	status.Identity, status.Joined = t.me, joined
 	status.Members = t.plan.status()
 	for i := range status.Members {
-		p := t.peers[t.leases.memberName(status.Members[i].Identity)]
+		p := t.shards.peers[t.shards.leases.memberName(status.Members[i].Identity)]
 		status.Members[i].Leaving = p != nil && p.leaving()
 	}
 	if status.Shards == nil {
-		status.Shards = make([]ShardStatus, len(t.slots))
+		status.Shards = make([]ShardStatus, len(t.shards.slots))
 	}
 	for s := range t.plan.owners {
 		status.Shards[s].Owner = t.plan.owners[s].member

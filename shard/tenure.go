@@ -29,7 +29,7 @@ const maxRequests = 4
 // All methods are for one goroutine. Requests have goroutines of their own, and hand their results
 // to it.
 type tenure struct {
-	*Shards
+	shards    *Shards
 	member    *membership
 	me        string          // the identity of the member
 	led, term context.Context // led is done when the member is to leave, term when its term is over
@@ -60,7 +60,7 @@ type claim struct {
 
 func newTenure(s *Shards, member *membership, led context.Context) *tenure {
 	return &tenure{
-		Shards: s, member: member, me: member.identity, led: led,
+		shards: s, member: member, me: member.identity, led: led,
 		term: leaderelection.TermContext(led), claims: make([]claim, len(s.slots)),
 		answers: map[Shard]*coordinationv1.Lease{}, results: make(chan func(), maxRequests),
 		pace: pace{phase: member.shards.firstPhase(), began: time.Now()},
@@ -71,7 +71,7 @@ func newTenure(s *Shards, member *membership, led context.Context) *tenure {
 // and no request is left in either case. It looks at everything whenever something has happened,
 // but it does not look at renewals.
 func (t *tenure) serve() error {
-	timer := time.NewTimer(t.config.RetryPeriod)
+	timer := time.NewTimer(t.shards.config.RetryPeriod)
 	defer timer.Stop()
 	stopping, over := t.led.Done(), t.term.Done()
 	for {
@@ -80,10 +80,10 @@ func (t *tenure) serve() error {
 			return t.failure
 		}
 		// In a large group, many changes arrive at once: look at them together.
-		sleep(t.term, min(10*time.Since(began), t.config.RetryPeriod/4))
+		sleep(t.term, min(10*time.Since(began), t.shards.config.RetryPeriod/4))
 		timer.Reset(time.Until(t.next))
 		select {
-		case <-t.wake:
+		case <-t.shards.wake:
 		case <-timer.C:
 		case <-stopping:
 			stopping = nil
@@ -107,14 +107,14 @@ func (t *tenure) serve() error {
 
 // pass looks at everything once. It returns false when nothing is left to do.
 func (t *tenure) pass(now time.Time) (more bool) {
-	t.passes.Add(1)
-	t.next = now.Add(t.config.LeaseDuration)
-	if t.term.Err() != nil {
-		t.drop(context.Cause(t.term))
+	t.shards.passes.Add(1)
+	t.next = now.Add(t.shards.config.LeaseDuration)
+	v := t.look()
+	if t.over() {
+		t.drop()
 		t.publish()
 		return t.requests > 0 || t.working()
 	}
-	v := t.look()
 	t.meet(v, now)
 	if t.led.Err() != nil || t.failure != nil {
 		t.leaving = true
@@ -138,21 +138,26 @@ func (t *tenure) at(when time.Time) {
 	}
 }
 
+// over reports whether this member may not act any more: M3.
+func (t *tenure) over() bool { return t.term.Err() != nil || t.member.wentBack() }
+
 // look returns the Leases as this member knows them: as the informer has seen them, or as newer
-// answers say. The informer lists again if it has missed an answer that is not newer: it watches
-// from a version of the history that the server had before it was restored.
+// answers say. An answer that the informer has missed, although it is not newer, is of another
+// history than what the informer watches.
 func (t *tenure) look() view {
-	v := t.read()
+	v := t.shards.read()
 	for s, lease := range t.answers {
 		if newer(lease.ResourceVersion, v.version) {
 			v.shards[s] = lease
-			t.at(time.Now().Add(t.config.RetryPeriod))
+			t.at(time.Now().Add(t.shards.config.RetryPeriod))
 			continue
 		}
 		delete(t.answers, s)
-		if held := v.shards[s]; held != nil && newer(lease.ResourceVersion, held.ResourceVersion) {
-			t.reflector.Load().Relist(errRestored)
-		}
+		held := v.shards[s]
+		v.back = v.back || held != nil && newer(lease.ResourceVersion, held.ResourceVersion)
+	}
+	if v.back {
+		t.member.goBack()
 	}
 	for s, lease := range v.shards {
 		switch c := &t.claims[s]; {
@@ -160,7 +165,7 @@ func (t *tenure) look() view {
 			c.missing = cmp.Or(c.missing, v.version)
 		default:
 			c.missing = ""
-			t.failure = cmp.Or(t.failure, t.leases.checkCount(lease))
+			t.failure = cmp.Or(t.failure, t.shards.leases.checkCount(lease))
 		}
 	}
 	return v
@@ -176,12 +181,12 @@ func (t *tenure) look() view {
 //
 // A shard that is lost, and every shard when the term is over, is Elsewhere at once.
 func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now time.Time) {
-	state, running, right := t.slots[s].look()
+	state, running, right := t.shards.slots[s].look()
 	c := &t.claims[s]
 	mine := holderOf(lease) == t.me
 	if state.owned() && !isGrant(lease, t.me, right) {
 		t.move(s, Elsewhere, nil, fmt.Errorf("%w: its Lease names %q", ErrLost, holderOf(lease)))
-		t.wakeUp()
+		t.shards.wakeUp()
 		return
 	}
 	wanted := t.plan.targets[s] == t.me
@@ -202,9 +207,9 @@ func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now 
 
 	case Syncing, Active:
 		if !wanted {
-			right.drains = now.Add(t.config.DrainTimeout)
+			right.drains = now.Add(t.shards.config.DrainTimeout)
 			t.move(s, Draining, nil, nil)
-			t.wakeUp()
+			t.shards.wakeUp()
 		}
 
 	case Draining:
@@ -249,16 +254,16 @@ func (t *tenure) may(c *claim, now time.Time) bool {
 
 // sync assigns to the caches what they are to hold. A shard is active while all of them hold it.
 func (t *tenure) sync() {
-	owned := newShardSet(len(t.slots))
-	for s, slot := range t.slots {
+	owned := newShardSet(len(t.shards.slots))
+	for s, slot := range t.shards.slots {
 		if state, _, _ := slot.look(); state.owned() {
 			owned.add(Shard(s))
 		}
 	}
-	t.caches.assign(owned)
-	stored := t.caches.stored()
+	t.shards.caches.assign(owned)
+	stored := t.shards.caches.stored()
 	for s := range owned.each() {
-		switch state, _, _ := t.slots[s].look(); {
+		switch state, _, _ := t.shards.slots[s].look(); {
 		case state == Syncing && stored.has(s):
 			t.move(s, Active, nil, nil)
 		case state == Active && !stored.has(s):
@@ -269,18 +274,23 @@ func (t *tenure) sync() {
 
 // drop gives up everything, because the term is over. Nothing is released: other members take the
 // shards.
-func (t *tenure) drop(cause error) {
-	for s, slot := range t.slots {
+func (t *tenure) drop() {
+	cause := context.Cause(t.term)
+	if t.member.wentBack() {
+		cause = cmp.Or(cause, errRestored)
+		t.failure = errRestored // it is no member any more
+	}
+	for s, slot := range t.shards.slots {
 		if state, _, _ := slot.look(); state != Elsewhere {
 			t.move(Shard(s), Elsewhere, nil, cause)
 		}
 	}
-	t.caches.assign(newShardSet(len(t.slots)))
+	t.shards.caches.assign(newShardSet(len(t.shards.slots)))
 }
 
 // working reports whether a reconcile runs.
 func (t *tenure) working() bool {
-	return slices.ContainsFunc(t.slots, func(s *slot) bool {
+	return slices.ContainsFunc(t.shards.slots, func(s *slot) bool {
 		_, running, _ := s.look()
 		return running > 0
 	})
@@ -288,7 +298,7 @@ func (t *tenure) working() bool {
 
 // holding reports whether this member may still own a shard.
 func (t *tenure) holding() bool {
-	return slices.ContainsFunc(t.slots, func(s *slot) bool {
+	return slices.ContainsFunc(t.shards.slots, func(s *slot) bool {
 		state, _, _ := s.look()
 		return state != Elsewhere
 	})
@@ -296,9 +306,9 @@ func (t *tenure) holding() bool {
 
 // move changes the state of a shard, and reports it.
 func (t *tenure) move(s Shard, to State, r *right, why error) {
-	move := t.slots[s].set(to, r, why)
+	move := t.shards.slots[s].set(to, r, why)
 	move.Shard = s
-	t.moved(move)
+	t.shards.moved(move)
 	logger := klog.FromContext(t.led)
 	switch {
 	case why != nil && move.From.owned():
@@ -308,7 +318,7 @@ func (t *tenure) move(s Shard, to State, r *right, why error) {
 	default:
 		logger.V(4).Info("Shard changed", "shard", s, "from", move.From, "to", to)
 	}
-	if t.config.Observe != nil {
-		t.config.Observe(move)
+	if t.shards.config.Observe != nil {
+		t.shards.config.Observe(move)
 	}
 }

@@ -60,6 +60,59 @@ func TestTenure_Look(t *testing.T) {
 	assert.Empty(t, tn.answers)
 }
 
+// What the informer shows may be older than what it has shown, or than an answer that it should have
+// brought: then the server was restored, and the member gives up everything at once.
+func TestTenure_ARestoreEndsIt(t *testing.T) {
+	lease := func(version string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "g-0", ResourceVersion: version,
+		}}
+	}
+	for _, test := range []struct {
+		name, answer, held, list string
+		back                     bool
+	}{
+		{"a newer list", "", "12", "21", false},
+		{"the same list", "", "12", "20", false},
+		{"an older list", "", "12", "19", true},
+		{"an answer that is not there yet", "22", "12", "21", false},
+		{"an answer that was missed", "18", "12", "21", true},
+		{"an answer that was followed by another one", "18", "19", "21", false},
+		{"an answer that was followed by the end of the Lease", "18", "", "21", false},
+	} {
+		s, err := New(Config{
+			Name: "g", Namespace: "default", Count: 2, Client: restClient(t, newLink(nil)),
+		})
+		require.NoError(t, err)
+		s.lister = s.newLister()
+		member := &membership{shards: s, identity: "a"}
+		tn := newTenure(s, member, t.Context())
+		require.NoError(t, s.lister.GetStore().Replace(nil, "20"))
+		tn.look()
+		s.slots[1].set(Acquiring, nil, nil)
+		s.slots[1].set(Syncing, newRight(tn.term, tokenOf(lease("1"))), nil)
+		if test.answer != "" {
+			tn.answers[0] = lease(test.answer)
+		}
+		var list []any
+		if test.held != "" {
+			list = append(list, lease(test.held))
+		}
+		require.NoError(t, s.lister.GetStore().Replace(list, test.list))
+		tn.look()
+		assert.Equal(t, test.back, member.wentBack(), test.name)
+		if test.back {
+			assert.False(t, tn.pass(time.Now()), test.name)
+			assert.ErrorIs(t, tn.failure, errRestored, test.name)
+			state, _, _ := s.slots[1].look()
+			assert.Equal(t, Elsewhere, state, test.name)
+		}
+		if test.list == "19" {
+			assert.Empty(t, s.obeyed("a"))
+		}
+	}
+}
+
 // After a write in doubt, the shard is this member's if the Lease is as the member has written it.
 // If a person has written the member into it, another owner may not know that yet.
 func TestTenure_Took(t *testing.T) {

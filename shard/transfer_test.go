@@ -3,6 +3,7 @@
 package shard
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
 // A member makes few requests for shards at a time, so that the renewals of its membership do not
@@ -61,6 +64,32 @@ func TestStory_AnotherOwnersLeaseIsNotCleared(t *testing.T) {
 		state, _, _ := b.slots[0].look()
 		assert.Equal(t, Elsewhere, state)
 	})
+}
+
+// An answer that comes when the term is over, or after a restore of the server, changes nothing: the
+// shard was given up.
+func TestTenure_AnAnswerAfterTheEnd(t *testing.T) {
+	for name, end := range map[string]func(*membership, context.CancelFunc){
+		"the term is over":        func(_ *membership, cancel context.CancelFunc) { cancel() },
+		"the server was restored": func(m *membership, _ context.CancelFunc) { m.goBack() },
+	} {
+		s, err := New(Config{
+			Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
+		})
+		require.NoError(t, err)
+		s.lister = s.newLister()
+		ctx, cancel := context.WithCancel(t.Context())
+		member := &membership{shards: s, identity: "a"}
+		tn := newTenure(s, member, ctx)
+		tn.requestFor(0, func(context.Context) (*coordinationv1.Lease, error) {
+			end(member, cancel)
+			return nil, nil
+		}, func(*coordinationv1.Lease, error) { t.Errorf("%s, and the answer counts", name) })
+		assert.True(t, tn.claims[0].busy)
+		(<-tn.results)()
+		assert.False(t, tn.claims[0].busy)
+		cancel()
+	}
 }
 
 // The creation of a shard's Lease does not arrive. The member reads that, and creates it again.

@@ -4,59 +4,56 @@ package shard
 
 import (
 	"context"
-	"iter"
+	"math"
+	"math/rand/v2"
 	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
 
 	"example.com/informerstack/reflector"
-	"example.com/informerstack/store"
 )
 
 const (
-	// coalesce is how long a watch waits for more shards after the first one that came or went.
-	coalesce = 100 * time.Millisecond
+	// coalesce is how long a watch waits for more shards after the first one that came or went, and
+	// listPause the least time between two lists: shards that come one by one are listed together.
+	coalesce  = 100 * time.Millisecond
+	listPause = time.Second
 	// newestPeriod is how often a cache that wants nothing asks for the newest resourceVersion, or
 	// up to a quarter earlier.
 	newestPeriod = time.Minute
-	// settleCheck is how often the store's version is read until it has everything.
-	settleCheck = 10 * time.Millisecond
+	forever      = time.Duration(math.MaxInt64)
 )
 
-// selectiveWatch is a watch of the shards that its cache wants. It ends when the cache wants
-// others; the next one begins with the difference, as a selectionChange.
+// selectiveWatch is a watch of the shards that its cache holds. When the cache wants others, it
+// lists everything that is wanted, again and again until that succeeds, and passes on the changes
+// of what is held meanwhile. Then it ends, and hands the list over as a reflector.Selection.
 //
-//	begin    opened, and the inner watch with it: events after from
-//	present  the objects of new shards, listed now, and the inner watch's events about the others;
-//	         then a bookmark
-//	follow   the inner watch, without what the lists had already
-//
-// A watch that begins a streaming list has initial events from the inner watch instead.
+//	follow   changes of what is held
+//	list     beside them, a list of what is wanted; its result is kept back
+//	end      the list, with the changes that are newer, replaces the content of the store
 type selectiveWatch struct {
-	lw      listWatch
-	cache   *informerCache
-	ctx     context.Context
-	cancel  context.CancelFunc
-	from    string // the resourceVersion of the request
-	timeout time.Duration
+	lw     listWatch
+	cache  *informerCache
+	ctx    context.Context
+	cancel context.CancelFunc
 
-	wanted    shardSet
+	timeout   time.Duration
 	moved     <-chan struct{} // closed when the cache wants other shards
-	requested shardSet
-	since     int      // the number of moves when it began
-	fresh     shardSet // wanted shards that are to be listed
-	changes   bool     // it is a selectionChange
-	dropped   bool     // what is not held was removed
-	meanwhile *ahead   // what is passed on while the fresh shards are listed
-	listing   *listing // of a streaming list, until its initial events end
-
-	inner     watch.Interface // nil if nothing is wanted
+	requested shardSet        // of the inner watch
+	inner     watch.Interface // nil if nothing is held
 	waits     atomic.Bool     // for an event of the inner one
-	reselects atomic.Bool     // it has ended because the cache wants other shards
+
+	// The goroutine that runs the watch has these.
+	reached string  // the resourceVersion that was passed on
+	list    *relist // that is under way, or nil
+	result  *relist // for which the watch has ended, or nil
 
 	events chan watch.Event // without a buffer: an event that was sent is handled
 	begin  sync.Once
@@ -67,151 +64,42 @@ type selectiveWatch struct {
 // WatchWithContext implements reflector.ListerWatcher.
 func (lw listWatch) WatchWithContext(
 	ctx context.Context, options metav1.ListOptions,
-) (w watch.Interface, err error) {
-	s := lw.prepare(ctx, &options)
-	defer func() {
-		if w == nil || err != nil || isUnreachable(w) {
-			s.Stop()
-		}
-	}()
-	if s.changes {
-		if err := lw.cache.settle(ctx, options.ResourceVersion); err != nil {
-			return nil, err
-		}
+) (watch.Interface, error) {
+	w := lw.prepare(ctx, &options)
+	if w.requested.empty() {
+		return w, nil
 	}
-	switch {
-	case !s.wanted.empty():
-		inner, err := lw.ListerWatcher.WatchWithContext(ctx, options)
-		if err != nil || inner == nil || isUnreachable(inner) {
-			return inner, err
-		}
-		s.inner = inner
-	case s.listing != nil:
-		if s.from, err = lw.newest(ctx); err != nil {
-			return nil, err
-		}
+	inner, err := lw.inner.WatchWithContext(ctx, options)
+	if err != nil || inner == nil || isUnreachable(inner) {
+		w.Stop()
+		return inner, err
 	}
-	if !s.changes {
-		return s, nil
-	}
-	lw.cache.begin(s)
-	return selectionChange{s}, nil
+	w.inner = inner
+	return w, nil
 }
 
 func isUnreachable(w watch.Interface) bool {
 	return reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch())
 }
 
-// prepare decides what the next watch selects, and makes options select it.
+// prepare makes the next watch, and makes options select what is held.
 func (lw listWatch) prepare(ctx context.Context, options *metav1.ListOptions) *selectiveWatch {
 	ctx, cancel := context.WithCancel(ctx)
 	c := lw.cache
 	w := &selectiveWatch{
-		lw: lw, cache: c, ctx: ctx, cancel: cancel, timeout: forever,
-		events: make(chan watch.Event), ended: make(chan struct{}),
+		lw: lw, cache: c, ctx: ctx, cancel: cancel, reached: options.ResourceVersion,
+		timeout: forever, events: make(chan watch.Event), ended: make(chan struct{}),
 	}
 	if options.TimeoutSeconds != nil {
 		w.timeout = time.Duration(*options.TimeoutSeconds) * time.Second
 	}
-	streams := options.SendInitialEvents != nil && *options.SendInitialEvents
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.watch = w
-	w.wanted, w.moved, w.since = c.wanted, c.moved, c.moves
-	w.fresh = c.wanted.minus(c.held)
-	w.requested, options.ShardSelector = c.selectable(w.wanted)
-	if streams {
-		c.notOlderLocked(options)
-		w.listing = c.newListingLocked()
-		w.listing.requested = w.requested
-	} else {
-		w.changes = c.leftovers || !c.held.equal(w.wanted)
-	}
-	w.from = options.ResourceVersion
-	if !streams {
-		c.reachedLocked(w.from)
+	c.watch, w.moved = w, c.moved
+	if w.requested = c.held; !c.held.empty() {
+		w.requested, options.ShardSelector = c.selectable(c.held)
 	}
 	return w
-}
-
-// settle waits until the store has everything that was passed on up to resourceVersion.
-func (c *informerCache) settle(ctx context.Context, resourceVersion string) error {
-	want, ok := number(resourceVersion)
-	if !ok {
-		return incomparable(resourceVersion)
-	}
-	for {
-		has, _ := number(c.store.LastStoreSyncResourceVersion())
-		if has >= want && !c.isPending.Load() {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(settleCheck):
-		}
-	}
-}
-
-// begin notes that w is open, and will pass on objects of new shards.
-func (c *informerCache) begin(w *selectiveWatch) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.watch != w {
-		return
-	}
-	c.leftovers, c.pending = true, newPending(w.fresh)
-	if from, ok := number(w.from); ok && !w.fresh.empty() {
-		w.meanwhile = &ahead{shards: c.held, version: from}
-		c.ahead = append(c.ahead, w.meanwhile)
-	}
-}
-
-// selectionChange is a selectiveWatch that begins with a change of the selection.
-type selectionChange struct{ *selectiveWatch }
-
-// Dropped implements reflector.SelectionChange.
-func (w selectionChange) Dropped() iter.Seq[store.DeletedFinalStateUnknown] {
-	return func(yield func(store.DeletedFinalStateUnknown) bool) {
-		c, count := w.cache, 0
-		for _, key := range c.store.ListKeys() {
-			if c.holds(key) {
-				continue
-			}
-			obj, _, _ := c.store.GetByKey(key) // a tombstone may have no object
-			c.dropping(key)
-			if !yield(store.DeletedFinalStateUnknown{Key: key, Obj: obj}) {
-				return // the reflector lists again
-			}
-			count++
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		w.dropped = true
-		if count > len(c.keys.held) {
-			c.keys.shrink()
-		}
-	}
-}
-
-// holds reports whether an object that is stored is to stay.
-func (c *informerCache) holds(key string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	value, ok := c.keys.heldValue(key)
-	return ok && c.held.has(shardOf(value, c.count))
-}
-
-// dropping notes that an object is removed, which is not held.
-func (c *informerCache) dropping(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	hash := c.keys.hash(key)
-	if value, ok := c.keys.heldValue(key); ok {
-		c.keys.forget(hash, value)
-	}
-	c.pending.add(hash)
-	c.isPending.Store(true)
 }
 
 // ResultChan implements watch.Interface. The first call begins to send.
@@ -231,10 +119,7 @@ func (w *selectiveWatch) Stop() {
 	})
 }
 
-// Reselects implements reflector.Reselector.
-func (w *selectiveWatch) Reselects() bool { return w.reselects.Load() }
-
-// Quiet implements reflector.Quieter. While the watch sends present state, it is not quiet.
+// Quiet implements reflector.Quieter.
 func (w *selectiveWatch) Quiet() (arrived time.Time, largest int, ok bool) {
 	if inner, isQuieter := w.inner.(reflector.Quieter); isQuieter {
 		if arrived, largest, ok = inner.Quiet(); !ok || len(w.inner.ResultChan()) > 0 {
@@ -244,6 +129,128 @@ func (w *selectiveWatch) Quiet() (arrived time.Time, largest int, ok bool) {
 	return arrived, largest, w.waits.Load()
 }
 
+// run sends the events of the inner watch, until it ends, or a list of other shards is complete.
+func (w *selectiveWatch) run() {
+	defer utilruntime.HandleCrashWithContext(w.ctx)
+	defer close(w.events)
+	defer w.Stop()
+	var events <-chan watch.Event
+	if w.inner != nil {
+		events = w.inner.ResultChan()
+	}
+	due := time.Now().Add(w.firstList())
+	lists := time.NewTimer(time.Until(due))
+	defer lists.Stop()
+	listed := make(chan error, 1)
+	listAfter := func(wait time.Duration) {
+		due = time.Now().Add(wait)
+		lists.Reset(wait)
+	}
+	for {
+		w.waits.Store(true)
+		select {
+		case e, open := <-events:
+			w.waits.Store(false)
+			if !open || !w.pass(e) {
+				return
+			}
+		case <-w.moved:
+			w.moved = w.cache.nextMove()
+			if wait := w.cache.listWait(); wait < time.Until(due) && w.list == nil {
+				listAfter(wait)
+			}
+		case <-lists.C:
+			due = time.Now().Add(forever)
+			if w.inner == nil || !w.cache.isSettled() {
+				w.beginList(listed)
+			}
+		case err := <-listed:
+			if err == nil {
+				w.end()
+				return
+			}
+			wait := w.cache.nextRetry()
+			klog.FromContext(w.ctx).Error(err, "Shards cannot be listed, trying again",
+				"shards", w.list.wanted.len(), "wait", wait)
+			w.list = nil
+			listAfter(wait)
+		case <-w.ended:
+			return
+		}
+	}
+}
+
+// firstList returns how long a watch waits before it lists.
+func (w *selectiveWatch) firstList() time.Duration {
+	switch {
+	case !w.cache.isSettled():
+		return w.cache.listWait()
+	case w.inner == nil: // to know the newest version
+		return newestPeriod - rand.N(newestPeriod/4)
+	}
+	return forever
+}
+
+// beginList lists what is wanted, for no longer than the watch may last: the server may be silent.
+func (w *selectiveWatch) beginList(listed chan<- error) {
+	list := w.lw.newRelist(w.reached)
+	w.list = list
+	go func() {
+		ctx, cancel := context.WithTimeout(w.ctx, w.timeout)
+		defer cancel()
+		listed <- list.run(ctx)
+	}()
+}
+
+// end ends the watch with the list, or with an error that makes the reflector list.
+func (w *selectiveWatch) end() {
+	if w.list.merge() {
+		w.result = w.list
+		return
+	}
+	expired := apierrors.NewResourceExpired("the shards of this process have changed, and " +
+		"resourceVersions cannot be compared")
+	w.send(watch.Event{Type: watch.Error, Object: &expired.ErrStatus})
+}
+
+// Reselected implements reflector.Reselector.
+func (w *selectiveWatch) Reselected() *reflector.Selection {
+	w.cache.mu.Lock()
+	defer w.cache.mu.Unlock()
+	result := w.result
+	if w.result = nil; result == nil || w.cache.watch != w {
+		return nil
+	}
+	return result.selectionLocked()
+}
+
+func (c *informerCache) nextRetry() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.backoff.Step()
+}
+
+// nextMove returns a channel that is closed when other shards are wanted.
+func (c *informerCache) nextMove() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.moved
+}
+
+// listWait returns how long to wait for more moves before a list.
+func (c *informerCache) listWait() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(coalesce, listPause-time.Since(c.lastList))
+}
+
+// isSettled reports whether what is wanted is held, and nothing else is stored.
+func (c *informerCache) isSettled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held.equal(c.wanted) && c.leftovers.empty()
+}
+
 // send passes on an event. It returns false if the watch was stopped.
 func (w *selectiveWatch) send(e watch.Event) bool {
 	select {
@@ -251,5 +258,72 @@ func (w *selectiveWatch) send(e watch.Event) bool {
 		return true
 	case <-w.ended:
 		return false
+	}
+}
+
+// pass sends an event of the inner watch if it is about what is held. It returns false if the watch
+// was stopped.
+func (w *selectiveWatch) pass(e watch.Event) bool {
+	i, err := w.cache.item(e.Object)
+	if err != nil || e.Type == watch.Error {
+		return w.send(e)
+	}
+	if e.Type != watch.Bookmark {
+		w.cache.received(w.ctx, i.shard, w.requested)
+		received := e.Type
+		if e.Type = w.cache.judge(w, e.Type, i); e.Type == "" {
+			return true
+		}
+		if w.list != nil && e.Type != watch.Bookmark {
+			w.list.keep(e, i, received)
+		}
+	}
+	if !w.send(e) {
+		return false
+	}
+	w.reached = i.version
+	if e.Type == watch.Deleted {
+		w.cache.forget(w, i)
+	}
+	return true
+}
+
+// judge returns the type of the event that is passed on in place of an event of type t, or "" if
+// the event is dropped. An event that was passed on already becomes a bookmark: its version is
+// reached.
+func (c *informerCache) judge(w *selectiveWatch, t watch.EventType, i item) watch.EventType {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watch != w {
+		return "" // it was given up
+	}
+	if version, ok := number(i.version); ok {
+		switch {
+		case version <= c.ahead.upTo[i.key]:
+			return watch.Bookmark
+		case version > c.ahead.newest:
+			c.ahead = ahead{}
+		}
+	}
+	value, known := c.keys.held[i.key]
+	owned := c.held.has(i.shard)
+	switch {
+	case t == watch.Deleted && (known || owned && c.keys.byNamespace):
+		return t
+	case t != watch.Deleted && owned:
+		c.keys.hold(i.key, i.value)
+		return t
+	case t != watch.Deleted && known && value != i.value: // it is another replica's now
+		return watch.Deleted
+	}
+	return ""
+}
+
+// forget notes that the delete of an object was passed on.
+func (c *informerCache) forget(w *selectiveWatch, i item) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watch == w {
+		c.keys.forget(i.key, i.value)
 	}
 }

@@ -4,17 +4,22 @@ package shard
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )
 
@@ -71,132 +76,318 @@ func TestWatch_LeavesNothing(t *testing.T) {
 	}
 }
 
-// A watch of other shards is opened when the store has all that was passed on before. If versions
-// cannot be compared, that is never known, and the reflector lists.
+// A list is handed over when the store has all that was passed on before it began.
 func TestWatch_WaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := holding(t, 1)
-		lw := listWatch{opening{w: watch.NewRaceFreeFake()}, c}
-		begin := func(ctx context.Context, version string) error {
-			w, err := lw.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: version})
-			if err == nil {
-				w.Stop()
-			}
-			return err
-		}
-		require.NoError(t, begin(t.Context(), "9"), "no other shards")
-		c.assign(newShardSet(8, 1, 2))
-		assert.True(t, apierrors.IsResourceExpired(begin(t.Context(), "text")))
-		short := func() context.Context {
+		settle := func(version string) error {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			t.Cleanup(cancel)
-			return ctx
+			defer cancel()
+			return c.settle(ctx, version)
 		}
-		assert.ErrorIs(t, begin(short(), "9"), context.DeadlineExceeded)
+		assert.ErrorIs(t, settle("9"), context.DeadlineExceeded)
+		assert.NoError(t, settle("text"), "it is never known")
 		c.store.Bookmark("9")
-		c.isPending.Store(true)
-		assert.ErrorIs(t, begin(short(), "9"), context.DeadlineExceeded)
-		c.isPending.Store(false)
-		assert.NoError(t, begin(short(), "9"))
+		c.isUnwritten.Store(true)
+		assert.ErrorIs(t, settle("9"), context.DeadlineExceeded)
+		c.isUnwritten.Store(false)
+		assert.NoError(t, settle("9"))
 	})
 }
 
-// The options of a request decide what a watch is.
-func TestWatch_Prepare(t *testing.T) {
-	c := holding(t, 1)
-	lw := listWatch{nil, c}
-	before := []*ahead{{version: 8}, {version: 30}}
-	for _, streams := range []*bool{nil, new(false), new(true)} {
-		c.ahead = before
-		o := metav1.ListOptions{
-			ResourceVersion: "9", TimeoutSeconds: new(int64(7)), SendInitialEvents: streams,
-		}
-		w := lw.prepare(t.Context(), &o)
-		assert.Equal(t, 7*time.Second, w.timeout)
-		if streams != nil && *streams {
-			assert.Equal(t, "30", o.ResourceVersion, "not older than what is held")
-			assert.NotNil(t, w.listing)
-			assert.Len(t, c.ahead, 2)
-		} else {
-			assert.Equal(t, "9", o.ResourceVersion)
-			assert.Nil(t, w.listing)
-			assert.Len(t, c.ahead, 1, "the reflector has reached the other one")
-		}
-		before = []*ahead{{version: 8}, {version: 30}}
-	}
-	assert.Equal(t, forever, lw.prepare(t.Context(), &metav1.ListOptions{}).timeout)
+// following is a watch of shard 1, which holds ns/held, without its goroutine.
+func following(t *testing.T) (c *informerCache, w *selectiveWatch) {
+	quietLogs()
+	c = newInformerCache(ByUID, 8, func() {})
+	c.assign(newShardSet(8, 1))
+	c.listedAt(t, "7", of(1, "ns/held", "5"))
+	c.written(of(1, "ns/held", "5"))
+	w = listWatch{nil, c}.prepare(t.Context(), &metav1.ListOptions{ResourceVersion: "7"})
+	t.Cleanup(w.Stop)
+	w.events = make(chan watch.Event, 9)
+	return c, w
 }
 
-// If a watch ends while new shards are listed, the next one begins where it began, and does not
-// pass on again what it has brought meanwhile.
-func TestWatch_EndsWhileNewShardsAreListed(t *testing.T) {
-	c := holding(t, 1)
-	c.assign(newShardSet(8, 1, 2))
-	lw := listWatch{nil, c}
-	first := lw.prepare(t.Context(), &metav1.ListOptions{ResourceVersion: "7"})
-	c.begin(first)
-	p := &presenting{
-		selectiveWatch: first, list: &ahead{}, meanwhile: first.meanwhile,
-		newest: map[uint64]uint64{},
-	}
-	obj := inShard(1)
-	obj.ResourceVersion = "20"
-	first.events = make(chan watch.Event, 9)
-	require.NoError(t, p.passMeanwhile(watch.Event{Type: watch.Added, Object: obj}))
+func (c *informerCache) isHeld(t *testing.T, obj runtime.Object) bool {
 	i, err := c.item(obj)
 	require.NoError(t, err)
-	require.Equal(t, 1, len(c.pending.passed))
-
-	next := lw.prepare(t.Context(), &metav1.ListOptions{ResourceVersion: "7"})
-	c.begin(first)
-	assert.Equal(t, 1, len(c.pending.passed), "it was given up")
-	assert.Equal(t, watch.Bookmark, c.judge(next, watch.Added, i, false))
-	i.version = "21"
-	assert.Equal(t, watch.Modified, c.judge(next, watch.Modified, i, false))
+	_, held := c.keys.held[i.key]
+	return held
 }
 
-// A watch of other shards begins with the deletes of what is not held any more. They count until
-// the store has them.
-func TestWatch_Dropped(t *testing.T) {
-	c := holding(t, 1)
-	kept, moved, alien := inShard(1), inShard(2), configMap("ns/alien")
-	c.assign(newShardSet(8, 1, 2, shardOf("", 8)))
-	c.listedAt(t, "8", kept, moved)
-	for _, obj := range []any{kept, moved, alien} {
-		require.NoError(t, c.store.Add(obj))
-		c.written(obj)
-	}
-	c.assign(newShardSet(8, 1, shardOf("", 8)))
-	lw := listWatch{nil, c}
-	dropped := func(most int) (w *selectiveWatch, keys []string) {
-		w = lw.prepare(t.Context(), &metav1.ListOptions{ResourceVersion: "8"})
-		require.True(t, w.changes)
-		c.begin(w)
-		for d := range (selectionChange{w}).Dropped() {
-			keys = append(keys, d.Key)
-			if len(keys) == most {
-				break
-			}
+// An event is passed on, or becomes the delete of an object that is another replica's now, or is
+// dropped.
+func TestWatch_Judge(t *testing.T) {
+	const added, modified, deleted = watch.Added, watch.Modified, watch.Deleted
+	for _, test := range []struct {
+		t      watch.EventType
+		obj    *corev1.ConfigMap
+		want   watch.EventType
+		isHeld bool // afterwards
+	}{
+		{added, of(1, "ns/a", "10"), added, true},
+		{modified, of(1, "ns/held", "10"), modified, true},
+		{deleted, of(1, "ns/held", "10"), deleted, false},
+		{deleted, of(1, "ns/a", "10"), "", false},
+		{added, of(3, "ns/a", "10"), "", false},
+		{deleted, of(3, "ns/a", "10"), "", false},
+		{modified, of(3, "ns/held", "10"), deleted, false},
+		{deleted, of(3, "ns/held", "10"), deleted, false},
+	} {
+		name := fmt.Sprint(test.t, test.obj.Name)
+		c, w := following(t)
+		assert.True(t, w.pass(watch.Event{Type: test.t, Object: test.obj}))
+		assert.Equal(t, test.isHeld, c.isHeld(t, test.obj), name)
+		if test.want == "" {
+			assert.Empty(t, w.events, name)
+			assert.Equal(t, "7", w.reached)
+			continue
 		}
-		return w, keys
-	}
-	w, keys := dropped(1)
-	assert.Len(t, keys, 1)
-	require.NoError(t, c.presented(w, &ahead{}))
-	assert.True(t, c.leftovers, "the reflector lists again")
+		assert.Equal(t, test.want, (<-w.events).Type, name)
+		assert.Equal(t, "10", w.reached)
 
-	w, keys = dropped(3)
-	assert.ElementsMatch(t, []string{
-		store.MetaObjectToName(moved).String(), store.MetaObjectToName(alien).String(),
-	}, keys)
-	assert.Len(t, c.pending.passed, 2)
-	require.NoError(t, c.presented(w, &ahead{}))
-	assert.False(t, c.leftovers)
-	assert.True(t, c.isPending.Load())
-	c.written(moved)
-	assert.True(t, c.isPending.Load())
-	c.written(alien)
-	assert.False(t, c.isPending.Load())
+		c, w = following(t) // if it was not passed on, the next watch brings it again
+		w.events = nil
+		w.Stop()
+		assert.False(t, w.pass(watch.Event{Type: test.t, Object: test.obj}))
+		assert.Equal(t, "7", w.reached)
+		if test.obj.Name == "held" {
+			assert.True(t, c.isHeld(t, test.obj), name)
+		}
+	}
+	c, w := following(t)
+	for _, e := range []watch.Event{
+		{Type: watch.Error, Object: &metav1.Status{}},
+		{Type: added, Object: &metav1.Status{}},
+		{Type: watch.Error, Object: of(3, "ns/a", "11")},
+		{Type: watch.Bookmark, Object: of(3, "ns/a", "11")},
+	} {
+		assert.True(t, w.pass(e))
+		assert.Equal(t, e, <-w.events, "the reflector says what is wrong")
+	}
+	assert.Equal(t, "11", w.reached)
+	assert.False(t, c.filters())
+	assert.True(t, w.pass(watch.Event{Type: added, Object: of(3, "ns/a", "11")}))
+	assert.True(t, c.filters())
+
+	c.assign(newShardSet(8))
+	assert.True(t, w.pass(watch.Event{Type: modified, Object: of(1, "ns/held", "12")}))
+	assert.Empty(t, w.events, "its shard was given up")
+	assert.True(t, w.pass(watch.Event{Type: deleted, Object: of(1, "ns/held", "13")}))
+	assert.Len(t, w.events, 1, "it is stored still")
+}
+
+// An event that was passed on already becomes a bookmark, until the watch is past all of these.
+func TestWatch_Ahead(t *testing.T) {
+	c, w := following(t)
+	i, err := c.item(of(1, "ns/held", ""))
+	require.NoError(t, err)
+	c.ahead = ahead{upTo: map[uint64]uint64{i.key: 10}, newest: 12}
+	for _, test := range []struct {
+		obj  *corev1.ConfigMap
+		want watch.EventType
+	}{
+		{of(1, "ns/held", "9"), watch.Bookmark},
+		{of(1, "ns/other", "9"), watch.Modified},
+		{of(1, "ns/held", "10"), watch.Bookmark},
+		{of(1, "ns/held", "text"), watch.Modified},
+		{of(1, "ns/held", "11"), watch.Modified},
+		{of(1, "ns/other", "12"), watch.Modified},
+	} {
+		assert.True(t, w.pass(watch.Event{Type: watch.Modified, Object: test.obj}))
+		assert.Equal(t, test.want, (<-w.events).Type, test.obj.ResourceVersion)
+		assert.Equal(t, uint64(12), c.ahead.newest)
+	}
+	assert.True(t, w.pass(watch.Event{Type: watch.Added, Object: of(1, "ns/other", "13")}))
+	assert.Empty(t, c.ahead)
+}
+
+// A list beside the watch gets what the watch has brought meanwhile, if that is newer.
+func TestWatch_Merge(t *testing.T) {
+	begin := func(t *testing.T, from string) (*informerCache, *selectiveWatch) {
+		c, w := following(t)
+		c.assign(newShardSet(8, 1, 2))
+		w.reached = from
+		w.list = w.lw.newRelist(from)
+		w.list.choose(&metav1.ListOptions{})
+		for _, obj := range []*corev1.ConfigMap{
+			of(1, "ns/held", "5"), of(1, "ns/moved", "5"), of(1, "ns/left", "5"),
+			of(2, "ns/new", "18"),
+		} {
+			require.True(t, w.list.takes(t.Context(), obj))
+			w.list.items = append(w.list.items, obj)
+		}
+		w.list.version = "20"
+		return c, w
+	}
+	pass := func(w *selectiveWatch, e watch.EventType, obj *corev1.ConfigMap) {
+		require.True(t, w.pass(watch.Event{Type: e, Object: obj}))
+	}
+	t.Run("newer", func(t *testing.T) {
+		c, w := begin(t, "7")
+		gone, late := of(1, "ns/gone", "19"), of(1, "ns/late", "30")
+		pass(w, watch.Added, gone)
+		pass(w, watch.Modified, of(1, "ns/held", "20")) // the list has it, or a newer one
+		pass(w, watch.Deleted, of(1, "ns/gone", "21"))
+		pass(w, watch.Added, of(1, "ns/moved", "22"))
+		pass(w, watch.Modified, of(2, "ns/moved", "23")) // into a new shard
+		pass(w, watch.Added, of(1, "ns/left", "24"))
+		pass(w, watch.Modified, of(3, "ns/left", "25")) // into another replica's
+		pass(w, watch.Added, late)
+		late.UID = "changed by a transform"
+		pass(w, watch.Added, of(2, "ns/new", "31"))
+		w.end()
+		require.NotNil(t, w.result)
+		assert.Equal(t, []runtime.Object{
+			of(1, "ns/held", "5"), of(2, "ns/new", "18"), of(2, "ns/moved", "23"),
+			of(1, "ns/late", "30"),
+		}, w.result.items)
+		upTo := map[string]uint64{}
+		for _, key := range []string{
+			"ns/held", "ns/gone", "ns/moved", "ns/left", "ns/late", "ns/new",
+		} {
+			upTo[key] = w.result.newer.upTo[c.keys.hash(key)]
+		}
+		assert.Equal(t, map[string]uint64{
+			"ns/held": 0, "ns/gone": 21, "ns/moved": 23, "ns/left": 25, "ns/late": 30,
+			"ns/new": 0,
+		}, upTo)
+
+		assert.Equal(t, newShardSet(8, 1), c.held)
+		assert.NotNil(t, w.Reselected())
+		assert.Nil(t, w.Reselected())
+		assert.Equal(t, newShardSet(8, 1, 2), c.held)
+		assert.Equal(t, uint64(30), c.ahead.newest)
+		assert.Len(t, c.keys.held, 4)
+		assert.Len(t, c.unwritten, 2)
+		assert.Equal(t, newBackoff(), c.backoff, "the next failure is the first one")
+	})
+	for name, test := range map[string]struct{ from, version, list string }{
+		"a change that cannot be compared": {"7", "text", "20"},
+		"a list that cannot be compared":   {"7", "10", "text"},
+		"a beginning that cannot be":       {"text", "10", "20"},
+		"a server that was restored":       {"21", "22", "20"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, w := begin(t, test.from)
+			w.list.version = test.list
+			pass(w, watch.Modified, of(1, "ns/held", test.version))
+			<-w.events
+			w.end()
+			assert.Nil(t, w.Reselected())
+			assert.True(t, apierrors.IsResourceExpired(apierrors.FromObject((<-w.events).Object)))
+
+			_, w = begin(t, test.from)
+			w.list.version = test.list
+			w.end()
+			assert.NotNil(t, w.Reselected(), "there was no change")
+		})
+	}
+}
+
+// A watch lasts if shards come and go again, and lists when others come later.
+func TestWatch_OtherShardsAreWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := holding(t, 1)
+		lists := 0
+		lw := listWatch{opening{&scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
+			lists++
+			return listOf("9"), nil
+		}}, watch.NewRaceFreeFake(), nil}, c}
+		w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
+		require.NoError(t, err)
+		defer w.Stop()
+		events := w.ResultChan()
+		synctest.Wait()
+		for range 3 {
+			c.assign(newShardSet(8, 1, 2))
+			time.Sleep(coalesce / 2)
+			c.assign(newShardSet(8, 1))
+			time.Sleep(time.Minute)
+			assert.Zero(t, lists)
+		}
+		began := time.Now()
+		for shard := Shard(2); lists == 0 && shard < 8; shard++ { // moves do not end
+			c.assign(newShardSet(8, 1, shard))
+			time.Sleep(coalesce * 3 / 4)
+			synctest.Wait()
+		}
+		<-events
+		assert.Less(t, time.Since(began), 2*coalesce)
+		assert.NotNil(t, w.(reflector.Reselector).Reselected())
+	})
+}
+
+// A list that the server does not answer is given up, and requested again.
+func TestWatch_AListIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, lists := holding(t, 1), 0
+		inner := watch.NewRaceFreeFake()
+		lw := listWatch{&reflector.ListWatch{
+			ListWithContextFunc: func(
+				ctx context.Context, _ metav1.ListOptions,
+			) (runtime.Object, error) {
+				lists++
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
+			WatchFuncWithContext: func(
+				context.Context, metav1.ListOptions,
+			) (watch.Interface, error) {
+				return inner, nil
+			},
+		}, c}
+		c.assign(newShardSet(8, 1, 2))
+		w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{
+			ResourceVersion: "7", TimeoutSeconds: new(int64(60)),
+		})
+		require.NoError(t, err)
+		events := w.ResultChan()
+		for i := range 3 {
+			time.Sleep(50 * time.Second)
+			synctest.Wait()
+			assert.Equal(t, i+1, lists)
+			inner.Modify(inShard(1))
+			assert.Equal(t, watch.Modified, (<-events).Type)
+			time.Sleep(15 * time.Second)
+		}
+		w.Stop()
+		_, open := <-events
+		assert.False(t, open)
+	})
+}
+
+// A watch of nothing lists the newest version of the server after a while, if the server says it.
+func TestWatch_NothingIsWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quietLogs()
+		c := holding(t)
+		var works atomic.Bool
+		lw := listWatch{&scripted{list: func(o metav1.ListOptions) (runtime.Object, error) {
+			assert.Equal(t, metav1.ListOptions{Limit: 1}, o)
+			if !works.Load() {
+				return nil, io.EOF
+			}
+			time.Sleep(3 * time.Second)
+			return listOf("9", inShard(1)), nil
+		}}, c}
+		w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
+		require.NoError(t, err)
+		defer w.Stop()
+		events := w.ResultChan()
+		select {
+		case e := <-events:
+			t.Fatal(e)
+		case <-time.After(5 * time.Minute):
+		}
+		works.Store(true)
+		_, open := <-events
+		assert.False(t, open)
+		s := w.(reflector.Reselector).Reselected()
+		assert.Empty(t, s.Items)
+		assert.Equal(t, "9", s.ResourceVersion)
+		assert.Equal(t, 3*time.Second, time.Since(s.AsOf))
+	})
 }
 
 // quietWatch is a watch that knows how long it is quiet.
@@ -234,41 +425,14 @@ func TestWatch_Quiet(t *testing.T) {
 	is(false)
 }
 
-// An event is covered by what was passed on if that was not older.
-func TestAhead_Covers(t *testing.T) {
-	all := &ahead{shards: newShardSet(8, 1), version: 20}
-	list := &ahead{
-		shards: newShardSet(8, 1), version: 20, listed: map[uint64]uint64{1: 10, 2: 30},
-	}
-	for name, test := range map[string]struct {
-		a       *ahead
-		version string
-		key     uint64
-		shard   Shard
-		held    bool
-		want    bool
-	}{
-		"passed on":                    {all, "20", 1, 1, true, true},
-		"newer":                        {all, "21", 1, 1, true, false},
-		"of another shard":             {all, "20", 1, 2, true, false},
-		"no number":                    {all, "text", 1, 1, true, false},
-		"zero":                         {all, "0", 1, 1, true, false},
-		"listed":                       {list, "10", 1, 1, true, true},
-		"listed in another shard":      {list, "10", 1, 2, true, true},
-		"newer than listed":            {list, "11", 1, 1, true, false},
-		"gone when it was listed":      {list, "11", 3, 1, false, true},
-		"of another shard, not listed": {list, "11", 3, 2, false, false},
-		"held, not listed":             {list, "11", 3, 1, true, false},
+func TestNumber(t *testing.T) {
+	for version, want := range map[string]uint64{
+		"19": 19, "": 0, "0": 0, "text": 0, "99999999999999999999": 0,
 	} {
-		i := item{version: test.version, key: test.key, shard: test.shard}
-		assert.Equal(t, test.want, test.a.covers(i, test.held), name)
+		n, ok := number(version)
+		assert.Equal(t, want > 0, ok, version)
+		if ok {
+			assert.Equal(t, want, n)
+		}
 	}
-	c := newInformerCache(byName, 8, func() {})
-	c.ahead = []*ahead{all, {version: 22}}
-	c.reached("19")
-	c.reached("text")
-	c.reached("99999999999999999999") // more than 64 bits
-	assert.Len(t, c.ahead, 2)
-	c.reached("20")
-	assert.Len(t, c.ahead, 1)
 }
