@@ -111,7 +111,7 @@ func (r *Reflector) replace(got listed) error {
 // reselect replaces the store's content with that of another selection.
 func (r *Reflector) reselect(ctx context.Context, s *Selection) error {
 	now := r.opts.Clock.Now()
-	r.noteContact(now)
+	r.contact.Store(&now)
 	count(r.opts.Metrics.Lists)
 	report(r.opts.Metrics.ListDuration, now.Sub(s.AsOf))
 	report(r.opts.Metrics.ItemsInList, len(s.Items))
