@@ -146,7 +146,7 @@ func (s *Shards) work(ctx context.Context) error {
 	defer stop()
 	lister := s.newLister()
 	s.mu.Lock()
-	s.lister, s.shown = lister, ""
+	s.lister, s.shown, s.written = lister, "", ""
 	s.mu.Unlock()
 	done.Go(func() { lister.Run(watching) })
 	if informer.WaitForSync(ctx, lister) != nil {

@@ -78,6 +78,7 @@ func TestTenure_ARestoreEndsIt(t *testing.T) {
 		{"an answer that is not there yet", "22", "12", "21", false},
 		{"an answer that was missed", "18", "12", "21", true},
 		{"an answer that was followed by another one", "18", "19", "21", false},
+		{"a Lease that is older than before", "", "9", "21", true},
 		{"an answer that was followed by the end of the Lease", "18", "", "21", false},
 	} {
 		s, err := New(Config{
@@ -87,7 +88,7 @@ func TestTenure_ARestoreEndsIt(t *testing.T) {
 		s.lister = s.newLister()
 		member := &membership{shards: s, identity: "a"}
 		tn := newTenure(s, member, t.Context())
-		require.NoError(t, s.lister.GetStore().Replace(nil, "20"))
+		require.NoError(t, s.lister.GetStore().Replace([]any{lease("10")}, "20"))
 		tn.look()
 		s.slots[1].set(Acquiring, nil, nil)
 		s.slots[1].set(Syncing, newRight(tn.term, tokenOf(lease("1"))), nil)
@@ -109,6 +110,8 @@ func TestTenure_ARestoreEndsIt(t *testing.T) {
 		}
 		if test.list == "19" {
 			assert.Empty(t, s.obeyed("a"))
+			known, _ := s.synced()
+			assert.Equal(t, "20", known, "an answer must not be older")
 		}
 	}
 }
