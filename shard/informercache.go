@@ -154,8 +154,9 @@ func newInformerCache(by By, count int, changed func()) *informerCache {
 	none := newShardSet(count)
 	return &informerCache{
 		by: by, count: count, changed: changed, keys: newKeys(by), wanted: none, held: none,
-		leftovers: none, removed: none, storedShards: none, fresh: none, unwritten: map[uint64]struct{}{},
-		moved: make(chan struct{}), left: make([]int, count), backoff: newBackoff(),
+		leftovers: none, removed: none, storedShards: none, fresh: none,
+		unwritten: map[uint64]struct{}{}, moved: make(chan struct{}), left: make([]int, count),
+		backoff: newBackoff(),
 	}
 }
 

@@ -108,7 +108,7 @@ func TestStory_TheServerIsRestored(t *testing.T) {
 	})
 }
 
-// The server is restored, and its version is higher than before, as etcd's --bump-revision makes it.
+// The server is restored, and its version is higher than before: etcd's --bump-revision does that.
 // So only the Leases themselves are older. A member that had given up shards after the backup is
 // their owner in the copy. It does not act for them, because their present owner does so until its
 // next renewal.

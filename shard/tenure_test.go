@@ -60,8 +60,8 @@ func TestTenure_Look(t *testing.T) {
 	assert.Empty(t, tn.answers)
 }
 
-// What the informer shows may be older than what it has shown, or than an answer that it should have
-// brought: then the server was restored, and the member gives up everything at once.
+// If the informer shows something older than before, or older than an answer that it should have
+// brought, the server was restored, and the member gives up everything at once.
 func TestTenure_ARestoreEndsIt(t *testing.T) {
 	lease := func(version string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{

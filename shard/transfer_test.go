@@ -66,8 +66,8 @@ func TestStory_AnotherOwnersLeaseIsNotCleared(t *testing.T) {
 	})
 }
 
-// An answer that comes when the term is over, or after a restore of the server, changes nothing: the
-// shard was given up.
+// An answer that comes when the term is over, or after a restore of the server, changes nothing:
+// the shard was given up.
 func TestTenure_AnAnswerAfterTheEnd(t *testing.T) {
 	for name, end := range map[string]func(*membership, context.CancelFunc){
 		"the term is over":        func(_ *membership, cancel context.CancelFunc) { cancel() },
