@@ -96,6 +96,7 @@ func (l *listing) choose(options *metav1.ListOptions) {
 	version, ok := number(options.ResourceVersion) // a next page has no version
 	if ok && l.notBefore > version {
 		options.ResourceVersion = strconv.FormatUint(l.notBefore, 10)
+		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan // even with pages
 	}
 }
 

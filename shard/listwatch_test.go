@@ -365,6 +365,7 @@ func TestListing_IsNotOlder(t *testing.T) {
 		o := metav1.ListOptions{ResourceVersion: from}
 		c.beginPage(&o)
 		assert.Equal(t, want, o.ResourceVersion, "from %q", from)
+		assert.Equal(t, want != from, o.ResourceVersionMatch != "", "from %q", from)
 		o.ResourceVersion = from
 		listWatch{nil, c}.newRelist("").choose(&o)
 		assert.Equal(t, want, o.ResourceVersion, "beside a watch, from %q", from)

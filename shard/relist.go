@@ -103,7 +103,8 @@ func (c *informerCache) settle(ctx context.Context, resourceVersion string) erro
 }
 
 // keep keeps a change that the watch passes on meanwhile. received is the type of the event as the
-// server has sent it: a delete may be an object that is another replica's now, or in a new shard.
+// server has sent it: an object that is in a new shard now, or another replica's, is passed on as a
+// delete.
 func (r *relist) keep(e watch.Event, i item, received watch.EventType) {
 	version, ok := number(i.version)
 	r.unordered = r.unordered || !ok

@@ -103,7 +103,9 @@ func TestTenure_ARestoreEndsIt(t *testing.T) {
 		tn.look()
 		assert.Equal(t, test.back, member.wentBack(), test.name)
 		if test.back {
+			s.ready.Store(&tn.term)
 			assert.False(t, tn.pass(time.Now()), test.name)
+			assert.False(t, s.Ready() || s.Status().Joined, test.name)
 			assert.ErrorIs(t, tn.failure, errRestored, test.name)
 			state, _, _ := s.slots[1].look()
 			assert.Equal(t, Elsewhere, state, test.name)
