@@ -79,6 +79,7 @@ func TestTenure_ARestoreEndsIt(t *testing.T) {
 		{"an answer that was missed", "18", "12", "21", true},
 		{"an answer that was followed by another one", "18", "19", "21", false},
 		{"a Lease that is older than before", "", "9", "21", true},
+		{"the same, after an answer that is older still", "8", "9", "21", true},
 		{"an answer that was followed by the end of the Lease", "18", "", "21", false},
 	} {
 		s, err := New(Config{

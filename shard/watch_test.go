@@ -208,6 +208,7 @@ func TestWatch_Merge(t *testing.T) {
 	begin := func(t *testing.T, from string) (*informerCache, *selectiveWatch) {
 		c, w := following(t)
 		c.assign(newShardSet(8, 1, 2))
+		c.backoff.Step()
 		w.reached = from
 		w.list = w.lw.newRelist(from)
 		w.list.choose(&metav1.ListOptions{})
@@ -399,6 +400,7 @@ func TestWatch_AListIsSilent(t *testing.T) {
 			time.Sleep(50 * time.Second)
 			synctest.Wait()
 			assert.Equal(t, i+1, lists)
+			c.assign(newShardSet(8, 1, 3+Shard(i))) // a move does not begin another one
 			inner.Modify(inShard(1))
 			assert.Equal(t, watch.Modified, (<-events).Type)
 			time.Sleep(15 * time.Second)
