@@ -4,6 +4,7 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,6 +87,47 @@ func TestStory_ItsShardsAreListed(t *testing.T) {
 		assert.Equal(t, []string{"list", "watch"}, w.requests(),
 			"a process that owns everything does not select")
 	})
+}
+
+// The reflector cannot store a list that removes a shard, and the shard comes back before the next
+// one. That leaves the shard out all the same, so each of its objects gets an event: C4.
+func TestStory_AListIsRefused(t *testing.T) {
+	for _, o := range cacheVariants(ByUID) {
+		refuses, refused := atomic.Bool{}, atomic.Bool{}
+		o.options.Reflector.Transform = func(obj any) (any, error) {
+			if refuses.Load() {
+				refused.Store(true)
+				return nil, errors.New("refused")
+			}
+			return obj, nil
+		}
+		cacheStory(t, []cacheOptions{o}, func(w *cacheWorld) {
+			skips := &cacheRecorder{view: map[string]uint64{}, log: w.log}
+			_, err := w.informer.AddEventHandlerWithOptions(skips, informer.HandlerOptions{
+				SkipUnchanged: true,
+			})
+			require.NoError(t, err)
+			w.create(someKeys(40)...)
+			w.own(1, 2)
+			w.start()
+			w.settled(2 * time.Second)
+			skips.take()
+			refuses.Store(true)
+			w.own(2)
+			for !refused.Load() {
+				w.after(settleCheck)
+			}
+			w.own(1, 2)
+			refuses.Store(false)
+			w.settled(time.Minute)
+			var want []string
+			for _, key := range w.in(newShardSet(8, 1)) {
+				want = append(want, "add "+key, "tombstone "+key)
+			}
+			require.NotEmpty(t, want)
+			assert.ElementsMatch(t, want, skips.take())
+		})
+	}
 }
 
 // A shard that is given up and taken back at once is removed, and listed again: the guard has

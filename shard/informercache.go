@@ -44,7 +44,8 @@ const zeroBy = "shard: By is zero; use ByUID, ByNamespace, ByOwner or ByFunc"
 // use streaming lists.
 //
 // HasSynced is true once the informer holds the shards that the process owned when it started,
-// possibly none; Ready of Shards says more.
+// possibly none; Ready of Shards says more. With a queue that does not report what it holds, see
+// WrapQueue of informer.Options, new shards do not become active.
 //
 // The wrappers of o are inside: its WrapListerWatcher sees the requests to the server.
 //
@@ -104,7 +105,7 @@ func kindOf(example runtime.Object) string {
 //	C1  of each held shard, every object was passed on as it was at the reflector's
 //	    resourceVersion, or at a later one: see ahead
 //	C2  an object of a shard that is not held may be stored or queued only if its shard is one of
-//	    the leftovers; no change of it but a delete is passed on
+//	    the leftovers, or of those removed; no change of it but a delete is passed on
 //	C3  a stored shard is held, and every object of it that was listed when it became held has
 //	    been in the store
 //	C4  a shard that was not wanted for a moment is not held, before its objects were removed and
@@ -131,12 +132,13 @@ type informerCache struct {
 	moved        chan struct{} // closed when wanted changes
 	held         shardSet
 	leftovers    shardSet
+	removed      shardSet // leftovers that the last list removes, if the reflector takes it
 	storedShards shardSet
 	fresh        shardSet            // held shards that are stored once nothing is unwritten
 	unwritten    map[uint64]struct{} // keys of the last list that the store does not have yet
 	ahead        ahead
 	watch        *selectiveWatch // the newest; nil after a list of the reflector
-	lastList     time.Time       // when the last list was complete
+	nextList     time.Time       // beside a watch: not before
 	paged        *listing        // the newest list of the reflector, if a page of it is missing
 	backoff      wait.Backoff    // of failed lists beside a watch
 }
@@ -152,8 +154,9 @@ func newInformerCache(by By, count int, changed func()) *informerCache {
 	none := newShardSet(count)
 	return &informerCache{
 		by: by, count: count, changed: changed, keys: newKeys(by), wanted: none, held: none,
-		leftovers: none, storedShards: none, fresh: none, unwritten: map[uint64]struct{}{},
-		moved: make(chan struct{}), left: make([]int, count), backoff: newBackoff(),
+		leftovers: none, removed: none, storedShards: none, fresh: none,
+		unwritten: map[uint64]struct{}{}, moved: make(chan struct{}), left: make([]int, count),
+		backoff: newBackoff(),
 	}
 }
 

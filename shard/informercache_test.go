@@ -35,7 +35,7 @@ func inShard(shard Shard) *corev1.ConfigMap {
 	panic("no key")
 }
 
-// listedAt is a complete list of objects.
+// listedAt is a complete list of objects that the reflector stores.
 func (c *informerCache) listedAt(t *testing.T, version string, objs ...runtime.Object) {
 	o := metav1.ListOptions{}
 	l := c.beginPage(&o)
@@ -47,6 +47,7 @@ func (c *informerCache) endList(t *testing.T, l *listing, version string, objs .
 		l.takes(t.Context(), obj)
 	}
 	c.endPage(t.Context(), l, metav1.ListMeta{ResourceVersion: version})
+	listWatch{nil, c}.prepare(t.Context(), &metav1.ListOptions{}).Stop() // what the reflector does
 }
 
 func beginList(c *informerCache) *listing { return c.beginPage(&metav1.ListOptions{}) }

@@ -93,8 +93,8 @@ func (s *Shards) saw(lease *coordinationv1.Lease) {
 	}
 }
 
-// synced returns the version up to which this process has seen the Leases, and whether it has seen
-// a newer one before: then the server was restored from a copy.
+// synced returns the version up to which this process has seen the Leases, and whether the informer
+// shows an older one now: then the server was restored from a copy.
 func (s *Shards) synced() (version string, back bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *Shards) synced() (version string, back bool) {
 	if back = newer(s.shown, version); !back {
 		s.shown = version
 	}
-	return version, back
+	return s.shown, back
 }
 
 // view is what this process has seen of the Leases. Everything up to version is in it.

@@ -60,6 +60,8 @@ func TestListFirst(t *testing.T) {
 		}
 		if test.watches {
 			assert.NoError(t, open(metav1.ListOptions{}))
+			_, err := l.ListStream(t.Context(), question, func(runtime.Object) error { return nil })
+			assert.NoError(t, err) // it is no list
 		}
 		before := watched
 		err := open(metav1.ListOptions{})

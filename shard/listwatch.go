@@ -75,8 +75,10 @@ type listing struct {
 }
 
 // newListingLocked begins a list. Shards that were given up, and are wanted again, wait for the
-// next one: this one removes their objects, so that the next one brings an event for each: C4.
+// next one: this one removes their objects, so that the next one brings an event for each: C4. If
+// no watch has followed the last list, the reflector may have failed to store that.
 func (c *informerCache) newListingLocked() *listing {
+	c.leftovers = c.leftovers.plus(c.removed)
 	return &listing{
 		cache: c, wanted: c.wanted.minus(c.leftovers), since: c.moves, listed: map[uint64]string{},
 		notBefore: c.ahead.newest,
@@ -94,6 +96,7 @@ func (l *listing) choose(options *metav1.ListOptions) {
 	version, ok := number(options.ResourceVersion) // a next page has no version
 	if ok && l.notBefore > version {
 		options.ResourceVersion = strconv.FormatUint(l.notBefore, 10)
+		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan // even with pages
 	}
 }
 
@@ -156,12 +159,12 @@ func (c *informerCache) endPage(ctx context.Context, l *listing, m metav1.ListMe
 
 // listedLocked notes that the reflector has all of a list, and replaces the content of the store.
 func (c *informerCache) listedLocked(l *listing) {
-	c.paged, c.ahead, c.lastList = nil, ahead{}, time.Now()
+	c.paged, c.ahead, c.nextList = nil, ahead{}, time.Now().Add(listPause)
 	if !l.wanted.empty() {
 		c.unselected.Store(l.foreign)
 	}
 	c.held = c.stayedLocked(l.wanted, l.since)
-	c.leftovers = l.wanted.minus(c.held)
+	c.removed, c.leftovers = c.leftovers.minus(l.wanted), l.wanted.minus(c.held)
 	c.keys.replace(l.listed)
 	c.fresh = c.held.minus(c.storedShards)
 	clear(c.unwritten)

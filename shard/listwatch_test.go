@@ -320,6 +320,19 @@ func TestListWatch_EachPage(t *testing.T) {
 	}
 }
 
+// A server that sends the same pages again and again does not fill the memory.
+func TestListWatch_PagesInACircle(t *testing.T) {
+	pages := 0
+	l := listWatch{&scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
+		page := listOf("9", inShard(1))
+		page.Continue = fmt.Sprint("after ", pages%3)
+		pages++
+		return page, nil
+	}}, holding(t, 1)}.newRelist("7")
+	assert.ErrorIs(t, l.run(t.Context()), errRepeated)
+	assert.Equal(t, 4, pages)
+}
+
 // Questions, and lists that fail after some pages, leave nothing behind.
 func TestListing_TakesNoMemory(t *testing.T) {
 	c := newInformerCache(ByUID, 8, func() {})
@@ -352,6 +365,7 @@ func TestListing_IsNotOlder(t *testing.T) {
 		o := metav1.ListOptions{ResourceVersion: from}
 		c.beginPage(&o)
 		assert.Equal(t, want, o.ResourceVersion, "from %q", from)
+		assert.Equal(t, want != from, o.ResourceVersionMatch != "", "from %q", from)
 		o.ResourceVersion = from
 		listWatch{nil, c}.newRelist("").choose(&o)
 		assert.Equal(t, want, o.ResourceVersion, "beside a watch, from %q", from)

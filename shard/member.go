@@ -22,10 +22,10 @@ import (
 //	    Lease that was deleted is not created again. So if a member is over, it stays over.
 //	M2  each renewal says up to which version this process has seen the shards' Leases and obeyed
 //	    them
-//	M3  if an answer, or the informer, shows that the server's versions have gone back, because it
-//	    was restored from a copy, the term is over at once, and the process joins again after a
-//	    LeaseDuration: by then the terms of all members that knew what the copy does not know are
-//	    over
+//	M3  if an answer is older than what was known before the request, or if the informer goes back
+//	    to an older version, or to one of a shard's Lease, the server was restored from a copy:
+//	    the term is over at once, and the process joins again after a LeaseDuration. By then the
+//	    terms of all members that knew what the copy does not know are over
 //
 // M1 is what allows other members to take the shards of one that is over: no shard's Lease can name
 // an identity that will act again.

@@ -5,6 +5,8 @@ package shard
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -59,6 +61,7 @@ func (lw listWatch) newRelist(resourceVersion string) *relist {
 func (r *relist) run(ctx context.Context) error {
 	options := metav1.ListOptions{ResourceVersion: r.from}
 	r.choose(&options)
+	tokens := map[string]bool{}
 	for {
 		m, err := r.lw.page(ctx, options, func(obj runtime.Object) error {
 			if r.takes(ctx, obj) {
@@ -69,12 +72,18 @@ func (r *relist) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if options.Continue = r.ends(m); options.Continue == "" {
+		options.Continue, options.ResourceVersion = r.ends(m), ""
+		switch {
+		case options.Continue == "":
 			return r.cache.settle(ctx, r.from)
+		case tokens[options.Continue]:
+			return errRepeated
 		}
-		options.ResourceVersion = ""
+		tokens[options.Continue] = true
 	}
 }
+
+var errRepeated = errors.New("server repeated a continue token")
 
 // settle waits until the store has everything that was passed on up to resourceVersion.
 func (c *informerCache) settle(ctx context.Context, resourceVersion string) error {
@@ -86,14 +95,16 @@ func (c *informerCache) settle(ctx context.Context, resourceVersion string) erro
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("wait for the store to reach version %s: %w", resourceVersion,
+				ctx.Err())
 		case <-time.After(settleCheck):
 		}
 	}
 }
 
 // keep keeps a change that the watch passes on meanwhile. received is the type of the event as the
-// server has sent it: a delete may be an object that is another replica's now, or in a new shard.
+// server has sent it: an object that is in a new shard now, or another replica's, is passed on as a
+// delete.
 func (r *relist) keep(e watch.Event, i item, received watch.EventType) {
 	version, ok := number(i.version)
 	r.unordered = r.unordered || !ok

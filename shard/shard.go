@@ -22,9 +22,10 @@
 // listwatch.go, watch.go and relist.go (the caches). Then go test -v ./shard.
 //
 // Goroutines: Run has one for the informer of the Leases, one for the elector of the membership,
-// one for the manager, and one for each request of it. All have ended when Run returns. Locking:
-// each slot's mu, and the mu of the Shards, which guards what Status reports; no callback and no
-// request is made under them.
+// one for the manager, and one for each request of it. All have ended when Run returns. Each watch
+// of an informer has one, and each list beside it; they end with the watch. Locking: each slot's
+// mu, and the mu of the Shards, which guards what Status reports; no callback and no request is
+// made under them.
 package shard
 
 import (
@@ -146,7 +147,7 @@ func (s *Shards) work(ctx context.Context) error {
 	defer stop()
 	lister := s.newLister()
 	s.mu.Lock()
-	s.lister, s.shown = lister, ""
+	s.lister, s.shown, s.written = lister, "", ""
 	s.mu.Unlock()
 	done.Go(func() { lister.Run(watching) })
 	if informer.WaitForSync(ctx, lister) != nil {

@@ -176,7 +176,7 @@ func (s *Shards) moved(move Move) {
 
 // publish makes the results of a pass known: to Status, Ready and the guard.
 func (t *tenure) publish() {
-	joined, owned := t.term.Err() == nil && !t.leaving, 0
+	joined, owned := !t.over() && !t.leaving, 0
 	complete := t.pace.phase == paceFull && t.isKnown // to the others, too
 	for s, slot := range t.shards.slots {
 		state, _, _ := slot.look()

@@ -56,6 +56,7 @@ type claim struct {
 	retry   time.Time // not before
 	reads   int       // after writes in doubt, since the last acquisition
 	missing string    // the version that first showed no Lease of the shard
+	newest  string    // the newest version of the Lease that was seen
 }
 
 func newTenure(s *Shards, member *membership, led context.Context) *tenure {
@@ -142,8 +143,7 @@ func (t *tenure) at(when time.Time) {
 func (t *tenure) over() bool { return t.term.Err() != nil || t.member.wentBack() }
 
 // look returns the Leases as this member knows them: as the informer has seen them, or as newer
-// answers say. An answer that the informer has missed, although it is not newer, is of another
-// history than what the informer watches.
+// answers say. A Lease that is older than it was seen before is of another history.
 func (t *tenure) look() view {
 	v := t.shards.read()
 	for s, lease := range t.answers {
@@ -153,20 +153,22 @@ func (t *tenure) look() view {
 			continue
 		}
 		delete(t.answers, s)
-		held := v.shards[s]
-		v.back = v.back || held != nil && newer(lease.ResourceVersion, held.ResourceVersion)
-	}
-	if v.back {
-		t.member.goBack()
+		if c := &t.claims[s]; newer(lease.ResourceVersion, c.newest) {
+			c.newest = lease.ResourceVersion
+		}
 	}
 	for s, lease := range v.shards {
 		switch c := &t.claims[s]; {
 		case lease == nil:
 			c.missing = cmp.Or(c.missing, v.version)
 		default:
-			c.missing = ""
+			v.back = v.back || newer(c.newest, lease.ResourceVersion)
+			c.missing, c.newest = "", lease.ResourceVersion
 			t.failure = cmp.Or(t.failure, t.shards.leases.checkCount(lease))
 		}
+	}
+	if v.back {
+		t.member.goBack()
 	}
 	return v
 }

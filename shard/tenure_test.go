@@ -60,8 +60,8 @@ func TestTenure_Look(t *testing.T) {
 	assert.Empty(t, tn.answers)
 }
 
-// If the informer shows less than it has shown before, or less than an answer that it should have
-// brought, the server was restored: the member gives up everything at once.
+// If the informer shows something older than before, or older than an answer that it should have
+// brought, the server was restored, and the member gives up everything at once.
 func TestTenure_ARestoreEndsIt(t *testing.T) {
 	lease := func(version string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
@@ -78,6 +78,8 @@ func TestTenure_ARestoreEndsIt(t *testing.T) {
 		{"an answer that is not there yet", "22", "12", "21", false},
 		{"an answer that was missed", "18", "12", "21", true},
 		{"an answer that was followed by another one", "18", "19", "21", false},
+		{"a Lease that is older than before", "", "9", "21", true},
+		{"the same, after an answer that is older still", "8", "9", "21", true},
 		{"an answer that was followed by the end of the Lease", "18", "", "21", false},
 	} {
 		s, err := New(Config{
@@ -87,7 +89,7 @@ func TestTenure_ARestoreEndsIt(t *testing.T) {
 		s.lister = s.newLister()
 		member := &membership{shards: s, identity: "a"}
 		tn := newTenure(s, member, t.Context())
-		require.NoError(t, s.lister.GetStore().Replace(nil, "20"))
+		require.NoError(t, s.lister.GetStore().Replace([]any{lease("10")}, "20"))
 		tn.look()
 		s.slots[1].set(Acquiring, nil, nil)
 		s.slots[1].set(Syncing, newRight(tn.term, tokenOf(lease("1"))), nil)
@@ -102,13 +104,17 @@ func TestTenure_ARestoreEndsIt(t *testing.T) {
 		tn.look()
 		assert.Equal(t, test.back, member.wentBack(), test.name)
 		if test.back {
+			s.ready.Store(&tn.term)
 			assert.False(t, tn.pass(time.Now()), test.name)
+			assert.False(t, s.Ready() || s.Status().Joined, test.name)
 			assert.ErrorIs(t, tn.failure, errRestored, test.name)
 			state, _, _ := s.slots[1].look()
 			assert.Equal(t, Elsewhere, state, test.name)
 		}
 		if test.list == "19" {
 			assert.Empty(t, s.obeyed("a"))
+			known, _ := s.synced()
+			assert.Equal(t, "20", known, "an answer must not be older")
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
+	"example.com/informerstack/internal/helpers/async"
 	"example.com/informerstack/reflector"
 )
 
@@ -96,6 +97,7 @@ func (lw listWatch) prepare(ctx context.Context, options *metav1.ListOptions) *s
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.watch, w.moved = w, c.moved
+	c.removed = newShardSet(c.count) // the reflector has stored the last list
 	if w.requested = c.held; !c.held.empty() {
 		w.requested, options.ShardSelector = c.selectable(c.held)
 	}
@@ -141,7 +143,7 @@ func (w *selectiveWatch) run() {
 	due := time.Now().Add(w.firstList())
 	lists := time.NewTimer(time.Until(due))
 	defer lists.Stop()
-	listed := make(chan error, 1)
+	var listed <-chan async.Outcome[struct{}]
 	listAfter := func(wait time.Duration) {
 		due = time.Now().Add(wait)
 		lists.Reset(wait)
@@ -162,9 +164,10 @@ func (w *selectiveWatch) run() {
 		case <-lists.C:
 			due = time.Now().Add(forever)
 			if w.inner == nil || !w.cache.isSettled() {
-				w.beginList(listed)
+				listed = w.beginList()
 			}
-		case err := <-listed:
+		case answer := <-listed:
+			_, err := answer.Unpack()
 			if err == nil {
 				w.end()
 				return
@@ -192,14 +195,14 @@ func (w *selectiveWatch) firstList() time.Duration {
 }
 
 // beginList lists what is wanted, for no longer than the watch may last: the server may be silent.
-func (w *selectiveWatch) beginList(listed chan<- error) {
+func (w *selectiveWatch) beginList() <-chan async.Outcome[struct{}] {
 	list := w.lw.newRelist(w.reached)
 	w.list = list
-	go func() {
+	return async.Call(func() (struct{}, error) {
 		ctx, cancel := context.WithTimeout(w.ctx, w.timeout)
 		defer cancel()
-		listed <- list.run(ctx)
-	}()
+		return struct{}{}, list.run(ctx)
+	})
 }
 
 // end ends the watch with the list, or with an error that makes the reflector list.
@@ -224,10 +227,13 @@ func (w *selectiveWatch) Reselected() *reflector.Selection {
 	return result.selectionLocked()
 }
 
+// nextRetry returns how long to wait after a list that has failed. A move does not shorten that.
 func (c *informerCache) nextRetry() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.backoff.Step()
+	wait := c.backoff.Step()
+	c.nextList = time.Now().Add(wait)
+	return wait
 }
 
 // nextMove returns a channel that is closed when other shards are wanted.
@@ -241,7 +247,7 @@ func (c *informerCache) nextMove() <-chan struct{} {
 func (c *informerCache) listWait() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return max(coalesce, listPause-time.Since(c.lastList))
+	return max(coalesce, time.Until(c.nextList))
 }
 
 // isSettled reports whether what is wanted is held, and nothing else is stored.

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/reflector"
@@ -207,6 +208,7 @@ func TestWatch_Merge(t *testing.T) {
 	begin := func(t *testing.T, from string) (*informerCache, *selectiveWatch) {
 		c, w := following(t)
 		c.assign(newShardSet(8, 1, 2))
+		c.backoff.Step()
 		w.reached = from
 		w.list = w.lw.newRelist(from)
 		w.list.choose(&metav1.ListOptions{})
@@ -318,6 +320,57 @@ func TestWatch_OtherShardsAreWanted(t *testing.T) {
 	})
 }
 
+// While lists fail, shards that come and go do not make the watch list more often.
+func TestWatch_ListsFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quietLogs()
+		c, lists := holding(t, 1), 0
+		lw := listWatch{&scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
+			lists++
+			return nil, io.EOF
+		}}, c}
+		open := func() watch.Interface {
+			w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
+			require.NoError(t, err)
+			w.ResultChan()
+			return w
+		}
+		w := open()
+		for i := range 200 {
+			c.assign(newShardSet(8, 1, 2+Shard(i%5)))
+			time.Sleep(100 * time.Millisecond)
+			if i%10 == 0 { // nor do watches that end soon
+				w.Stop()
+				w = open()
+			}
+		}
+		w.Stop()
+		synctest.Wait()
+		assert.Greater(t, lists, 2)
+		assert.Less(t, lists, 6)
+	})
+}
+
+// If By panics in a list, the goroutine of the watch panics, which survives if the process is to.
+func TestWatch_AListPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quietLogs()
+		defer func(really bool) { utilruntime.ReallyCrash = really }(utilruntime.ReallyCrash)
+		utilruntime.ReallyCrash = false
+		c := holding(t, 1)
+		c.by = ByFunc(func(metav1.Object) string { panic("broken") })
+		c.assign(newShardSet(8, 1, 2))
+		lw := listWatch{opening{&scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
+			return listOf("9", inShard(1)), nil
+		}}, watch.NewRaceFreeFake(), nil}, c}
+		w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
+		require.NoError(t, err)
+		_, open := <-w.ResultChan()
+		assert.False(t, open)
+		assert.Nil(t, w.(reflector.Reselector).Reselected())
+	})
+}
+
 // A list that the server does not answer is given up, and requested again.
 func TestWatch_AListIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -347,6 +400,7 @@ func TestWatch_AListIsSilent(t *testing.T) {
 			time.Sleep(50 * time.Second)
 			synctest.Wait()
 			assert.Equal(t, i+1, lists)
+			c.assign(newShardSet(8, 1, 3+Shard(i))) // a move does not begin another one
 			inner.Modify(inShard(1))
 			assert.Equal(t, watch.Modified, (<-events).Type)
 			time.Sleep(15 * time.Second)

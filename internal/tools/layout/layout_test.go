@@ -68,7 +68,7 @@ var rules = map[string]rule{
 	},
 	"shard": {
 		ours: []string{"store", "reflector", "informer", "controller", "leaderelection",
-			"leaderelection/resourcelock", "internal/helpers/objects"},
+			"leaderelection/resourcelock", "internal/helpers/async"},
 		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"},
 	},
 	"internal/helpers/termcontext": {},
