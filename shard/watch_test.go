@@ -368,6 +368,7 @@ func TestWatch_AListPanics(t *testing.T) {
 		_, open := <-w.ResultChan()
 		assert.False(t, open)
 		assert.Nil(t, w.(reflector.Reselector).Reselected())
+		synctest.Wait() // HandleCrash looks at ReallyCrash after the channel is closed
 	})
 }
 
