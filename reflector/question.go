@@ -7,12 +7,12 @@ import (
 	"math/rand/v2"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/async"
+	"example.com/informerstack/internal/helpers/listwatch"
 )
 
 // question asks the server for its newest resourceVersion, by a LIST of one object. When the watch
@@ -97,7 +97,7 @@ func (r *Reflector) ask(ctx context.Context, now time.Time) {
 // newestVersion lists one object. It runs in a goroutine of its own.
 func (r *Reflector) newestVersion(ctx context.Context) (namedVersion, error) {
 	asOf, count := r.opts.Clock.Now(), 0
-	m, err := r.fetchPage(ctx, metav1.ListOptions{Limit: 1}, func(runtime.Object) error {
+	m, err := r.fetchPage(ctx, listwatch.Question(), func(runtime.Object) error {
 		count++
 		return nil
 	})

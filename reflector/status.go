@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"example.com/informerstack/internal/freshness"
+	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/internal/helpers/objects"
 )
 
@@ -187,7 +188,7 @@ func (r *Reflector) noteOutage(t Transition) {
 
 // isUnreachable reports that the open watch is one that rest made without the server.
 func (r *Reflector) isUnreachable() bool {
-	return r.round.open != nil && isEmptyWatch(r.round.open.Interface)
+	return r.round.open != nil && listwatch.IsUnreachable(r.round.open.Interface)
 }
 
 // logFailure logs what happened and what follows.

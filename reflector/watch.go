@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/internal/helpers/async"
+	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/internal/helpers/objects"
 )
 
@@ -90,7 +90,7 @@ func (r *Reflector) startWatch(
 		err = fmt.Errorf("failed to watch %v: ListerWatcher returned no watch: %w",
 			r.TypeDescription(), errNilResult)
 	}
-	if !isEmptyWatch(w) {
+	if !listwatch.IsUnreachable(w) {
 		r.noteAnswer(err)
 	}
 	if err != nil {
@@ -109,12 +109,6 @@ func stopLate(answer <-chan async.Outcome[watch.Interface]) {
 	if o := <-answer; o.Panicked == nil && !objects.IsNil(o.Value) {
 		o.Value.Stop()
 	}
-}
-
-// isEmptyWatch reports a watch that rest made itself because it could not reach the server. It is
-// closed already.
-func isEmptyWatch(w watch.Interface) bool {
-	return reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch())
 }
 
 // closeWatch stops the open watch.

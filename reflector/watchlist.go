@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/store"
 )
 
@@ -61,7 +62,7 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 	}
 	if w := r.round.open; !initial.complete {
 		switch {
-		case isEmptyWatch(w.Interface): // which says nothing about the server
+		case listwatch.IsUnreachable(w.Interface): // which says nothing about the server
 			return errUnreachable
 		case w.eventCount == 0 && r.opts.Clock.Since(w.started) < veryShortWatch:
 			return fmt.Errorf("%w: %w", ErrStreamUnfinished, &VeryShortWatchError{Name: r.Name()})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/reflector"
 )
 
@@ -67,7 +68,7 @@ func (l *listFirst) WatchWithContext(
 func (l *listFirst) ListStream(
 	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
-	if options.Limit != 1 { // not only a question for the newest resourceVersion
+	if !listwatch.IsQuestion(options) {
 		l.watched.Store(false)
 	}
 	return reflector.ListPage(ctx, l.ListerWatcher, &coordinationv1.Lease{}, options, each)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/reflector"
 )
 
@@ -38,8 +39,8 @@ func (lw listWatch) ListWithContext(
 func (lw listWatch) ListStream(
 	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
-	if options.Limit == 1 && options.ResourceVersion == "" && options.Continue == "" {
-		return lw.page(ctx, options, each) // a question for the newest resourceVersion
+	if listwatch.IsQuestion(options) {
+		return lw.page(ctx, options, each)
 	}
 	l := lw.cache.beginPage(&options)
 	m, err := lw.page(ctx, options, func(obj runtime.Object) error {
@@ -88,7 +89,9 @@ func (c *informerCache) newListingLocked() *listing {
 // choose makes options select what the list does. A list is not older than what is held.
 func (l *listing) choose(options *metav1.ListOptions) {
 	if l.wanted.empty() { // an answer needs a version
-		*options = metav1.ListOptions{Limit: 1, TimeoutSeconds: options.TimeoutSeconds}
+		timeout := options.TimeoutSeconds
+		*options = listwatch.Question()
+		options.TimeoutSeconds = timeout
 		l.requested = allShards(l.cache.count)
 		return
 	}

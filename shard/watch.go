@@ -6,7 +6,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/internal/helpers/async"
+	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/reflector"
 )
 
@@ -71,16 +71,12 @@ func (lw listWatch) WatchWithContext(
 		return w, nil
 	}
 	inner, err := lw.inner.WatchWithContext(ctx, options)
-	if err != nil || inner == nil || isUnreachable(inner) {
+	if err != nil || inner == nil || listwatch.IsUnreachable(inner) {
 		w.Stop()
 		return inner, err
 	}
 	w.inner = inner
 	return w, nil
-}
-
-func isUnreachable(w watch.Interface) bool {
-	return reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch())
 }
 
 // prepare makes the next watch, and makes options select what is held.

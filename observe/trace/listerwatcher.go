@@ -5,7 +5,6 @@ package trace
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"strconv"
 	"sync"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/reflector"
 )
 
@@ -65,8 +65,7 @@ func (lw listerWatcher) WatchWithContext(
 ) (watch.Interface, error) {
 	w, err := lw.ListerWatcher.WatchWithContext(ctx, options)
 	lw.answered(ctx, "WATCH", options.ResourceVersion, request(options), err)
-	unreachable := reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch())
-	if err != nil || w == nil || unreachable {
+	if err != nil || w == nil || listwatch.IsUnreachable(w) {
 		return w, err
 	}
 	return newTracedWatch(w, func(event watch.Event) { lw.event(ctx, event) }), nil

@@ -38,8 +38,8 @@ var rules = map[string]rule{
 	"deltafifo": {ours: []string{"store"}},
 	"reflector": {
 		ours: []string{"internal/freshness", "store", "reflector/outage", "internal/helpers/async",
-			"internal/helpers/callsite", "internal/helpers/objects", "internal/helpers/printable",
-			"internal/helpers/shorterror"},
+			"internal/helpers/callsite", "internal/helpers/listwatch", "internal/helpers/objects",
+			"internal/helpers/printable", "internal/helpers/shorterror"},
 	},
 	"reflector/wire": {
 		ours: []string{"internal/decode", "internal/readahead"},
@@ -68,7 +68,8 @@ var rules = map[string]rule{
 	},
 	"shard": {
 		ours: []string{"store", "reflector", "informer", "controller", "leaderelection",
-			"leaderelection/resourcelock", "internal/helpers/async"},
+			"leaderelection/resourcelock", "internal/helpers/async",
+			"internal/helpers/listwatch"},
 		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"},
 	},
 	"internal/helpers/termcontext": {},
@@ -76,6 +77,7 @@ var rules = map[string]rule{
 	"internal/helpers/async":       {},
 	"internal/helpers/boundedmap":  {outside: []string{"github.com/hashicorp/golang-lru/v2"}},
 	"internal/helpers/done":        {},
+	"internal/helpers/listwatch":   {},
 	"internal/helpers/objects":     {},
 	"internal/helpers/callsite":    {},
 	"internal/helpers/shorterror":  {ours: []string{"internal/helpers/printable"}},
@@ -87,7 +89,7 @@ var rules = map[string]rule{
 	},
 	"observe/trace": {
 		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
-			"internal/helpers/printable"},
+			"internal/helpers/listwatch", "internal/helpers/printable"},
 	},
 	"observe/sizes": {ours: []string{"store", "internal/helpers/objects"}},
 	"observe/metrics": {
