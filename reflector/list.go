@@ -15,6 +15,7 @@ import (
 
 	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/helpers/async"
+	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/internal/helpers/objects"
 )
 
@@ -181,7 +182,7 @@ func (r *Reflector) fetchPages(
 ) (listed, error) {
 	got := listed{asOf: r.opts.Clock.Now()}
 	collect := func(item runtime.Object) error { return r.collect(ctx, &got, item) }
-	var tokens continueTokens
+	var tokens listwatch.ContinueTokens
 	options := metav1.ListOptions{ResourceVersion: resourceVersion, Limit: limit}
 	for {
 		page, err := r.fetchPage(ctx, options, collect)
@@ -191,7 +192,7 @@ func (r *Reflector) fetchPages(
 		case err != nil:
 			return listed{}, err
 		}
-		if tokens.repeat(page.Continue) {
+		if tokens.Repeat(page.Continue) {
 			return listed{}, fmt.Errorf("%w: server repeated the continue token %.64q",
 				errIncompletePages, page.Continue)
 		}
@@ -223,28 +224,6 @@ func (r *Reflector) collect(ctx context.Context, got *listed, item runtime.Objec
 		r.arrived.Add(1)
 	}
 	return err
-}
-
-// continueTokens recognizes that the pages of a list go round in a circle, with Brent's algorithm:
-// it remembers the 1st, the 2nd, the 4th, the 8th token, and so on, and compares each token with
-// the last one remembered.
-type continueTokens struct {
-	count      int
-	remembered string
-}
-
-func (t *continueTokens) repeat(token string) bool {
-	switch token {
-	case "": // the last page
-		return false
-	case t.remembered:
-		return true
-	}
-	t.count++
-	if t.count&(t.count-1) == 0 {
-		t.remembered = token
-	}
-	return false
 }
 
 // fetchPage lists one page and calls each with its items.

@@ -3,10 +3,7 @@
 package reflector
 
 import (
-	"fmt"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // The list without pages replaces the pages that went round in a circle. A server that sends those
@@ -44,31 +41,4 @@ func TestPages_AfterA410(t *testing.T) {
 			"LIST rv=0", "LIST rv= continue=2",
 			"replace a@1 b@2 rv=6", "WATCH rv=6 bookmarks")
 	})
-}
-
-// Any circle is found within a few turns, wherever it begins, and no list of different tokens is
-// taken for one.
-func TestContinueTokens(t *testing.T) {
-	for before := range 20 {
-		for length := 1; length < 20; length++ {
-			var tokens continueTokens
-			count := 0
-			for i := 0; ; i++ {
-				count++
-				if i >= before {
-					i = before + (i-before)%length
-				}
-				if tokens.repeat(fmt.Sprint(i)) {
-					break
-				}
-			}
-			require.Greater(t, count, before+length, "nothing was repeated yet")
-			require.LessOrEqual(t, count, 3*(before+length)+1)
-		}
-	}
-	var tokens continueTokens
-	for i := range 10_000 {
-		require.False(t, tokens.repeat(fmt.Sprint(i)))
-	}
-	require.False(t, tokens.repeat(""))
 }

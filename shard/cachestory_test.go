@@ -89,6 +89,21 @@ func TestStory_ItsShardsAreListed(t *testing.T) {
 	})
 }
 
+// skipping starts the informer with shards 1 and 2, and returns a handler that skips updates
+// without a change.
+func (w *cacheWorld) skipping() *cacheRecorder {
+	skips := &cacheRecorder{view: map[string]uint64{}, log: w.log}
+	_, err := w.informer.AddEventHandlerWithOptions(skips, informer.HandlerOptions{
+		SkipUnchanged: true,
+	})
+	require.NoError(w.t, err)
+	w.create(someKeys(40)...)
+	w.own(1, 2)
+	w.start()
+	w.settled(2 * time.Second)
+	return skips
+}
+
 // The reflector cannot store a list that removes a shard, and the shard comes back before the next
 // one. That leaves the shard out all the same, so each of its objects gets an event: C4.
 func TestStory_AListIsRefused(t *testing.T) {
@@ -102,15 +117,7 @@ func TestStory_AListIsRefused(t *testing.T) {
 			return obj, nil
 		}
 		cacheStory(t, []cacheOptions{o}, func(w *cacheWorld) {
-			skips := &cacheRecorder{view: map[string]uint64{}, log: w.log}
-			_, err := w.informer.AddEventHandlerWithOptions(skips, informer.HandlerOptions{
-				SkipUnchanged: true,
-			})
-			require.NoError(t, err)
-			w.create(someKeys(40)...)
-			w.own(1, 2)
-			w.start()
-			w.settled(2 * time.Second)
+			skips := w.skipping()
 			skips.take()
 			refuses.Store(true)
 			w.own(2)
@@ -135,15 +142,7 @@ func TestStory_AListIsRefused(t *testing.T) {
 // without a change. The objects of other shards get such an update with each list.
 func TestStory_ShardComesBackAtOnce(t *testing.T) {
 	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
-		skips := &cacheRecorder{view: map[string]uint64{}, log: w.log}
-		_, err := w.informer.AddEventHandlerWithOptions(skips, informer.HandlerOptions{
-			SkipUnchanged: true,
-		})
-		require.NoError(t, err)
-		w.create(someKeys(40)...)
-		w.own(1, 2)
-		w.start()
-		w.settled(2 * time.Second)
+		skips := w.skipping()
 		w.handler.take()
 		skips.take()
 		w.own(2)

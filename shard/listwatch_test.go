@@ -329,8 +329,8 @@ func TestListWatch_PagesInACircle(t *testing.T) {
 		pages++
 		return page, nil
 	}}, holding(t, 1)}.newRelist("7")
-	assert.ErrorIs(t, l.run(t.Context()), errRepeated)
-	assert.Equal(t, 4, pages)
+	assert.ErrorContains(t, l.run(t.Context()), "server repeated the continue token")
+	assert.LessOrEqual(t, pages, 3*3+1, "three turns")
 }
 
 // Questions, and lists that fail after some pages, leave nothing behind.

@@ -172,7 +172,7 @@ func (m *membership) goBack() (begun bool) {
 	return m.begun
 }
 
-// wentBack reports whether the server was restored.
+// wentBack reports whether this process has noticed a restore of the server: M3.
 func (m *membership) wentBack() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,7 +5,6 @@ package shard
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/reflector"
 )
 
@@ -61,7 +61,7 @@ func (lw listWatch) newRelist(resourceVersion string) *relist {
 func (r *relist) run(ctx context.Context) error {
 	options := metav1.ListOptions{ResourceVersion: r.from}
 	r.choose(&options)
-	tokens := map[string]bool{}
+	var tokens listwatch.ContinueTokens
 	for {
 		m, err := r.lw.page(ctx, options, func(obj runtime.Object) error {
 			if r.takes(ctx, obj) {
@@ -76,14 +76,11 @@ func (r *relist) run(ctx context.Context) error {
 		switch {
 		case options.Continue == "":
 			return r.cache.settle(ctx, r.from)
-		case tokens[options.Continue]:
-			return errRepeated
+		case tokens.Repeat(options.Continue):
+			return fmt.Errorf("server repeated the continue token %.64q", options.Continue)
 		}
-		tokens[options.Continue] = true
 	}
 }
-
-var errRepeated = errors.New("server repeated a continue token")
 
 // settle waits until the store has everything that was passed on up to resourceVersion.
 func (c *informerCache) settle(ctx context.Context, resourceVersion string) error {

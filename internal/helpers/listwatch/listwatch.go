@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package listwatch recognizes two things that mean the same to a reflector and to a decorator of
-// its ListerWatcher: a question to the server, and a watch that has no server.
+// Package listwatch recognizes what means the same to a reflector and to a decorator of its
+// ListerWatcher: a question to the server, pages that go round in a circle, and a watch that has no
+// server.
 //
 // Read this file; then go test ./internal/helpers/listwatch. Goroutines: none. Locking: none.
 package listwatch
@@ -20,6 +21,30 @@ func Question() metav1.ListOptions { return metav1.ListOptions{Limit: 1} }
 // pages of one object.
 func IsQuestion(options metav1.ListOptions) bool {
 	return options.Limit == 1 && options.ResourceVersion == "" && options.Continue == ""
+}
+
+// ContinueTokens recognizes that the pages of a list go round in a circle, with Brent's algorithm:
+// it remembers the 1st, the 2nd, the 4th, the 8th token, and so on, and compares each token with
+// the last one remembered. It is not safe for concurrent use.
+type ContinueTokens struct {
+	count      int
+	remembered string
+}
+
+// Repeat takes the token of the next page, "" after the last one. It reports whether it was taken
+// before; a circle is found within three turns.
+func (t *ContinueTokens) Repeat(token string) bool {
+	switch token {
+	case "":
+		return false
+	case t.remembered:
+		return true
+	}
+	t.count++
+	if t.count&(t.count-1) == 0 {
+		t.remembered = token
+	}
+	return false
 }
 
 // IsUnreachable reports whether package rest made w itself because it could not reach the server.

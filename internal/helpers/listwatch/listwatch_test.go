@@ -3,9 +3,11 @@
 package listwatch
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -17,6 +19,33 @@ func TestIsQuestion(t *testing.T) {
 	} {
 		assert.False(t, IsQuestion(list), "%+v", list)
 	}
+}
+
+// Any circle is found within a few turns, wherever it begins, and no list of different tokens is
+// taken for one.
+func TestContinueTokens(t *testing.T) {
+	for before := range 20 {
+		for length := 1; length < 20; length++ {
+			var tokens ContinueTokens
+			count := 0
+			for i := 0; ; i++ {
+				count++
+				if i >= before {
+					i = before + (i-before)%length
+				}
+				if tokens.Repeat(fmt.Sprint(i)) {
+					break
+				}
+			}
+			require.Greater(t, count, before+length, "nothing was repeated yet")
+			require.LessOrEqual(t, count, 3*(before+length)+1)
+		}
+	}
+	var tokens ContinueTokens
+	for i := range 10_000 {
+		require.False(t, tokens.Repeat(fmt.Sprint(i)))
+	}
+	require.False(t, tokens.Repeat(""))
 }
 
 func TestIsUnreachable(t *testing.T) {
