@@ -46,15 +46,15 @@ func follow(t *testing.T, opts Options) followed {
 	return followed{t, tracker, NewDeltaFIFO(opts)}
 }
 
-func changeTo(version string) freshness.Arrival {
-	return freshness.Arrival{Kind: freshness.Change, ResourceVersion: version}
+func changeTo(version string) freshness.Handover {
+	return freshness.Handover{Kind: freshness.Change, ResourceVersion: version}
 }
 
-func listOf(version string, asOf time.Time) freshness.Arrival {
-	return freshness.Arrival{Kind: freshness.List, ResourceVersion: version, At: asOf}
+func listOf(version string, asOf time.Time) freshness.Handover {
+	return freshness.Handover{Kind: freshness.List, ResourceVersion: version, At: asOf}
 }
 
-func (q followed) handOver(a freshness.Arrival, put func() error) {
+func (q followed) handOver(a freshness.Handover, put func() error) {
 	q.t.Helper()
 	q.tracker.Begin(a)
 	err := put()
@@ -186,7 +186,7 @@ func TestReached_Bookmark(t *testing.T) {
 // have no version any more.
 func TestReached_ByTheChangeItself(t *testing.T) {
 	eachFollowed(t, func(t *testing.T, q followed) {
-		arrives := func(a freshness.Arrival, put func() error) {
+		arrives := func(a freshness.Handover, put func() error) {
 			q.handOver(a, func() error {
 				require.NoError(t, put())
 				popAll(t, q, nil)
@@ -210,12 +210,12 @@ func TestReached_ByTheChangeItself(t *testing.T) {
 // versions wait for it.
 func TestReached_ChangesInNoOrder(t *testing.T) {
 	eachFollowed(t, func(t *testing.T, q followed) {
-		q.handOver(freshness.Arrival{}, func() error { return q.Add(named("z", "4")) })
+		q.handOver(freshness.Handover{}, func() error { return q.Add(named("z", "4")) })
 		popAll(t, q, nil)
 		assert.Empty(t, q.reached())
 		q.list("5", named("z", "4"))
 		popAll(t, q, nil)
-		q.handOver(freshness.Arrival{}, func() error { return q.Add(named("c", "9")) })
+		q.handOver(freshness.Handover{}, func() error { return q.Add(named("c", "9")) })
 		q.bookmark("10")
 		assert.Equal(t, "5", q.reached())
 		popAll(t, q, nil)
@@ -441,7 +441,7 @@ func TestReached_WithItsTime(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	eachFollowed(t, func(t *testing.T, q followed) {
 		current := func(asOf time.Time) {
-			q.tracker.Note(freshness.Arrival{Kind: freshness.Current, At: asOf})
+			q.tracker.Note(freshness.Handover{Kind: freshness.Current, At: asOf})
 		}
 		q.handOver(listOf("5", at), func() error { return q.Replace(nil, "5") })
 		popAll(t, q, nil)

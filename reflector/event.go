@@ -225,20 +225,20 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 	// An event without a version changes the store, but moves no version: the next watch would
 	// start anew at "".
 	advances := e.pastInitial && e.resourceVersion != ""
-	var arrival freshness.Arrival
+	var handover freshness.Handover
 	if advances {
-		arrival = freshness.Arrival{
+		handover = freshness.Handover{
 			Kind: freshness.Change, ResourceVersion: e.resourceVersion, At: e.received,
 		}
 		if e.Type == watch.Bookmark {
-			arrival.Kind = freshness.Bookmark
+			handover.Kind = freshness.Bookmark
 		}
 	}
 	var verb string
-	if e.obj == nil && (r.bookmarks == nil || arrival.Kind != freshness.Bookmark) {
-		r.freshness.Note(arrival)
+	if e.obj == nil && (r.bookmarks == nil || handover.Kind != freshness.Bookmark) {
+		r.freshness.Note(handover)
 	} else {
-		r.freshness.Begin(arrival)
+		r.freshness.Begin(handover)
 		switch e.Type {
 		case watch.Added:
 			verb, err = "add", r.store.Add(e.obj)
@@ -249,7 +249,7 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 		default:
 			verb, err = "bookmark", r.bookmarks.Bookmark(e.resourceVersion)
 		}
-		r.freshness.End(arrival, err)
+		r.freshness.End(handover, err)
 	}
 	if err != nil {
 		name := store.MetaObjectToName(e.meta).String()

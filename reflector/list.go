@@ -88,13 +88,13 @@ func (r *Reflector) awaitList(
 // replace makes the store hold exactly what was fetched, and then moves on to its resourceVersion.
 func (r *Reflector) replace(got listed) error {
 	r.empty.listed(got.items, r.LastSyncResourceVersion()) // before the store owns the items
-	arrival := freshness.Arrival{
+	handover := freshness.Handover{
 		Kind: freshness.List, ResourceVersion: got.resourceVersion, At: got.asOf,
 		Losses: r.round.losses,
 	}
-	r.freshness.Begin(arrival)
+	r.freshness.Begin(handover)
 	err := r.store.Replace(got.items, got.resourceVersion)
-	if r.freshness.End(arrival, err); err != nil {
+	if r.freshness.End(handover, err); err != nil {
 		return &ApplyError{Verb: "replace", Err: err}
 	}
 	r.unavailable = false

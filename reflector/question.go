@@ -59,7 +59,7 @@ const (
 // interest. It is called from time to time while events do not pause, and once when they do again.
 func (r *Reflector) askIfOld(ctx context.Context, now time.Time) {
 	r.takeAnswer(now)
-	asOf := r.freshness.Received().AsOf
+	asOf := r.freshness.HandedOver().AsOf
 	if !r.round.fetched || r.recency.flowing.IsZero() ||
 		asOf.IsZero() || now.Sub(asOf) < questionAge { // only a list ends a loss
 		return
@@ -122,7 +122,7 @@ func (r *Reflector) takeAnswer(now time.Time) (reached bool) {
 	case err != nil:
 		q.useless, q.named = true, namedVersion{}
 	case order >= 0:
-		r.freshness.Note(freshness.Arrival{Kind: freshness.Current, At: q.named.asOf})
+		r.freshness.Note(freshness.Handover{Kind: freshness.Current, At: q.named.asOf})
 		q.named = namedVersion{}
 		return true
 	}

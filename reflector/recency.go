@@ -123,7 +123,7 @@ func (r *Reflector) lookForPause(now time.Time, events <-chan watch.Event) time.
 		return pause
 	}
 	if r.round.fetched && r.round.open.pastInitial {
-		r.freshness.Note(freshness.Arrival{Kind: freshness.Current, At: c.flowing})
+		r.freshness.Note(freshness.Handover{Kind: freshness.Current, At: c.flowing})
 	}
 	c.flowing, c.pause = time.Time{}, pause
 	return forever

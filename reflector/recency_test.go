@@ -495,7 +495,7 @@ func TestCurrentAsOf_NamedVersion(t *testing.T) {
 		return listed{resourceVersion: version, asOf: begun.Add(after)}
 	}
 	arrive := func(version string) {
-		r.freshness.Note(freshness.Arrival{Kind: freshness.Change, ResourceVersion: version})
+		r.freshness.Note(freshness.Handover{Kind: freshness.Change, ResourceVersion: version})
 	}
 	require.NoError(t, r.replace(list("5", 0)))
 	q.named = namedVersion{resourceVersion: "7", asOf: begun.Add(time.Second)}

@@ -62,16 +62,16 @@ type Status struct {
 
 // Status returns a snapshot. It is cheap, and safe to call at any time from any goroutine.
 func (r *Reflector) Status() Status {
-	received, now := r.received(), r.opts.Clock.Now()
+	handedOver, now := r.handedOver(), r.opts.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.readAt = now
 	status := r.status
-	status.ResourceVersion, status.CurrentAsOf = received.ResourceVersion, received.AsOf
+	status.ResourceVersion, status.CurrentAsOf = handedOver.ResourceVersion, handedOver.AsOf
 	if contact := r.contact.Load(); contact != nil {
 		status.LastContact = *contact
 	}
-	status.LastEvent, status.LastBookmark = received.Change, received.Bookmark
+	status.LastEvent, status.LastBookmark = handedOver.Change, handedOver.Bookmark
 	return status
 }
 
@@ -79,15 +79,15 @@ func (r *Reflector) Status() Status {
 // the first list. It is safe to call from any goroutine. The Store may be ahead of it by the change
 // that is being applied.
 func (r *Reflector) LastSyncResourceVersion() string {
-	return r.received().ResourceVersion
+	return r.handedOver().ResourceVersion
 }
 
-// received is what was handed over; nothing if r was not made by New.
-func (r *Reflector) received() freshness.Received {
+// handedOver is what was handed over; nothing if r was not made by New.
+func (r *Reflector) handedOver() freshness.HandedOver {
 	if r.freshness == nil {
-		return freshness.Received{}
+		return freshness.HandedOver{}
 	}
-	return r.freshness.Received()
+	return r.freshness.HandedOver()
 }
 
 // reportVersion calls the metric, which is not nil.

@@ -32,28 +32,28 @@ type Moment struct {
 	AsOf time.Time
 }
 
-// Arrival is what is handed over.
-type Arrival struct {
+// Handover is what the reflector hands over to the queue, or to the copy.
+type Handover struct {
 	Kind            Kind
 	ResourceVersion string // that it reaches; "" unless it is a list, a change or a bookmark
 	At              time.Time
 	Losses          int // of a list: the result of Losses before it was requested
 }
 
-// Kind is the kind of an Arrival.
+// Kind is the kind of a Handover.
 type Kind int
 
 // The kinds.
 const (
 	Unordered Kind = iota // a change that reaches no version
-	Change                // was received at At
-	Bookmark              // was received at At
+	Change                // was taken from the watch at At
+	Bookmark              // was taken from the watch at At
 	List                  // shows what the collection held at At; if that is zero, AsOf stays
 	Current               // nothing, but what was handed over before was current at At
 )
 
-// Received is what was handed over. The copy may be behind.
-type Received struct {
+// HandedOver is what was handed over so far. The copy may be behind.
+type HandedOver struct {
 	Moment
 	Change, Bookmark time.Time // At of the last of each kind
 }
@@ -77,36 +77,38 @@ type Received struct {
 //	F3  AsOf is zero, in held and in marks, from a loss until a list that was requested later
 //	F4  after a failure of the consumer there is no mark until a list is handed over: the item
 //	    that failed may have a part of a list that was queued before
-//	F5  there is no mark once blind: a queue, or a wrapper of it, has returned from a call before
-//	    it counted the change, or has not processed exactly what it popped; so it may hold back
-//	    changes that are in no mark
+//	F5  there is no mark once blind. The Tracker is blind once it cannot know what the queue
+//	    holds: a call that hands something over has returned, and the queue had not counted it;
+//	    or the queue counts outside of such a call; or the consumer has not stored exactly what
+//	    was popped
 //
 // Without a queue, the copy holds what was handed over.
 type Tracker struct {
 	isDirect bool         // without a queue
 	onMove   func()       // may be nil
-	state    atomic.Int32 // of arriving: idle, due or counting
 	popped   atomic.Int64 // items so far, including those in processing
 	pending  atomic.Int64 // deltas of the items in processing that are not stored
 
-	// arriving belongs to the goroutine that hands over. While it is counting, to Queued.
-	arriving Arrival
+	// uncounted is set by Begin, and cleared under mu: the queue has not counted handover yet.
+	// Begin sets handover; while uncounted, Queued reads it.
+	uncounted atomic.Bool
+	handover  Handover
 
-	mu       sync.Mutex // guards the fields below
-	received Received
-	losses   int           // so far
-	lost     bool          // no list that was requested since the last loss was handed over
-	failed   bool          // no list was handed over since the consumer failed, or at all
-	blind    chan struct{} // closed once blind
-	isBlind  bool
-	marks    []mark // oldest first
-	items    int    // queued so far
-	stored   int    // items so far
-	held     Moment
-	isSynced bool
-	synced   chan struct{} // closed once isSynced
-	moved    chan struct{} // closed when held changes; nil if no caller has waited since
-	ended    error         // held does not change any more
+	mu         sync.Mutex // guards the fields below
+	handedOver HandedOver
+	losses     int           // so far
+	lost       bool          // no list that was requested since the last loss was handed over
+	failed     bool          // no list was handed over since the consumer failed, or at all
+	blind      chan struct{} // closed once blind
+	isBlind    bool
+	marks      []mark // oldest first
+	items      int    // queued so far
+	stored     int    // items so far
+	held       Moment
+	isSynced   bool
+	synced     chan struct{} // closed once isSynced
+	moved      chan struct{} // closed when held changes; nil if no caller has waited since
+	ended      error         // held does not change any more
 }
 
 // mark is a moment that the copy holds when the first items are stored.
@@ -114,13 +116,6 @@ type mark struct {
 	Moment
 	items int
 }
-
-// The states of what arrives.
-const (
-	idle     = iota // it is handed over
-	due             // it is handed over now, and not counted yet
-	counting        // it is being counted, under mu
-)
 
 var (
 	errBlind    = errors.New("the queue does not report all that it holds")
@@ -149,41 +144,42 @@ type Followed interface {
 	Followed() (store any, tracker *Tracker)
 }
 
-// Begin is called before a call that passes a to the queue, or to the copy, and End after it. If
+// Begin is called before a call that hands h over to the queue or to the copy, and End after it. If
 // err is not nil, nothing was handed over. One goroutine calls Begin, End and Note.
-func (t *Tracker) Begin(a Arrival) {
+func (t *Tracker) Begin(h Handover) {
 	if !t.isDirect {
-		t.arriving = a
-		t.state.Store(due)
+		t.handover = h
+		t.uncounted.Store(true)
 	}
 }
 
 // End ends what Begin has begun.
-func (t *Tracker) End(a Arrival, err error) {
+func (t *Tracker) End(h Handover, err error) {
 	switch {
 	case t.isDirect:
 		if err == nil {
 			t.mu.Lock()
-			t.receiveAndUnlock(a, 0)
+			t.noteAndUnlock(h, 0)
 		}
-	case t.state.Load() == idle: // it was counted
-	default: // another goroutine may be counting it
+	case !t.uncounted.Load(): // the usual case, without a lock
+	default:
 		t.mu.Lock()
-		if !t.state.CompareAndSwap(due, idle) || err != nil {
+		wasUncounted := t.uncounted.Swap(false) // or another goroutine has counted it just now
+		if !wasUncounted || err != nil {
 			t.mu.Unlock()
 			return
 		}
-		if a.Kind != Bookmark { // which changes no object
+		if h.Kind != Bookmark { // which changes no object
 			t.blindLocked() // it is held back
 		}
-		t.receiveAndUnlock(a, t.items)
+		t.noteAndUnlock(h, t.items)
 	}
 }
 
 // Note is Begin and End for what needs no call, because it changes no object.
-func (t *Tracker) Note(a Arrival) {
+func (t *Tracker) Note(h Handover) {
 	t.mu.Lock()
-	t.receiveAndUnlock(a, t.items)
+	t.noteAndUnlock(h, t.items)
 }
 
 // Queued is called by the queue, in each call that hands something over and under the queue's lock,
@@ -192,40 +188,40 @@ func (t *Tracker) Note(a Arrival) {
 func (t *Tracker) Queued(items int) {
 	t.mu.Lock()
 	t.items = items
-	if !t.state.CompareAndSwap(due, counting) { // the call that belongs to it has returned
+	if !t.uncounted.Load() { // the call that hands it over has returned
 		t.blindLocked()
 		t.mu.Unlock()
 		return
 	}
-	a := t.arriving
-	t.state.Store(idle)
-	t.receiveAndUnlock(a, items)
+	h := t.handover
+	t.uncounted.Store(false) // from now on, the next Begin may set handover
+	t.noteAndUnlock(h, items)
 }
 
-// receiveAndUnlock notes what was handed over, and marks it as held after that many items.
-func (t *Tracker) receiveAndUnlock(a Arrival, items int) {
-	r := &t.received
-	switch a.Kind {
+// noteAndUnlock notes what was handed over, and marks it as held after that many items.
+func (t *Tracker) noteAndUnlock(h Handover, items int) {
+	all := &t.handedOver
+	switch h.Kind {
 	case Current:
-		if a.At.After(r.AsOf) {
-			r.AsOf = a.At
+		if h.At.After(all.AsOf) {
+			all.AsOf = h.At
 		}
 	case Change:
-		r.ResourceVersion, r.Change = a.ResourceVersion, a.At
+		all.ResourceVersion, all.Change = h.ResourceVersion, h.At
 	case Bookmark:
-		r.ResourceVersion, r.Bookmark = a.ResourceVersion, a.At
+		all.ResourceVersion, all.Bookmark = h.ResourceVersion, h.At
 	case List:
-		t.lost, t.failed = t.isBlind || a.Losses < t.losses, false
-		r.ResourceVersion = a.ResourceVersion
-		if !a.At.IsZero() {
-			r.AsOf = a.At
+		t.lost, t.failed = t.isBlind || h.Losses < t.losses, false
+		all.ResourceVersion = h.ResourceVersion
+		if !h.At.IsZero() {
+			all.AsOf = h.At
 		}
 	}
 	if t.isDirect || t.isBlind || t.failed {
 		t.mu.Unlock()
 		return
 	}
-	m := r.Moment
+	m := all.Moment
 	if t.lost {
 		m.AsOf = time.Time{}
 	}
@@ -368,15 +364,16 @@ func (t *Tracker) Held() Moment {
 	return t.held
 }
 
-// Received returns what was handed over. As with Held, AsOf is zero while a change may be missing.
-func (t *Tracker) Received() Received {
+// HandedOver returns what was handed over so far. As with Held, AsOf is zero while a change may be
+// missing.
+func (t *Tracker) HandedOver() HandedOver {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	received := t.received
+	all := t.handedOver
 	if t.lost {
-		received.AsOf = time.Time{}
+		all.AsOf = time.Time{}
 	}
-	return received
+	return all
 }
 
 // Blind returns a channel that closes once it is not known any more what the copy holds: see F5.

@@ -20,12 +20,12 @@ import (
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // list returns a list that is requested now.
-func (t *Tracker) list(version string, asOf time.Time) Arrival {
-	return Arrival{Kind: List, ResourceVersion: version, At: asOf, Losses: t.Losses()}
+func (t *Tracker) list(version string, asOf time.Time) Handover {
+	return Handover{Kind: List, ResourceVersion: version, At: asOf, Losses: t.Losses()}
 }
 
-func changeTo(version string) Arrival {
-	return Arrival{Kind: Change, ResourceVersion: version}
+func changeTo(version string) Handover {
+	return Handover{Kind: Change, ResourceVersion: version}
 }
 
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
@@ -51,20 +51,20 @@ func (t *Tracker) checkLaws(tb testing.TB) {
 	require.True(tb, !t.isBlind || len(t.marks) == 0, "F5")
 }
 
-// handOver hands a over in a call that fails with err, after the queue has counted its items; 0
+// handOver hands h over in a call that fails with err, after the queue has counted its items; 0
 // means that it counts nothing.
-func (t *Tracker) handOver(tb testing.TB, a Arrival, items int, err error) {
+func (t *Tracker) handOver(tb testing.TB, h Handover, items int, err error) {
 	tb.Helper()
-	t.Begin(a)
+	t.Begin(h)
 	if items > 0 {
 		t.Queued(items)
 	}
-	t.End(a, err)
+	t.End(h, err)
 	t.checkLaws(tb)
 }
 
 // current notes that everything which was handed over was current then.
-func (t *Tracker) current(asOf time.Time) { t.Note(Arrival{Kind: Current, At: asOf}) }
+func (t *Tracker) current(asOf time.Time) { t.Note(Handover{Kind: Current, At: asOf}) }
 
 // process processes a delta.
 func (t *Tracker) process(tb testing.TB, items int) {
@@ -78,16 +78,16 @@ func TestTracker_WithoutAQueue(t *testing.T) {
 	f := Direct()
 	f.handOver(t, f.list("5", at(5)), 0, nil)
 	f.handOver(t, changeTo("6"), 0, nil)
-	require.Equal(t, Moment{"6", at(5)}, f.Received().Moment)
+	require.Equal(t, Moment{"6", at(5)}, f.HandedOver().Moment)
 	f.handOver(t, changeTo("7"), 0, errors.New("refused"))
-	require.Equal(t, Moment{"6", at(5)}, f.Received().Moment)
+	require.Equal(t, Moment{"6", at(5)}, f.HandedOver().Moment)
 	f.current(at(7))
 	f.current(at(6)) // time does not go back
-	require.Equal(t, Moment{"6", at(7)}, f.Received().Moment)
+	require.Equal(t, Moment{"6", at(7)}, f.HandedOver().Moment)
 	f.Lose()
-	f.handOver(t, Arrival{Kind: Change, ResourceVersion: "8", At: at(8)}, 0, nil)
-	f.Note(Arrival{Kind: Bookmark, ResourceVersion: "9", At: at(9)})
-	require.Equal(t, Received{Moment{ResourceVersion: "9"}, at(8), at(9)}, f.Received())
+	f.handOver(t, Handover{Kind: Change, ResourceVersion: "8", At: at(8)}, 0, nil)
+	f.Note(Handover{Kind: Bookmark, ResourceVersion: "9", At: at(9)})
+	require.Equal(t, HandedOver{Moment{ResourceVersion: "9"}, at(8), at(9)}, f.HandedOver())
 }
 
 // The copy has synced once it has held a list as a whole. Before that, the order of changes is not
@@ -122,7 +122,7 @@ func TestTracker_Lose(t *testing.T) {
 	f.current(at(6))
 	f.process(t, 2)
 	require.Equal(t, Moment{ResourceVersion: "6"}, f.Held())
-	require.Equal(t, Moment{ResourceVersion: "6"}, f.Received().Moment)
+	require.Equal(t, Moment{ResourceVersion: "6"}, f.HandedOver().Moment)
 	f.handOver(t, f.list("9", at(9)), 3, nil)
 	require.Equal(t, Moment{ResourceVersion: "6"}, f.Held())
 	f.process(t, 3)
@@ -152,7 +152,7 @@ func TestTracker_LoseDuringAList(t *testing.T) {
 	f.handOver(t, requested, 3, nil)
 	f.process(t, 3)
 	require.Equal(t, Moment{ResourceVersion: "6"}, f.Held())
-	require.Equal(t, Moment{ResourceVersion: "6"}, f.Received().Moment)
+	require.Equal(t, Moment{ResourceVersion: "6"}, f.HandedOver().Moment)
 	f.handOver(t, f.list("6", at(7)), 4, nil)
 	f.process(t, 4)
 	require.Equal(t, Moment{"6", at(7)}, f.Held())
@@ -234,14 +234,14 @@ func TestTracker_Blind(t *testing.T) {
 			f.handOver(t, f.list("9", at(9)), 7, nil)
 			f.process(t, 7)
 			require.Equal(t, Moment{ResourceVersion: "5"}, f.Held())
-			require.Zero(t, f.Received().AsOf)
+			require.Zero(t, f.HandedOver().AsOf)
 			require.NoError(t, f.Await(t.Context(), "5"))
 		})
 	}
 	f := New(nil)
 	f.handOver(t, changeTo("6"), 0, errors.New("refused"))
 	require.NoError(t, f.Err(), "nothing was handed over")
-	f.handOver(t, Arrival{Kind: Bookmark, ResourceVersion: "7"}, 0, nil)
+	f.handOver(t, Handover{Kind: Bookmark, ResourceVersion: "7"}, 0, nil)
 	require.NoError(t, f.Err(), "a bookmark changes no object")
 }
 
@@ -278,9 +278,9 @@ func TestTracker_Await(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(nil)
 		items := 0
-		arrives := func(a Arrival) {
+		arrives := func(h Handover) {
 			items++
-			f.handOver(t, a, items, nil)
+			f.handOver(t, h, items, nil)
 			f.process(t, items)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
