@@ -225,17 +225,18 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 	// An event without a version changes the store, but moves no version: the next watch would
 	// start anew at "".
 	advances := e.pastInitial && e.resourceVersion != ""
+	isBookmark := advances && e.Type == watch.Bookmark
 	var handover freshness.Handover
 	if advances {
 		handover = freshness.Handover{
 			Kind: freshness.Change, ResourceVersion: e.resourceVersion, At: e.received,
 		}
-		if e.Type == watch.Bookmark {
-			handover.Kind = freshness.Bookmark
-		}
+	}
+	if isBookmark {
+		handover.Kind = freshness.Bookmark
 	}
 	var verb string
-	if e.obj == nil && (r.bookmarks == nil || handover.Kind != freshness.Bookmark) {
+	if isForStore := e.obj != nil || isBookmark && r.bookmarks != nil; !isForStore {
 		r.freshness.Note(handover)
 	} else {
 		r.freshness.Begin(handover)

@@ -47,7 +47,7 @@ type Status struct {
 	// old after a 410 (Gone, Expired) to a watch, an ApplyError, or a Relist.
 	CurrentAsOf time.Time
 
-	LastEvent    time.Time // when the last change was taken; initial events do not count
+	LastEvent    time.Time // when the last event but bookmarks and initial events was taken
 	LastBookmark time.Time // when the last bookmark was: the server says that nothing changed
 
 	// LastError is the newest failure, which is kept when it is over. An event of another type or

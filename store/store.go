@@ -42,7 +42,7 @@ type Store interface {
 	Resync() error
 	// Bookmark notes that the store is as new as resourceVersion although no object changed.
 	Bookmark(resourceVersion string)
-	// LastStoreSyncResourceVersion is the newest resourceVersion that reached the store, or ""
+	// LastStoreSyncResourceVersion is the resourceVersion that reached the store last, or ""
 	// before the first.
 	LastStoreSyncResourceVersion() string
 }

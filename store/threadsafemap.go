@@ -43,7 +43,7 @@ type threadSafeMap struct {
 	items           map[string]*entry
 	entries         []*entry
 	indices         []*index
-	resourceVersion string // the newest that reached the map
+	resourceVersion string // of the last write that has one
 }
 
 // entry is an object and its key. An update changes the object in the entry, so an index leads to
@@ -244,7 +244,7 @@ func (m *threadSafeMap) Bookmark(resourceVersion string) {
 	m.setVersionLocked(resourceVersion)
 }
 
-// LastStoreSyncResourceVersion is the newest resourceVersion that reached the map.
+// LastStoreSyncResourceVersion is the resourceVersion that reached the map last.
 func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
 	if m.knownVersion != nil {
 		if known, ok := m.knownVersion(); ok {

@@ -220,7 +220,7 @@ func (c *ExpirationCache) Bookmark(resourceVersion string) {
 	c.resourceVersion = resourceVersion
 }
 
-// LastStoreSyncResourceVersion is the newest resourceVersion that reached the store.
+// LastStoreSyncResourceVersion is the resourceVersion that reached the store last.
 func (c *ExpirationCache) LastStoreSyncResourceVersion() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

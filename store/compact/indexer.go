@@ -148,7 +148,7 @@ func (x *Indexer) Resync() error { return x.packed.Resync() }
 // Bookmark notes a new resourceVersion, without a change of any object.
 func (x *Indexer) Bookmark(resourceVersion string) { x.packed.Bookmark(resourceVersion) }
 
-// LastStoreSyncResourceVersion is the newest resourceVersion that reached the store.
+// LastStoreSyncResourceVersion is the resourceVersion that reached the store last.
 func (x *Indexer) LastStoreSyncResourceVersion() string {
 	return x.packed.LastStoreSyncResourceVersion()
 }
