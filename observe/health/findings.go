@@ -31,9 +31,11 @@ type FindingKind string
 const (
 	FailingInformer FindingKind = "failingInformer" // an informer cannot list or watch
 	SilentWatch     FindingKind = "silentWatch"     // no event and no bookmark
+	NotStarted      FindingKind = "notStarted"      // an informer that was made and not started
 	HandlerStuck    FindingKind = "handlerStuck"    // a call of a handler does not return
 	HandlerSlow     FindingKind = "handlerSlow"     // a handler works
 	ReconcileStuck  FindingKind = "reconcileStuck"  // a reconcile takes much longer than others
+	DoneForgotten   FindingKind = "doneForgotten"   // the goroutine of a key has left it
 	NoWorkers       FindingKind = "noWorkers"       // keys are ready, and no worker takes them
 	Loop            FindingKind = "loop"            // a reconcile's writes cause the next one
 	HotKey          FindingKind = "hotKey"          // one key has most of the reconciles
@@ -52,22 +54,26 @@ const (
 const (
 	failuresInRow  = 3
 	silence        = 11 * time.Minute // a watch ends after 10 minutes at the latest
-	stuck          = 10 * time.Second // a call of a handler, a reconcile
-	stuckFactor    = 20               // times the median of the queue
-	stuckUnknown   = time.Minute      // a reconcile, without a median
-	slowHandler    = 5 * time.Millisecond
+	stuckCall      = 10 * time.Second // a call of a handler
+	stuckReconcile = time.Minute
+	stuckFactor    = 3 // times the slowest reconcile of the queue that has ended
 	enoughCalls    = 20
-	echoesOf       = 10          // reconciles at least, four in five of them echoes
+	echoesOf       = 30          // reconciles at least, four in five of them echoes
 	nearEnd        = time.Second // of a reconcile, where it writes
 	hotCount       = 100
 	hotPeriod      = 30 * time.Second
 	idleUpdates    = 20
 	resyncsAtLeast = 20
 	resyncsOfOne   = 3                // of one object: a single resync adds many keys
+	resyncsWithin  = 50 * time.Second // of one object, so many: often resyncs come every 30 s
 	missedRenewals = 3                // in a row; by default a leader gives up at the sixth
 	lateRenewal    = 10 * time.Second // if the RetryPeriod is not known
 	throttledLooks = 6                // at least, four in five of them
 	throttledFor   = 10 * time.Second
+	unservedFor    = 45 * time.Second // ready keys
+	unservedFactor = 3                // times the longest such time that has ended
+	startsWithin   = time.Minute      // an informer, after others
+	over           = 5 * time.Minute  // what has not been seen for so long
 	unreadFor      = 10 * time.Minute
 	unreadBytes    = 1_000_000
 	unreadCalls    = 5 // of each handler, most of which added a key
@@ -78,7 +84,12 @@ const (
 func findings(p Page, facts journal.Facts) []Finding {
 	f := finder{now: p.Time, found: []Finding{}, leads: p.leads(), synced: p.synced()}
 	for _, i := range p.Informers {
-		f.informer(i)
+		if i.Started && (f.started.IsZero() || i.startedOrNot.Before(f.started)) {
+			f.started = i.startedOrNot
+		}
+	}
+	for _, i := range p.Informers {
+		f.informer(i, facts)
 		f.large(i)
 		f.unread(i, facts)
 	}
@@ -86,10 +97,10 @@ func findings(p Page, facts journal.Facts) []Finding {
 		f.handler(h)
 	}
 	for _, q := range p.Queues {
-		f.queue(q, bound(q.Name, p.queuesNamed(q.Name) == 1, facts))
+		f.queue(q, bound(q.Name, facts))
 	}
 	for _, c := range p.Controllers {
-		f.controller(c, bound(c.Name, true, facts))
+		f.controller(c, bound(c.Name, facts))
 	}
 	for _, k := range facts.Keys {
 		f.key(k, facts)
@@ -112,6 +123,8 @@ func findings(p Page, facts journal.Facts) []Finding {
 type finder struct {
 	now   time.Time
 	leads bool // otherwise caches and keys are kept for later
+	// started is when the page first saw an informer that runs; zero if there is none.
+	started time.Time
 	// synced is true if the caches are: workers start then.
 	synced bool
 	found  []Finding
@@ -136,9 +149,16 @@ func (f *finder) since(t *time.Time) time.Duration {
 	return f.now.Sub(*t)
 }
 
-func (f *finder) informer(i Informer) {
+func (f *finder) informer(i Informer, facts journal.Facts) {
 	switch {
-	case i.Stopped || !i.Started:
+	case i.Stopped:
+	case !i.Started && f.leads && !f.started.IsZero() &&
+		min(f.now.Sub(i.startedOrNot), f.now.Sub(f.started)) > startsWithin:
+		f.add(NotStarted, "informer.md", "Start it: the Start of a factory starts the informers "+
+			"that were made before it. If the program never uses it, leave it out.",
+			"informer %s was not started in the last %s, and others were", i.Name,
+			short(f.now.Sub(i.startedOrNot)))
+	case !i.Started:
 	case i.ConsecutiveFailures >= failuresInRow:
 		f.add(FailingInformer, "devtools.md", "Read the error: usually a permission is missing "+
 			"(RBAC), a CRD is not installed, or the server does not answer.",
@@ -151,12 +171,11 @@ func (f *finder) informer(i Informer) {
 			i.Name, short(f.since(i.LastContact)))
 	}
 	for _, h := range i.Handlers {
-		age := time.Duration(h.OldestPendingSeconds * float64(time.Second))
-		if h.Pending > 0 && age > stuck {
+		if age := f.now.Sub(h.runsSince(i, facts)); h.Pending > 0 && age > stuckCall {
 			f.add(HandlerStuck, "informer.md", "A handler must only add a key to a queue: look "+
 				"at what it waits for. Its memory grows with each change.",
-				"handler %s of informer %s is %s behind, the oldest for %s",
-				h.Name, i.Name, plural(h.Pending, "call"), short(age))
+				"a call of handler %s of informer %s has not returned for %s; calls that wait: %d",
+				h.Name, i.Name, short(age), h.Pending-1)
 		}
 	}
 }
@@ -210,14 +229,15 @@ func (f *finder) unread(i Informer, facts journal.Facts) {
 }
 
 func (f *finder) handler(h journal.HandlerFacts) {
-	if h.Calls >= enoughCalls && h.Time/time.Duration(h.Calls) > slowHandler {
+	if h.Calls >= enoughCalls && h.Time/time.Duration(h.Calls) > journal.SlowCall &&
+		f.now.Sub(h.LastSlow) < over {
 		f.add(HandlerSlow, "informer.md", "Move the work to the worker: a handler delays all "+
 			"later changes of its informer.", "handler %s of informer %s takes %s per call, "+
 			"and took at most %s", h.Handler, h.Informer,
 			short(h.Time/time.Duration(h.Calls)), short(h.Longest))
 	}
 	updates := h.Kinds[journal.Updated]
-	if h.Idle >= idleUpdates && h.Idle > updates/2 {
+	if h.Idle >= idleUpdates && h.Idle > updates/2 && f.now.Sub(h.LastIdle) < over {
 		f.add(IdleUpdates, "devtools.md", "Find the program that writes objects without a "+
 			"change, by the manager in the reasons of a key. If a transform drops fields, they "+
 			"may be what changed.", "%d of %d updates that handler %s of informer %s got changed "+
@@ -225,18 +245,14 @@ func (f *finder) handler(h journal.HandlerFacts) {
 	}
 }
 
-// bound returns how long a reconcile of a queue may take. If it is not the only queue with its
-// name, the median is that of all of them.
-func bound(queue string, only bool, facts journal.Facts) time.Duration {
+// bound returns how long a reconcile of a queue may take. Queues with one name have one bound.
+func bound(queue string, facts journal.Facts) time.Duration {
 	for _, known := range facts.Queues {
-		switch slow := max(stuck, stuckFactor*known.Median); {
-		case known.Queue == queue && only:
-			return slow
-		case known.Queue == queue:
-			return max(slow, stuckUnknown)
+		if known.Queue == queue {
+			return max(stuckReconcile, stuckFactor*known.Slowest)
 		}
 	}
-	return stuckUnknown
+	return stuckReconcile
 }
 
 func (f *finder) queue(q Queue, bound time.Duration) {
@@ -245,18 +261,36 @@ func (f *finder) queue(q Queue, bound time.Duration) {
 		workers = q.workers()
 	}
 	for key, worker := range workers {
-		if age := f.now.Sub(worker.Since); age > bound {
+		switch age := f.now.Sub(worker.Since); {
+		case age <= bound:
+		case worker.Later != "":
+			f.addKey(key, DoneForgotten, "devtools.md", "Call Done for each key that Get returns: "+
+				"write defer queue.Done(key) in the function that works on it. Until then a "+
+				"change of the object does not queue it.",
+				"a worker of queue %s took %s %s ago%s, and its goroutine has taken %s since: "+
+					"Done was not called for %[2]s", q.Name, key, short(age), atPlace(worker.Place),
+				worker.Later)
+		default:
 			f.addKey(key, ReconcileStuck, "devtools.md", "Ask why the key is not reconciled: the "+
-				"answer has the stack. Give reconcile a deadline.",
+				"answer has the stack, or says that the goroutine has left the key. If it hangs, "+
+				"give reconcile a deadline.",
 				"a worker of queue %s has had %s for %s", q.Name, key, short(age))
 		}
 	}
-	idle := f.now.Sub(q.idleSince)
-	if f.leads && f.synced && !q.idleSince.IsZero() && idle > stuck {
+	idle := f.now.Sub(q.unserved.since)
+	if f.leads && f.synced && !q.unserved.since.IsZero() &&
+		idle > max(unservedFor, unservedFactor*q.unserved.longest) {
 		f.add(NoWorkers, "controller.md", "Start the workers, once the caches are synced.",
 			"queue %s has %s, and no worker took one in the last %s", q.Name,
 			plural(q.Ready.Total, "ready key"), short(idle))
 	}
+}
+
+func atPlace(place string) string {
+	if place == "" {
+		return ""
+	}
+	return " in " + place
 }
 
 func (f *finder) controller(c Controller, bound time.Duration) {
@@ -274,6 +308,9 @@ func (f *finder) controller(c Controller, bound time.Duration) {
 }
 
 func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
+	if len(k.Last) == 0 || f.now.Sub(k.Last[0].Start) > over {
+		return
+	}
 	if k.Of >= echoesOf && k.Echoes*5 >= k.Of*4 && nearEnds(k.Last) {
 		wrote := ""
 		if call := k.Last[0].Causes[0].Call; call != nil {
@@ -281,8 +318,8 @@ func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
 		}
 		f.addKey(k.Key, Loop, "devtools.md", "Reconcile must write only if something differs, and "+
 			"handlers can leave out changes of the status (compare the generation).",
-			"queue %s reconciles %s in a loop: %d of the last %d reconciles followed an update "+
-				"during the one before%s", k.Queue, k.Key, k.Echoes, k.Of, wrote)
+			"queue %s reconciles %s in a loop: in %d of the last %d reconciles the one before was "+
+				"the cause, because this program wrote the object%s", k.Queue, k.Key, k.Echoes, k.Of, wrote)
 		return
 	}
 	period := f.now.Sub(facts.Since)
@@ -315,7 +352,8 @@ func nearEnds(last []journal.Reconcile) bool {
 }
 
 func (f *finder) reconciles(q journal.QueueFacts, keys []journal.KeyFacts) {
-	if q.Resyncs >= resyncsAtLeast && q.Resyncs*2 > q.Reconciles && resynced(q.Queue, keys) {
+	if q.Resyncs >= resyncsAtLeast && q.Resyncs*2 > q.Reconciles && resynced(q.Queue, keys) &&
+		f.now.Sub(q.LastResync) < over {
 		f.add(ResyncTimer, "informer.md", "A resync repeats what the store has, and finds no "+
 			"lost change. For work at a time use AddAfter; otherwise raise the period.",
 			"%d of %d reconciles of queue %s were caused by resyncs alone", q.Resyncs,
@@ -323,25 +361,27 @@ func (f *finder) reconciles(q journal.QueueFacts, keys []journal.KeyFacts) {
 	}
 	retries := q.Results[journal.Retried]
 	if q.Results[journal.NoForget] >= enoughCalls && q.Results[journal.Forgotten] == 0 &&
-		retries > 0 {
+		retries > 0 && f.now.Sub(q.LastNoForget) < over {
 		f.add(NoForgets, "workqueue.md", "Call Forget after a success: otherwise the next "+
 			"failure of the key waits longer than it should.", "queue %s: %d reconciles "+
 			"ended without Forget, and %d failed", q.Queue, q.Results[journal.NoForget], retries)
 	}
 }
 
-// resynced reports whether the last reconciles of a key have several resyncs of one object as
-// causes.
+// resynced reports whether a key was reconciled for several resyncs of one object within a short
+// time.
 func resynced(queue string, keys []journal.KeyFacts) bool {
 	for _, k := range keys {
-		times := map[[3]string]int{}
+		times := map[[3]string][]time.Time{} // the newest first
 		for _, r := range k.Last {
 			for _, c := range r.Causes {
 				if k.Queue != queue || c.Kind != journal.Resync || c.Call == nil {
 					continue
 				}
 				id := [3]string{c.Call.Informer, c.Call.Handler, c.Call.Key}
-				if times[id]++; times[id] == resyncsOfOne {
+				times[id] = append(times[id], c.Time)
+				if all := times[id]; len(all) >= resyncsOfOne &&
+					all[len(all)-resyncsOfOne].Sub(all[len(all)-1]) <= resyncsWithin {
 					return true
 				}
 			}

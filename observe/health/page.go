@@ -75,10 +75,12 @@ type Informer struct {
 
 	Handlers []HandlerInfo `json:"handlers"`
 
-	added time.Time    // when it was added to the page
-	store store.Store  // nil if it cannot be read
-	meter *sizes.Meter // of the store
-	sizes sizes.Sizes
+	added time.Time // when it was added to the page
+	// startedOrNot is since when the page has seen the present value of Started.
+	startedOrNot time.Time
+	store        store.Store  // nil if it cannot be read
+	meter        *sizes.Meter // of the store
+	sizes        sizes.Sizes
 }
 
 // HandlerInfo is a handler of an informer.
@@ -89,6 +91,22 @@ type HandlerInfo struct {
 	OldestPendingSeconds float64 `json:"oldestPendingSeconds"`
 	Calls                int     `json:"calls"`
 	Panics               int     `json:"panics"`
+
+	// sameSince is when the page first saw that so many calls had ended and another was due or
+	// running.
+	sameSince time.Time
+}
+
+// runsSince returns since when the present call of the handler runs, or a later time if its
+// beginning is not known.
+func (h HandlerInfo) runsSince(i Informer, facts journal.Facts) time.Time {
+	for _, known := range facts.Handlers {
+		if running := known.Running; running != nil && known.Informer == i.Name &&
+			known.Handler == h.Name && running.Time.Before(h.sameSince) {
+			return running.Time
+		}
+	}
+	return h.sameSince
 }
 
 // Queue is a workqueue on the page. Keys are printed with %v.
@@ -99,8 +117,8 @@ type Queue struct {
 	Again      List[string]     `json:"again"` // keys in Processing that were added again since
 	Waiting    List[WaitingKey] `json:"waiting"`
 
-	workers   func() map[string]journal.Worker // nil if they are not known
-	idleSince time.Time                        // see idle
+	workers  func() map[string]journal.Worker // nil if they are not known
+	unserved unserved
 }
 
 // WaitingKey is a key with a delay.

@@ -25,8 +25,10 @@ func (h *Handler) AddInformer(
 	name string, subject interface{ Status() informer.Status },
 ) (remove func()) {
 	added, meter := time.Now(), &sizes.Meter{}
+	var seen informerLooks
 	return add(h, &h.informers, func(int) Informer {
 		i := describeInformer(name, subject.Status())
+		seen.look(&i)
 		i.added, i.meter = added, meter
 		if selects, ok := subject.(selecting); ok {
 			if selection, known := selects.Selection(); known {
@@ -61,7 +63,7 @@ func (i Informer) nameAndSelection() string {
 func AddQueue[K comparable](
 	h *Handler, name string, queue interface{ Snapshot() workqueue.Snapshot[K] },
 ) (remove func()) {
-	var unserved idle
+	var ready readyLooks
 	return add(h, &h.queues, func(limit int) Queue {
 		s := queue.Snapshot()
 		q := Queue{
@@ -70,7 +72,7 @@ func AddQueue[K comparable](
 			Processing: list(s.Processing, limit, keyText[K]),
 			Again:      list(s.Again, limit, keyText[K]),
 			Waiting:    list(s.Waiting, limit, describeWaiting[K]),
-			idleSince:  unserved.look(len(s.Ready) > 0 && len(s.Processing) == 0, s.Taken),
+			unserved:   ready.look(len(s.Ready) > 0 && len(s.Processing) == 0, s.Taken),
 		}
 		if known, ok := queue.(interface {
 			Workers() map[string]journal.Worker
@@ -81,27 +83,78 @@ func AddQueue[K comparable](
 	})
 }
 
-// idle knows since when a queue has ready items that no worker takes: since the first of the last
-// looks that all found ready items and no worker with one, and no Get between them. So the items of
-// the first look are still there.
-type idle struct {
-	mu    sync.Mutex
-	since time.Time // zero if the last look was not one of these
-	taken uint64
+// unserved says that a queue has ready items that no worker takes.
+type unserved struct {
+	// since is the first of the last looks that all found ready items and no worker with one, and
+	// no Get between them; zero if the last look was none of these. So the items of the first look
+	// are still there.
+	since   time.Time
+	longest time.Duration // between the first and the last of such looks before
 }
 
-// look notes a look at the content of the queue, and returns since.
-func (i *idle) look(ready bool, taken uint64) time.Time {
-	i.mu.Lock()
-	defer i.mu.Unlock()
+// readyLooks are what the last looks at a queue have found.
+type readyLooks struct {
+	mu    sync.Mutex
+	found unserved
+	taken uint64
+	last  time.Time
+}
+
+// look notes a look at the content of the queue, and returns what is known.
+func (l *readyLooks) look(ready bool, taken uint64) unserved {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := &l.found
+	if !f.since.IsZero() && l.taken != taken {
+		f.longest = max(f.longest, l.last.Sub(f.since))
+	}
 	switch {
 	case !ready:
-		i.since = time.Time{}
-	case i.since.IsZero() || i.taken != taken:
-		i.since = time.Now()
+		f.since = time.Time{}
+	case f.since.IsZero() || l.taken != taken:
+		f.since = time.Now()
 	}
-	i.taken = taken
-	return i.since
+	l.taken, l.last = taken, time.Now()
+	return *f
+}
+
+// informerLooks are what the last looks at an informer have found.
+type informerLooks struct {
+	mu      sync.Mutex
+	started bool
+	since   time.Time // of that value of started
+	calls   map[seenHandler]time.Time
+}
+
+// seenHandler is a handler that has calls to make, by its place and name, and how many have ended.
+type seenHandler struct {
+	at    int
+	name  string
+	ended int
+}
+
+// look sets the times since when the page has seen the present state of i.
+func (l *informerLooks) look(i *Informer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if l.since.IsZero() || l.started != i.Started {
+		l.started, l.since = i.Started, now
+	}
+	i.startedOrNot = l.since
+	before := l.calls
+	l.calls = map[seenHandler]time.Time{}
+	for n := range i.Handlers {
+		h := &i.Handlers[n]
+		id := seenHandler{n, h.Name, h.Calls}
+		h.sameSince = now
+		if since, known := before[id]; known {
+			h.sameSince = since
+		}
+		if h.Pending > 0 {
+			l.calls[id] = h.sameSince
+		}
+	}
 }
 
 // AddController adds a controller to the page, with its queue and its dead letters. The returned

@@ -38,9 +38,16 @@ type HandlerFacts struct {
 	Idle    int           `json:"idle"`
 	Time    time.Duration `json:"timeNanoseconds"` // of all calls
 	Longest time.Duration `json:"longestNanoseconds"`
+	// LastIdle is when the last of the Idle updates came, and LastSlow the last call that took
+	// longer than SlowCall.
+	LastIdle time.Time `json:"lastIdle,omitzero"`
+	LastSlow time.Time `json:"lastSlow,omitzero"`
 	// Running is a call that has not returned.
 	Running *Call `json:"running,omitempty"`
 }
+
+// SlowCall is how long no call takes that only adds a key.
+const SlowCall = 5 * time.Millisecond
 
 func (f *HandlerFacts) note(call *Call) {
 	f.Calls++
@@ -50,6 +57,10 @@ func (f *HandlerFacts) note(call *Call) {
 	}
 	if call.Fields != nil && len(call.Fields) == 0 && !call.partial {
 		f.Idle++
+		f.LastIdle = call.Time
+	}
+	if call.Duration > SlowCall {
+		f.LastSlow = call.Time
 	}
 	f.Time += call.Duration
 	f.Longest = max(f.Longest, call.Duration)
@@ -61,8 +72,13 @@ type QueueFacts struct {
 	Reconciles int            `json:"reconciles"`
 	Results    map[Result]int `json:"results"`
 	Resyncs    int            `json:"resyncs"` // reconciles that had only resyncs as causes
-	// Median is the median duration of the last reconciles.
-	Median time.Duration `json:"medianNanoseconds"`
+	// Median is the median duration of the last reconciles, and Slowest the longest of all that have
+	// ended.
+	Median  time.Duration `json:"medianNanoseconds"`
+	Slowest time.Duration `json:"slowestNanoseconds"`
+	// LastResync and LastNoForget are when the last of these reconciles began.
+	LastResync   time.Time `json:"lastResync,omitzero"`
+	LastNoForget time.Time `json:"lastNoForget,omitzero"`
 }
 
 // Arrow leads from a handler to a queue.
@@ -78,19 +94,20 @@ type KeyFacts struct {
 	Queue      string `json:"queue"`
 	Key        string `json:"key"`
 	Reconciles int    `json:"reconciles"`
-	// Echoes is the number of the last Of reconciles that had as causes only updates of the object
-	// that came during the reconcile before, or within 250 ms after it.
+	// Echoes is the number of the last Of reconciles that the one before has caused: it, or another
+	// part of this program, wrote the object meanwhile, and the only causes are updates of it that
+	// came until 250 ms after the end.
 	Echoes int `json:"echoes"`
 	Of     int `json:"of"`
 	// Last are the last reconciles, the newest first. The first one may be running.
 	Last []Reconcile `json:"last"`
 }
 
-// queueFacts are counted while keys are reconciled.
+// queueFacts are counted while keys are reconciled. Results and Median are made when they are read.
 type queueFacts struct {
-	reconciles, resyncs int
-	results             map[Result]int
-	durations           []time.Duration // of the last ones, a ring
+	QueueFacts
+	results   map[Result]int
+	durations []time.Duration // of the last ones, a ring
 }
 
 const maxDurations = 64
@@ -99,22 +116,26 @@ func (f *queueFacts) note(r *Reconcile) {
 	if f.results == nil {
 		f.results = map[Result]int{}
 	}
-	f.results[r.Result]++
+	if f.results[r.Result]++; r.Result == NoForget {
+		f.LastNoForget = r.Start
+	}
 	resyncs := !slices.ContainsFunc(r.Causes, func(c Cause) bool { return c.Kind != Resync })
 	if resyncs && r.More == 0 {
-		f.resyncs++
+		f.Resyncs++
+		f.LastResync = r.Start
 	}
 	if len(f.durations) < maxDurations {
 		f.durations = append(f.durations, r.Duration)
 	} else {
-		f.durations[f.reconciles%maxDurations] = r.Duration
+		f.durations[f.Reconciles%maxDurations] = r.Duration
 	}
-	f.reconciles++
+	f.Slowest = max(f.Slowest, r.Duration)
+	f.Reconciles++
 }
 
 func (f *queueFacts) facts(name string) QueueFacts {
-	q := QueueFacts{Queue: name, Reconciles: f.reconciles, Resyncs: f.resyncs,
-		Results: maps.Clone(f.results)}
+	q := f.QueueFacts
+	q.Queue, q.Results = name, maps.Clone(f.results)
 	if len(f.durations) > 0 {
 		sorted := slices.Sorted(slices.Values(f.durations))
 		q.Median = sorted[len(sorted)/2]

@@ -18,8 +18,15 @@ import (
 
 // Worker is a goroutine that has an item of a queue.
 type Worker struct {
-	Since     time.Time
+	Since time.Time
+	// Place is the function that called Get, if that was recorded.
+	Place string
+	// Later is the first item that the goroutine has taken since, or "". Then its stack says nothing
+	// of this one.
+	Later string
+
 	goroutine int64
+	later     work
 	key       string   // the text of the item, if it was recorded
 	journal   *Journal // nil in Journal.workers
 }
@@ -41,6 +48,12 @@ func (j *Journal) workersOf(queue *queueName) map[string]Worker {
 	j.mu.Unlock()
 	found := map[string]Worker{}
 	for item, worker := range all {
+		if worker.later.queue != nil {
+			worker.Later = printable.Key(worker.later.item)
+			if worker.later.queue != queue {
+				worker.Later += " of queue " + worker.later.queue.name
+			}
+		}
 		found[printable.Key(item)] = worker
 	}
 	return found

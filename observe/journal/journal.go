@@ -15,8 +15,8 @@
 // [Journal.Record] is called; the page of package health does so when it is asked.
 //
 // Read record.go and journal.go (what is remembered), then handler.go, fields.go and queue.go (the
-// decorators), goroutine.go, recent.go (the bound), facts.go (what is read) and throttled.go (what
-// goroutines wait for). Then run go test -v ./observe/journal. Goroutines: none, except runtime's
+// decorators), loop.go (writes that cause reconciles), goroutine.go, recent.go (the bound), facts.go
+// (what is read) and throttled.go (what goroutines wait for). Then run go test -v ./observe/journal. Goroutines: none, except runtime's
 // for cleanups. Locking: the Journal's mutex, under which no code of the program runs; those of its
 // looks, which readers alone take.
 package journal
@@ -25,7 +25,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math/bits"
 	"reflect"
 	"slices"
 	"strings"
@@ -54,12 +53,8 @@ const (
 	// maxNames bounds the handlers, queues and arrows that are counted. A program has a few; one
 	// that makes them without end must not fill the memory.
 	maxNames = 1024
-	// echo is how long after a reconcile an update may be one that it wrote.
-	echo = 250 * time.Millisecond
 	// afterDone is how long after Done a Forget or AddRateLimited may be about the reconcile.
 	afterDone = 250 * time.Millisecond
-	// maxEchoes is the number of reconciles that echoes are counted of.
-	maxEchoes = 40
 )
 
 // Journal remembers calls of handlers and reconciles. Its methods are safe for concurrent use.
@@ -78,6 +73,7 @@ type Journal struct {
 
 	mu       sync.Mutex
 	workers  map[work]Worker
+	newest   map[int64]work // that a goroutine has taken and not done, of those in workers
 	since    time.Time
 	calls    map[int64]*Call // in progress, by goroutine
 	objects  *recent[objectID, []*Call]
@@ -85,6 +81,7 @@ type Journal struct {
 	handlers map[[2]string]*HandlerFacts // by informer and handler
 	queues   map[string]*queueFacts
 	arrows   map[Arrow]int
+	writes   *recent[string, time.Time] // of this program, by the key of the object
 	samples  map[sampleID]sample
 	modified map[string]*Modified  // by informer
 	compared time.Duration         // spent on comparing objects
@@ -93,7 +90,7 @@ type Journal struct {
 }
 
 // New returns a Journal that does not record yet.
-func New() *Journal { return &Journal{workers: map[work]Worker{}} }
+func New() *Journal { return &Journal{workers: map[work]Worker{}, newest: map[int64]work{}} }
 
 // Record records from now on, for at least d after the last call.
 func (j *Journal) Record(d time.Duration) {
@@ -115,6 +112,7 @@ func (j *Journal) forgetLocked(since time.Time) {
 	j.handlers = map[[2]string]*HandlerFacts{}
 	j.queues = map[string]*queueFacts{}
 	j.arrows = map[Arrow]int{}
+	j.writes = newRecent[string, time.Time]()
 	j.samples, j.modified = map[sampleID]sample{}, map[string]*Modified{}
 	j.compared, j.changed = 0, map[changeID]change{}
 	j.skipped = map[reflect.Type]bool{}
@@ -152,7 +150,7 @@ type history struct {
 	current *Reconcile
 	last    []Reconcile
 
-	echoes uint64 // a bit for each of the last reconciles: all its causes echo the one before
+	echoes uint64 // a bit for each of the last reconciles: it echoes the one before
 	count  int
 }
 
@@ -336,12 +334,11 @@ func (j *Journal) begin(w work, worker Worker) {
 	if recording {
 		p = w.place()
 		worker.key = p.key
+		worker.Place = printable.Short(callsite.Function("journal", "workqueue"))
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.workers) < maxKeys {
-		j.workers[w] = worker
-	}
+	j.tookLocked(w, worker)
 	if !recording {
 		if !j.since.IsZero() && !j.recording() {
 			j.forgetLocked(time.Time{})
@@ -361,32 +358,9 @@ func (j *Journal) begin(w work, worker Worker) {
 	}
 	h.current = &Reconcile{Queue: p.queue.name, Key: h.key, Start: worker.Since, Causes: causes,
 		More: h.more, Result: Running}
-	h.echoes = h.echoes<<1 | h.echoBit()
+	h.echoes = h.echoes<<1 | j.echoBitLocked(h)
 	h.count++
 	h.causes, h.more = nil, 0
-}
-
-// echoBit is 1 if all causes of the current reconcile are updates of its object during the one
-// before, or soon after: a reconcile that writes each time causes the next.
-func (h *history) echoBit() uint64 {
-	if len(h.last) == 0 {
-		return 0
-	}
-	before := h.last[len(h.last)-1]
-	key := strings.TrimPrefix(h.current.Key, "/")
-	for _, c := range h.current.Causes {
-		if c.Kind != Updated || c.Call == nil || c.Call.Key != key || c.Time.Before(before.Start) ||
-			c.Time.After(before.Start.Add(before.Duration+echo)) {
-			return 0
-		}
-	}
-	return 1
-}
-
-// echoed returns how many of the last reconciles, of at most maxEchoes, were echoes.
-func (h *history) echoed() (echoes, of int) {
-	of = min(maxEchoes, h.count)
-	return bits.OnesCount64(h.echoes & (1<<of - 1)), of
 }
 
 // Failed notes an error that the program reports in the goroutine of a worker: the reconcile of its
@@ -424,11 +398,32 @@ func (j *Journal) forgotten(p place) {
 	}
 }
 
+// tookLocked notes the goroutine that has w, and that it has left what it had before, if that is
+// not done.
+func (j *Journal) tookLocked(w work, worker Worker) {
+	if len(j.workers) >= maxKeys {
+		return
+	}
+	before := j.newest[worker.goroutine]
+	if left, exists := j.workers[before]; exists && left.later.queue == nil {
+		left.later = w
+		j.workers[before] = left
+	}
+	j.workers[w], j.newest[worker.goroutine] = worker, w
+}
+
 // done forgets a worker, before Done. The item does not escape: this is also done while nothing is
 // recorded.
 func (j *Journal) done(w work) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.doneLocked(w)
+}
+
+func (j *Journal) doneLocked(w work) {
+	if worker := j.workers[w]; j.newest[worker.goroutine] == w {
+		delete(j.newest, worker.goroutine)
+	}
 	delete(j.workers, w)
 }
 
@@ -463,6 +458,7 @@ func (j *Journal) drop(queue *queueName) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	maps.DeleteFunc(j.workers, func(w work, _ Worker) bool { return w.queue == queue })
+	maps.DeleteFunc(j.newest, func(_ int64, w work) bool { return w.queue == queue })
 }
 
 // last returns the last items of a list, which grows no further.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	goruntime "runtime"
 	"strings"
 	"sync"
@@ -523,7 +524,23 @@ func TestJournal_BeginsAnew(t *testing.T) {
 	})
 }
 
-// A loop is seen: each reconcile follows an update that came during the one before.
+// write sends a request through the journal, which gets an answer with that status.
+func (w *world) write(t *testing.T, name string, status int) {
+	path := "http://127.0.0.1/api/v1/namespaces/default/configmaps/" + name
+	request, err := http.NewRequest(http.MethodPut, path, nil)
+	require.NoError(t, err)
+	_, err = w.journal.Writes(answer(status)).RoundTrip(request)
+	require.NoError(t, err)
+}
+
+// answer answers each request with a status.
+type answer int
+
+func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: int(a)}, nil
+}
+
+// A loop is seen: each reconcile follows an update that this program wrote during the one before.
 func TestJournal_CountsEchoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -541,14 +558,38 @@ func TestJournal_CountsEchoes(t *testing.T) {
 		got, of := echoes()
 		assert.Equal(t, [2]int{0, 20}, [2]int{got, of})
 		w.queue.Add("default/settings")
-		for i := range 50 { // each reconcile writes
-			w.reconcile(t, func(key string) {
-				w.handler.OnUpdate(settings("1"), settings(fmt.Sprint(2+i)))
-				w.queue.Forget(key)
-			})
+		version := 100
+		for name, row := range map[string]struct {
+			status  int    // of the answer to a write of this program; 0 if it sends none
+			path    string // of the write
+			manager string // of the update
+			want    int
+		}{
+			"it writes":                          {200, "settings", "", 40},
+			"it writes, and its manager is seen": {0, "", manager, 40},
+			"its write is refused":               {409, "settings", "", 0},
+			"it writes another object":           {200, "other", "", 0},
+			"another program writes meanwhile":   {0, "", "kubectl-edit", 0},
+		} {
+			for range 50 {
+				version++
+				w.reconcile(t, func(key string) {
+					time.Sleep(time.Second)
+					if row.status != 0 {
+						w.write(t, row.path, row.status)
+					}
+					after := settings(fmt.Sprint(version))
+					if row.manager != "" {
+						after.ManagedFields = []metav1.ManagedFieldsEntry{{
+							Manager: row.manager, Operation: "Update"}}
+					}
+					w.handler.OnUpdate(settings("1"), after)
+					w.queue.Forget(key)
+				})
+			}
+			got, of = echoes()
+			assert.Equal(t, [2]int{row.want, 40}, [2]int{got, of}, name)
 		}
-		got, of = echoes()
-		assert.Equal(t, [2]int{40, 40}, [2]int{got, of})
 		for i := range 50 { // each reconcile writes another object, which concerns this one, too
 			w.handle = func(string) { w.queue.Add("default/settings") }
 			w.reconcile(t, func(key string) {

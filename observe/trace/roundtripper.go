@@ -5,6 +5,8 @@ package trace
 import (
 	"net/http"
 	"strings"
+
+	"example.com/informerstack/internal/helpers/objects"
 )
 
 // Writes traces the requests that are not reads. Its result is for rest.Config.Wrap.
@@ -25,7 +27,7 @@ func (rt roundTripper) RoundTrip(request *http.Request) (*http.Response, error) 
 	if request.Method == http.MethodGet || request.Method == http.MethodHead {
 		return response, err
 	}
-	key, detail := object(request.URL.Path)
+	key, detail := objects.OfPath(request.URL.Path)
 	if err == nil {
 		detail = strings.TrimPrefix(detail+", "+response.Status, ", ")
 	}
@@ -35,27 +37,3 @@ func (rt roundTripper) RoundTrip(request *http.Request) (*http.Response, error) 
 
 // WrappedRoundTripper returns the traced RoundTripper.
 func (rt roundTripper) WrappedRoundTripper() http.RoundTripper { return rt.next }
-
-// object returns the key of the object that a path names, and the rest of the path: a subresource,
-// or the whole path if it names no object.
-//
-//	/api/v1/namespaces/NAMESPACE/pods/NAME/status
-//	/apis/GROUP/VERSION/RESOURCE/NAME
-func object(path string) (key, rest string) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	switch {
-	case len(parts) >= 3 && parts[0] == "api":
-		parts = parts[2:]
-	case len(parts) >= 4 && parts[0] == "apis":
-		parts = parts[3:]
-	default:
-		return "", path
-	}
-	switch {
-	case len(parts) >= 4 && parts[0] == "namespaces":
-		return parts[1] + "/" + parts[3], strings.Join(parts[4:], "/")
-	case len(parts) >= 2 && !(len(parts) == 3 && parts[0] == "namespaces"):
-		return parts[1], strings.Join(parts[2:], "/")
-	}
-	return "", path
-}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/informerstack/informer"
+	"example.com/informerstack/observe/health"
+)
+
+// Healthy programs of different styles have no finding, in any look of an hour.
+func TestFindings_OfHealthyPrograms(t *testing.T) {
+	for name, plant := range map[string]func(p *program){
+		"writes what it saw": func(*program) {},
+		"each object takes twelve steps, with a write each": func(p *program) {
+			p.reconcile = func(key string) error {
+				return p.write(key, func(c *corev1.ConfigMap) {
+					if steps := len(c.Annotations["seen"]); steps < 12 {
+						c.Annotations["seen"] = strings.Repeat("x", steps+1)
+					}
+				})
+			}
+			objects := 0
+			p.user = func() { // a new object each minute
+				time.Sleep(time.Minute)
+				objects++
+				p.create(fmt.Sprint("new-", objects))
+			}
+		},
+		"a script writes while fast reconciles read": func(p *program) {
+			p.reconcile = func(string) error { time.Sleep(300 * time.Microsecond); return nil }
+			p.user = func() {
+				time.Sleep(200 * time.Microsecond)
+				for n := range 200 {
+					p.change("settings-1", fmt.Sprint(time.Now().UnixNano(), n))
+				}
+				time.Sleep(time.Minute)
+			}
+		},
+		"a long first list for a handler": func(p *program) {
+			p.objects = 1000
+			p.handle = func(key string) { time.Sleep(4 * time.Millisecond); p.queue.Add(key) }
+		},
+		"most reconciles do nothing, and one in seven takes 30 s": func(p *program) {
+			n := 0
+			p.workers = 1
+			p.reconcile = func(string) error {
+				if n++; n%7 == 0 {
+					time.Sleep(30 * time.Second)
+				}
+				return nil
+			}
+		},
+		"resyncs every 30 s, as in sample-controller": func(p *program) {
+			p.resync = 30 * time.Second
+			p.reconcile = func(string) error { return nil }
+			p.user = func() { <-p.ended }
+		},
+		"a worker that comes every 30 s": func(p *program) {
+			p.workers = 0
+			user := p.user
+			p.user = func() {
+				time.Sleep(30 * time.Second)
+				for p.queue.Len() > 0 {
+					key, _ := p.queue.Get()
+					p.queue.Forget(key)
+					p.queue.Done(key)
+				}
+				user()
+			}
+		},
+		"a worker that takes all that is ready": func(p *program) {
+			p.workers = 0
+			user := p.user
+			p.user = func() {
+				user()
+				var batch []string
+				for p.queue.Len() > 0 {
+					key, _ := p.queue.Get()
+					batch = append(batch, key)
+				}
+				time.Sleep(2 * time.Second)
+				for _, key := range batch {
+					p.queue.Forget(key)
+					p.queue.Done(key)
+				}
+			}
+		},
+		"handlers wait before they add": func(p *program) {
+			p.handle = func(key string) {
+				time.AfterFunc(time.Second, func() { p.queue.Add(key) })
+			}
+		},
+		"handlers limit the rate": func(p *program) {
+			p.handle = func(key string) { p.queue.AddRateLimited(key) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProgram(t)
+				plant(p)
+				p.look = func(page health.Page) {
+					assert.Empty(t, page.Findings, "at %s", page.Time)
+				}
+				p.run(time.Hour)
+			})
+		})
+	}
+}
+
+// A worker that forgot Done for one key, and took others, does not hang.
+func TestFindings_OfADoneThatIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgram(t)
+		p.workers = 0
+		work := func() {
+			for {
+				key, shutdown := p.queue.Get()
+				if shutdown {
+					return
+				}
+				p.queue.Forget(key)
+				if key == "default/settings-7" {
+					continue
+				}
+				time.Sleep(time.Second)
+				p.queue.Done(key)
+			}
+		}
+		change := p.user
+		started := false
+		p.user = func() {
+			if !started {
+				go work()
+			}
+			started = true
+			change()
+		}
+		found := p.run(2 * time.Minute)
+		require.Len(t, found, 1)
+		assert.Equal(t, health.DoneForgotten, found[0].Kind)
+		assert.Equal(t, "default/settings-7", found[0].Key)
+		assert.Regexp(t, `^a worker of queue settings took default/settings-7 1m\S+ ago in `+
+			`health_test.TestFindings_OfADoneThatIsForgotten\S+, and its goroutine has taken `+
+			`default/settings-\d since: Done was not called for default/settings-7$`,
+			found[0].Sentence)
+	})
+}
+
+// An informer that others were started without is missed after a minute; see
+// TestFindings_OfAStandby for those of a process that does not lead.
+func TestFindings_OfAnInformerThatIsNotStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := health.New()
+		started := func(name string, started bool) {
+			page.AddInformer("", quietInformer{Health: informer.Health{
+				Name: name, Started: started, HasSynced: started}})
+		}
+		started("pods", false)
+		assert.Empty(t, page.Page().Findings)
+		time.Sleep(time.Hour) // the program has not started any
+		assert.Empty(t, page.Page().Findings)
+		started("nodes", true)
+		assert.Empty(t, page.Page().Findings)
+		time.Sleep(time.Minute)
+		assert.Empty(t, page.Page().Findings)
+		time.Sleep(time.Second)
+		found := page.Page().Findings
+		require.Len(t, found, 1)
+		assert.Equal(t, health.NotStarted, found[0].Kind)
+		assert.Equal(t, "informer pods was not started in the last 1h1m1s, and others were",
+			found[0].Sentence)
+	})
+}
+
+// What is over is no finding: reconciles of which each caused the next, five minutes ago.
+func TestFindings_DisappearWhenTheyAreOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgram(t)
+		start, looped := time.Now(), false
+		p.reconcile = func(key string) error {
+			if time.Since(start) > 2*time.Minute || key != "default/settings-3" {
+				return nil
+			}
+			time.Sleep(100 * time.Millisecond)
+			return p.write(key, func(c *corev1.ConfigMap) {
+				c.Annotations["seen"] = time.Now().String()
+			})
+		}
+		p.user = func() { <-p.ended }
+		p.look = func(page health.Page) {
+			for _, f := range page.Findings {
+				looped = looped || f.Kind == health.Loop
+			}
+		}
+		assert.Empty(t, p.run(8*time.Minute))
+		assert.True(t, looped)
+	})
+}
