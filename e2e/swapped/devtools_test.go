@@ -57,6 +57,7 @@ func TestSwapped_Devtools(t *testing.T) {
 		update = `update of default/\w+ from resourceVersion \d+ to \d+ ` +
 			`\(changed: .data.change\), informer ` + kind + `, handler main.main.func\d`
 	)
+	written := strings.Replace(update, `\(changed`, `by \w+ \(changed`, 1)
 	for key, want := range map[string]string{
 		"default/hangs": `a worker of queue settings has had default/hangs for \S+, and has not ` +
 			`called Done\n  ` + stored + `\n  these informers have no object with that key: ` +
@@ -78,8 +79,9 @@ func TestSwapped_Devtools(t *testing.T) {
 	page := ""
 	for _, want := range []string{
 		`(?m)^finding: a worker of queue settings has had default/hangs for \S+$`,
-		`(?m)^finding: queue settings reconciles default/loops in a loop: 40 of the last 40 ` +
-			`reconciles followed an update during the one before: ` + update + `$`,
+		`(?m)^finding: queue settings reconciles default/loops in a loop: in 40 of ` +
+			`the last 40 reconciles the one before was the cause, because this program wrote ` +
+			`the object: ` + written + `$`,
 		`(?m)^informer ` + kind + `: synced, 5 objects\b.*$`,
 		`(?m)^informer SharedIndexInformer \*v1.Service: synced, 0 objects\b.*\n` +
 			`  selects services namespace=team labels=app=web$`,

@@ -87,7 +87,8 @@ func (j *Journal) skip(obj any) {
 }
 
 // owners returns the managers of the entries that are new, the newest first; nil if there are too
-// many.
+// many. Times have seconds: of two writes within one, the second changes no entry. Then the newest
+// entry shows the manager, if it is the only one of its time.
 func owners(before, after []metav1.ManagedFieldsEntry) []string {
 	if len(before) > maxManaged || len(after) > maxManaged {
 		return nil
@@ -98,19 +99,23 @@ func owners(before, after []metav1.ManagedFieldsEntry) []string {
 		}
 		return e.Time.Time
 	}
-	var changed []*metav1.ManagedFieldsEntry
+	sorted := make([]*metav1.ManagedFieldsEntry, len(after)) // the newest first
 	for i := range after {
-		e := &after[i]
-		if !slices.ContainsFunc(before, func(old metav1.ManagedFieldsEntry) bool {
-			return old.Manager == e.Manager && old.Operation == e.Operation &&
-				old.Subresource == e.Subresource && at(&old).Equal(at(e))
-		}) {
-			changed = append(changed, e)
-		}
+		sorted[i] = &after[i]
 	}
-	slices.SortStableFunc(changed, func(a, b *metav1.ManagedFieldsEntry) int {
+	slices.SortStableFunc(sorted, func(a, b *metav1.ManagedFieldsEntry) int {
 		return at(b).Compare(at(a))
 	})
+	changed := slices.DeleteFunc(slices.Clone(sorted), func(e *metav1.ManagedFieldsEntry) bool {
+		return slices.ContainsFunc(before, func(old metav1.ManagedFieldsEntry) bool {
+			return old.Manager == e.Manager && old.Operation == e.Operation &&
+				old.Subresource == e.Subresource && at(&old).Equal(at(e))
+		})
+	})
+	isOnly := len(sorted) == 1 || len(sorted) > 1 && !at(sorted[0]).Equal(at(sorted[1]))
+	if len(changed) == 0 && isOnly {
+		changed = sorted[:1]
+	}
 	var names []string
 	for _, e := range changed[:min(len(changed), maxCauses)] {
 		names = append(names, strings.Clone(shortText(e.Manager, maxPathRunes)))

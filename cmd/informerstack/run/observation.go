@@ -96,6 +96,14 @@ func serveIndex(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// writes notes the requests of this program that write, so that a loop is known as its own.
+func (o *observation) writes(next http.RoundTripper) http.RoundTripper {
+	if o == nil {
+		return next
+	}
+	return o.journal.Writes(next)
+}
+
 // options adds the metrics of an informer and its reflector.
 func (o *observation) options(
 	options informer.Options,

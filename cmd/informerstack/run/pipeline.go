@@ -51,17 +51,6 @@ func (o *options) build(
 	config *rest.Config, t cluster.Target, direct trace.Sink, progress *progress, shown *page,
 ) (*stack, error) {
 	sink := shown.sink(direct)
-	traced := rest.CopyConfig(config)
-	traced.Wrap(trace.Writes(sink))
-	client, err := restClient(traced, t)
-	if err != nil {
-		return nil, cli.Fail(cli.Config, "use configuration: %w", err)
-	}
-
-	// reflector
-	newItem := func() runtime.Object { return &unstructured.Unstructured{} }
-	lw := wire.NewListWatch(client, t.Resource.Resource, t.Namespace, newItem,
-		wire.Options{Modify: t.Modify})
 
 	// metrics, health, leader election and shards
 	interesting := o.interesting()
@@ -70,6 +59,18 @@ func (o *options) build(
 		return nil, err
 	}
 	observed := built.observed
+
+	// reflector
+	traced := rest.CopyConfig(config)
+	traced.Wrap(trace.Writes(sink))
+	traced.Wrap(observed.writes)
+	client, err := restClient(traced, t)
+	if err != nil {
+		return nil, cli.Fail(cli.Config, "use configuration: %w", err)
+	}
+	newItem := func() runtime.Object { return &unstructured.Unstructured{} }
+	lw := wire.NewListWatch(client, t.Resource.Resource, t.Namespace, newItem,
+		wire.Options{Modify: t.Modify})
 
 	// deltafifo and store
 	example := &unstructured.Unstructured{}

@@ -27,6 +27,7 @@ const messages = {
     },
     kinds: {
       failingInformer: "An informer fails", silentWatch: "A watch is silent", handlerStuck: "A handler hangs", handlerSlow: "A handler works",
+      notStarted: "An informer was not started", doneForgotten: "Done was not called",
       reconcileStuck: "A reconcile hangs", noWorkers: "No workers", loop: "A loop", hotKey: "A hot key", idleUpdates: "Updates that change nothing",
       resyncTimer: "A resync as a timer", noForgets: "No Forget", leaseLate: "The lease is not renewed", deadKeys: "Keys were given up", modifiedCache: "A cached object was changed",
       throttled: "Requests wait for their own client", unreadCache: "A cache that is never read", largeFields: "Large fields that few need",
@@ -57,6 +58,7 @@ const messages = {
     },
     kinds: {
       failingInformer: "informer 一直失败", silentWatch: "watch 没有动静", handlerStuck: "handler 卡住了", handlerSlow: "handler 里在做事",
+      notStarted: "informer 没有启动", doneForgotten: "没有调用 Done",
       reconcileStuck: "reconcile 卡住了", noWorkers: "没有 worker", loop: "循环", hotKey: "热点 key", idleUpdates: "什么都没改的更新",
       resyncTimer: "把 resync 当定时器", noForgets: "没有调用 Forget", leaseLate: "租约没有续上", deadKeys: "有 key 被放弃", modifiedCache: "缓存里的对象被修改",
       throttled: "请求在等客户端自己的限流器", unreadCache: "从未被读取的缓存", largeFields: "很大却少有人用的字段",

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -101,9 +102,12 @@ func newDebugged(t *testing.T, names ...string) *debugged {
 	handler.OnAdd(object("fails", "2"), true)
 	reconcile(queue.AddRateLimited)
 	handler.OnAdd(object("loops", "3"), true)
-	for i := range 12 {
+	for i := range 40 {
 		reconcile(func(key string) {
-			handler.OnUpdate(object("loops", "3"), object("loops", fmt.Sprint(10+i)))
+			after := object("loops", fmt.Sprint(10+i))
+			after.ManagedFields = []metav1.ManagedFieldsEntry{{ // it was written by this program
+				Manager: filepath.Base(os.Args[0]), Operation: metav1.ManagedFieldsOperationUpdate}}
+			handler.OnUpdate(object("loops", "3"), after)
 			queue.Forget(key)
 		})
 	}

@@ -9,6 +9,7 @@ package main
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -99,7 +100,10 @@ func reconcile(key string, server *cachetesting.FakeControllerSource) error {
 		return errors.New("no such volume")
 	case "default/loops":
 		time.Sleep(50 * time.Millisecond)
-		server.Modify(object("loops", time.Now().Nanosecond()))
+		written := object("loops", time.Now().Nanosecond())
+		written.ManagedFields = []metav1.ManagedFieldsEntry{{ // as a server notes who wrote it
+			Manager: filepath.Base(os.Args[0]), Operation: metav1.ManagedFieldsOperationUpdate}}
+		server.Modify(written)
 	}
 	return nil
 }
