@@ -204,6 +204,8 @@ func (r *Reflector) transformed(ctx context.Context, obj runtime.Object) (any, e
 	if err := ctx.Err(); err != nil { // of two cases that are ready, select takes any
 		return nil, err
 	}
+	r.transformingSince.Store(r.opts.Clock.Now().UnixNano())
+	defer r.transformingSince.Store(0)
 	result, err := r.opts.Transform(obj)
 	if err == nil && objects.IsNil(result) {
 		err = errNilResult

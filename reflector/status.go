@@ -50,6 +50,9 @@ type Status struct {
 	LastEvent    time.Time // when the last event but bookmarks and initial events was taken
 	LastBookmark time.Time // when the last bookmark was: the server says that nothing changed
 
+	// TransformingSince is when the present call of Options.Transform began; zero if there is none.
+	TransformingSince time.Time
+
 	// LastError is the newest failure, which is kept when it is over. An event of another type or
 	// kind, which is skipped, is a failure too. If its text is longer than 1 KiB, this is a short
 	// copy.
@@ -72,6 +75,9 @@ func (r *Reflector) Status() Status {
 		status.LastContact = *contact
 	}
 	status.LastEvent, status.LastBookmark = handedOver.Change, handedOver.Bookmark
+	if since := r.transformingSince.Load(); since != 0 {
+		status.TransformingSince = time.Unix(0, since)
+	}
 	return status
 }
 

@@ -88,6 +88,7 @@ type Tracker struct {
 	onMove   func()       // may be nil
 	popped   atomic.Int64 // items so far, including those in processing
 	pending  atomic.Int64 // deltas of the items in processing that are not stored
+	storing  atomic.Int64 // when the processing began, as nanoseconds of Unix time; 0 if it ended
 
 	// uncounted is set by Begin, and cleared under mu: the queue has not counted handover yet.
 	// Begin sets handover; while uncounted, Queued reads it.
@@ -266,8 +267,10 @@ func (t *Tracker) wakeLocked() {
 func (t *Tracker) Process(items, deltas int, process func() error) (err error) {
 	t.popped.Store(int64(items))
 	t.pending.Store(int64(deltas))
+	t.storing.Store(time.Now().UnixNano())
 	err = errPanicked
 	defer func() { // even if process panics
+		t.storing.Store(0)
 		if err == nil && t.pending.Load() <= 0 {
 			return
 		}
@@ -310,6 +313,14 @@ func (t *Tracker) Stored(deltas int) {
 		t.marks = nil
 	}
 	t.holdAndUnlock(reached)
+}
+
+// StoringSince returns when the present Process began; the zero time if there is none.
+func (t *Tracker) StoringSince() time.Time {
+	if began := t.storing.Load(); began != 0 {
+		return time.Unix(0, began)
+	}
+	return time.Time{}
 }
 
 // Lose notes that a change is not handed over. A list that is requested now, or later, has it.

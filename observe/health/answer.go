@@ -36,9 +36,10 @@ type Reason string
 const (
 	Reconciling Reason = "reconciling" // a worker has the key
 	Queued      Reason = "queued"      // a worker may take the key
-	Delayed     Reason = "delayed"     // it failed, and is queued again later
+	Delayed     Reason = "delayed"     // AddRateLimited will queue it later
 	GivenUp     Reason = "givenUp"     // it is a dead letter
 	Elsewhere   Reason = "elsewhere"   // another replica has its shard
+	Stale       Reason = "stale"       // the informer that has it is known to miss changes
 	Behind      Reason = "behind"      // it is stored, and a handler has calls before it
 	Filtered    Reason = "filtered"    // the last calls of its handlers added no key
 	Reconciled  Reason = "reconciled"  // a worker has done it, and no later change is known
@@ -49,7 +50,7 @@ const (
 )
 
 // fromWorker has the reasons in the order of an Answer.
-var fromWorker = slices.Concat(onTheWay, []Reason{Elsewhere, Behind, Filtered, Reconciled,
+var fromWorker = slices.Concat(onTheWay, []Reason{Elsewhere, Stale, Behind, Filtered, Reconciled,
 	Scheduled, Handled, Unsynced, Unknown})
 
 // onTheWay has those of keys that their last change has brought to a queue.

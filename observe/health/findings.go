@@ -411,6 +411,6 @@ func (f *finder) election(e Election) {
 	if e.late(f.now) {
 		f.add(LeaseLate, "leaderelection.md", "If the server does not answer, the program stops "+
 			"leading when RenewDeadline has passed.", "this process leads %s, and has not renewed "+
-			"the lease for %s%s", e.Name, short(f.since(e.LastRenewal)), withColon(e.LastError))
+			"the lease for %s%s", e.Name, short(f.since(e.LastRenewal)), e.errorSince())
 	}
 }

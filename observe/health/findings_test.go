@@ -52,6 +52,8 @@ type program struct {
 	resync    time.Duration
 	qps       float32
 	workers   int
+	transform func(obj any) (any, error)
+	index     store.IndexFunc
 	handle    func(key string)
 	reconcile func(key string) error
 	forget    func(key string)
@@ -152,7 +154,10 @@ func (p *program) run(d time.Duration) []health.Finding {
 	maps := informer.NewSharedIndexInformer(cache.NewListWatchFromClient(
 		clientset.CoreV1().RESTClient(), "configmaps", "default", fields.Everything()),
 		&corev1.ConfigMap{}, informer.Options{ResyncPeriod: p.resync,
-			Reflector: reflector.Options{WatchdogSlack: p.slack}})
+			Reflector: reflector.Options{WatchdogSlack: p.slack, Transform: p.transform}})
+	if p.index != nil {
+		require.NoError(p.t, maps.AddIndexers(store.Indexers{"index": p.index}))
+	}
 	p.maps = maps
 	p.page.AddInformer("configmaps", readInformer{maps, p.unread})
 	health.AddQueue(p.page, "settings", p.queue)
@@ -483,7 +488,7 @@ func TestFindings_OfSilence(t *testing.T) {
 			Name: "configmaps", Started: true, HasSynced: true,
 			Reflector: reflector.Status{LastContact: now}}})
 		page.AddElection("ns/lease", quietElector{Phase: leaderelection.Leading,
-			LastRenewal: now, LastError: errors.New("timeout")})
+			LastRenewal: now, LastError: errors.New("timeout"), LastErrorTime: now.Add(1)})
 		time.Sleep(10 * time.Second)
 		assert.Empty(t, page.Page().Findings)
 		time.Sleep(time.Second)

@@ -20,16 +20,9 @@ func (s *search) journal() {
 			queue.Last[i].Text = queue.Last[i].String()
 		}
 	}
-	added := time.Time{} // when a handler last added a key for the last change
-	for _, call := range calls {
-		if call.ResourceVersion == calls[0].ResourceVersion && len(call.Added) > 0 &&
-			call.Time.After(added) {
-			added = call.Time
-		}
-	}
-	if len(calls) > 0 && added.IsZero() {
-		s.filtered(calls)
-		return
+	changed, added := s.lastChange()
+	if added.IsZero() && len(calls) > 0 {
+		added = changed // no handler added it: a reconcile that began later has seen the change
 	}
 	var done journal.Reconcile // the newest
 	for _, queue := range reconciles {
@@ -39,16 +32,102 @@ func (s *search) journal() {
 			}
 		}
 	}
-	onItsWay := slices.ContainsFunc(onTheWay, func(r Reason) bool { return s.found[r] != nil })
-	if done.Result == "" || done.Start.Before(added) || onItsWay || s.found[Behind] != nil {
+	if done.Result == "" || done.Start.Before(added) {
+		if len(calls) > 0 && !s.wasAdded() {
+			s.filtered(calls)
+		}
+		return
+	}
+	if s.isOnItsWay() || s.found[Behind] != nil {
 		return
 	}
 	since := "whether it has changed since is not known"
-	if s.calledForPresent() {
+	if len(s.stale) == 0 && s.calledForPresent() {
 		since = "it has not changed since"
 	}
 	s.add(Reconciled, "queue %s reconciled %s %s ago, and %s: it %s", done.Queue, s.text,
 		short(s.now.Sub(done.Start)), since, done)
+}
+
+func (s *search) isOnItsWay() bool {
+	return slices.ContainsFunc(onTheWay, func(r Reason) bool { return s.found[r] != nil })
+}
+
+// lastChange returns when the handlers were first called for the last change, as far as is known,
+// and when a handler last added a key for it; the zero time if none did.
+func (s *search) lastChange() (changed, added time.Time) {
+	for _, call := range s.calls {
+		if call.ResourceVersion != s.calls[0].ResourceVersion {
+			continue
+		}
+		if changed.IsZero() || call.Time.Before(changed) {
+			changed = call.Time
+		}
+		if len(call.Added) > 0 && call.Time.After(added) {
+			added = call.Time
+		}
+	}
+	return changed, added
+}
+
+// wasAdded reports whether a handler added a key for the last change.
+func (s *search) wasAdded() bool {
+	_, added := s.lastChange()
+	return !added.IsZero()
+}
+
+// followed looks for the other keys that the handlers added for the last change, such as that of an
+// owner: where they are is where the change is.
+func (s *search) followed(p Page) {
+	if s.about == nil || s.isOnItsWay() {
+		return
+	}
+	seen := map[journal.QueueKey]bool{}
+	for _, call := range s.calls {
+		for _, k := range call.Keys() {
+			if call.ResourceVersion == s.calls[0].ResourceVersion && !s.is(k.Key) && !seen[k] {
+				seen[k] = true
+				s.follow(p, call, k)
+			}
+		}
+	}
+}
+
+// follow says where a key is that a call has added.
+func (s *search) follow(p Page, call journal.Call, k journal.QueueKey) {
+	other := newSearch(k.Key, s.now)
+	other.found, other.standby = map[Reason][]string{}, s.standby
+	_, other.reconciles = s.about(other.text)
+	p.Queues = slices.DeleteFunc(slices.Clone(p.Queues), func(q Queue) bool {
+		return q.Name != k.Queue
+	})
+	p.Controllers = slices.DeleteFunc(slices.Clone(p.Controllers), func(c Controller) bool {
+		return c.Name != k.Queue
+	})
+	other.queuesOf(p)
+	for _, reason := range slices.Concat(onTheWay, []Reason{Scheduled}) {
+		if sentences := other.found[reason]; sentences != nil {
+			s.add(reason, "handler %s added %s: %s", call.Handler, other.text, sentences[0])
+			s.stack = other.stack
+			s.remarks = append(s.remarks, other.remarks...)
+			return
+		}
+	}
+	var done journal.Reconcile // the newest
+	for _, queue := range other.reconciles {
+		for _, r := range queue.Last {
+			if queue.Queue == k.Queue && r.Result != journal.Running && r.Start.After(done.Start) {
+				done = r
+			}
+		}
+	}
+	if done.Result == "" || done.Start.Before(call.Time) {
+		s.add(Handled, "handler %s added %s to queue %s %s ago, which has it no more", call.Handler,
+			other.text, k.Queue, short(s.now.Sub(call.Time)))
+		return
+	}
+	s.add(Reconciled, "handler %s added %s: queue %s reconciled it %s ago, after the change: it %s",
+		call.Handler, other.text, k.Queue, short(s.now.Sub(done.Start)), done)
 }
 
 // calledForPresent reports whether the last call for the key, in each informer with known calls,
@@ -69,7 +148,8 @@ func (s *search) calledForPresent() bool {
 	return len(last) > 0
 }
 
-// filtered says that no handler added a key for the last change. calls are not empty.
+// filtered says that no handler added a key within its call for the last change, if the call for
+// the change itself is known, and not only a resync. calls are not empty.
 func (s *search) filtered(calls []journal.Call) {
 	var last []journal.Call // of each handler
 	for _, call := range calls {
@@ -78,18 +158,15 @@ func (s *search) filtered(calls []journal.Call) {
 			!s.adds(call.Informer, call.Handler) {
 			continue
 		}
-		at := slices.IndexFunc(last, func(other journal.Call) bool {
+		if call.Kind == journal.Resync || slices.ContainsFunc(last, func(other journal.Call) bool {
 			return other.Informer == call.Informer && other.Handler == call.Handler
-		})
-		switch {
-		case at < 0:
-			last = append(last, call)
-		case last[at].Kind == journal.Resync:
-			last[at] = call // the change itself, which resyncs repeat
+		}) {
+			continue
 		}
+		last = append(last, call)
 	}
 	for _, call := range last {
-		s.add(Filtered, "a handler was called %s ago and added no key: %s",
+		s.add(Filtered, "a handler was called %s ago, and no Add was seen within the call: %s",
 			short(s.now.Sub(call.Time)), call)
 	}
 	if len(s.found[Filtered]) == 0 && calls[0].Duration > 0 {

@@ -66,6 +66,11 @@ type Informer struct {
 	LastError           string     `json:"lastError,omitempty"`
 	LastErrorTime       *time.Time `json:"lastErrorTime,omitempty"`
 
+	// TransformingSince and StoringSince are when the present call of the transform, and the present
+	// storing of changes, began; nil if there is none.
+	TransformingSince *time.Time `json:"transformingSince,omitempty"`
+	StoringSince      *time.Time `json:"storingSince,omitempty"`
+
 	// Bytes is the estimated memory of all objects, and Largest the fields that take most of it, as
 	// of sizes.Sizes. It is 0 if it is not known, also while it is being measured.
 	Bytes   int64         `json:"bytes"`
@@ -125,7 +130,7 @@ type Queue struct {
 type WaitingKey struct {
 	Key      string    `json:"key"`
 	Due      time.Time `json:"due"`
-	Attempts int       `json:"attempts"` // failures that the rate limiter remembers
+	Attempts int       `json:"attempts"` // what the rate limiter counts: AddRateLimited since Forget
 }
 
 // Controller is a controller on the page, with its queue.
@@ -154,6 +159,16 @@ type Election struct {
 	RetryPeriod time.Duration `json:"retryPeriodNanoseconds,omitempty"`
 	LastRenewal *time.Time    `json:"lastRenewal,omitempty"`
 	LastError   string        `json:"lastError,omitempty"`
+	// LastErrorTime is when that attempt failed. It may be before LastRenewal.
+	LastErrorTime *time.Time `json:"lastErrorTime,omitempty"`
+}
+
+// errorSince returns what is known of the attempts since the last renewal.
+func (e Election) errorSince() string {
+	if e.LastErrorTime != nil && e.LastErrorTime.After(*e.LastRenewal) {
+		return ": " + e.LastError
+	}
+	return "; no attempt has failed since: the request may wait for its answer"
 }
 
 // late reports whether this process leads, and has missed its renewals.

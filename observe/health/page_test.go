@@ -164,7 +164,7 @@ controller volumes: running
   running: 1
     ns/slow since 90ms (reconcileID ID)
   waiting: 2
-    ns/broken due in 65ms, failures: 5
+    ns/broken due in 65ms, after 5 failures
     ns/later due in 59m59.91s
   failing: 1
     ns/broken 5 times since 90ms, last 15ms ago: no such volume
@@ -206,7 +206,7 @@ func TestPage_Queue(t *testing.T) {
 		_, text := ask(h, "/debug/informers")
 		assert.Equal(t, "queue numbers\n  ready: 3\n    1\n    2\n    3\n  processing: 1\n    "+
 			"0\n  again: 1\n    0\n"+
-			"  waiting: 1\n    7 due in 1s, failures: 2\n", text)
+			"  waiting: 1\n    7 due in 1s, after 2 calls of AddRateLimited\n", text)
 		_, text = ask(h, "/debug/informers?limit=2")
 		assert.Contains(t, text, "  ready: 3\n    1\n    2\n    and 1 more\n")
 		_, text = ask(h, "/debug/informers?limit=0")

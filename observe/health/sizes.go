@@ -20,8 +20,8 @@ func measure(informers []Informer) {
 	defer timeout.Stop()
 	for n := range informers {
 		i := &informers[n]
-		if i.store == nil || i.meter == nil {
-			continue
+		if i.store == nil || i.meter == nil || i.stores(time.Now()) {
+			continue // a store that may be locked for long is not read
 		}
 		if done := i.meter.Measure(i.store); done != nil {
 			select {

@@ -195,6 +195,8 @@ func describeInformer(name string, s informer.Status) Informer {
 		ConsecutiveFailures: s.Reflector.ConsecutiveFailures,
 		Fallbacks:           s.Reflector.Fallbacks,
 		LastErrorTime:       orNil(s.Reflector.LastErrorTime),
+		TransformingSince:   orNil(s.Reflector.TransformingSince),
+		StoringSince:        orNil(s.StoringSince),
 		LastError:           errorText(s.Reflector.LastError),
 		Handlers:            make([]HandlerInfo, 0, len(s.Handlers)),
 	}
@@ -245,6 +247,8 @@ func describeElection(name string, s leaderelection.Status) Election {
 		RetryPeriod: s.RetryPeriod,
 		LastRenewal: orNil(s.LastRenewal),
 		LastError:   errorText(s.LastError),
+
+		LastErrorTime: orNil(s.LastErrorTime),
 	}
 	e.Leading = s.Phase == leaderelection.Leading || s.Phase == leaderelection.Finishing
 	return e

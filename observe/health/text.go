@@ -163,7 +163,7 @@ func (t *text) controller(c Controller) {
 		return fmt.Sprintf("%s since %s (reconcileID %s)", k.Key, short(t.now.Sub(k.Since)),
 			k.ReconcileID)
 	})
-	t.waiting(c.Waiting)
+	t.waiting(c.Waiting, failures)
 	keys(t, "failing", c.Failing, func(k FailingKey) string {
 		return fmt.Sprintf("%s %d times since %s, last %s: %s",
 			k.Key, k.Attempts, short(t.now.Sub(k.Since)), t.ago(&k.Last), k.LastError)
@@ -180,7 +180,7 @@ func (t *text) queue(q Queue) {
 	keys(t, "ready", q.Ready, same)
 	keys(t, "processing", q.Processing, same)
 	keys(t, "again", q.Again, same)
-	t.waiting(q.Waiting)
+	t.waiting(q.Waiting, rateLimited)
 }
 
 func (t *text) election(e Election) {
@@ -209,11 +209,11 @@ func (t *text) journal(f journal.Facts) {
 	}
 }
 
-func (t *text) waiting(l List[WaitingKey]) {
+func (t *text) waiting(l List[WaitingKey], count func(n int) string) {
 	keys(t, "waiting", l, func(w WaitingKey) string {
 		line := fmt.Sprintf("%s due in %s", w.Key, short(w.Due.Sub(t.now)))
 		if w.Attempts > 0 {
-			line += fmt.Sprintf(", failures: %d", w.Attempts)
+			line += ", after " + count(w.Attempts)
 		}
 		return line
 	})

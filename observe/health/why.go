@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"example.com/informerstack/controller"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/observe/journal"
@@ -21,6 +19,8 @@ const (
 	// looks is how often a key is looked for until a queue has it, and pause the time between two.
 	looks = 4
 	pause = time.Millisecond
+	// longCall is how long a transform or the storing of a change takes at least that is told.
+	longCall = time.Second
 	// maxSameName bounds the keys that an Answer names in place of one that no informer has, and
 	// maxOthers the informers that it names beside one that has the key.
 	maxSameName = 5
@@ -49,10 +49,11 @@ var inAQueue = append(slices.Clone(onTheWay), Scheduled)
 
 func (h *Handler) lookFor(key string, last bool) Answer {
 	page := h.snapshot(math.MaxInt)
-	s := search{key: key, text: keyText(key), now: page.Time, last: last}
+	s := newSearch(key, page.Time)
+	s.last = last
 	if j := h.recording(); j != nil {
 		s.calls, s.reconciles = j.About(s.text)
-		s.adds, s.now = j.Adds, time.Now()
+		s.adds, s.about, s.now = j.Adds, j.About, time.Now()
 	}
 	return s.answer(page)
 }
@@ -60,7 +61,8 @@ func (h *Handler) lookFor(key string, last bool) Answer {
 // Why answers as Handler.Why does, as far as the page knows: not from stores, nor of the last calls
 // of handlers. It is for pages that were kept.
 func (p Page) Why(key string) Answer {
-	s := search{key: key, text: keyText(key), now: p.Time, kept: true}
+	s := newSearch(key, p.Time)
+	s.kept = true
 	if p.Journal != nil {
 		for _, k := range p.Journal.Keys {
 			if s.is(k.Key) {
@@ -74,17 +76,19 @@ func (p Page) Why(key string) Answer {
 
 // search collects sentences about a key.
 type search struct {
-	key  string
-	text string // of the key, as pages show it
-	now  time.Time
-	kept bool // the page was kept, and has no stores
-	last bool // no further look follows
-	cut  bool // a list of a queue is not whole
+	key   string // canonical
+	asked string
+	text  string // of the key
+	now   time.Time
+	kept  bool // the page was kept, and has no stores
+	last  bool // no further look follows
+	cut   bool // a list of a queue is not whole
 
 	// The calls and reconciles of the key are known if a journal records.
 	calls      []journal.Call
 	reconciles []journal.KeyFacts
 	adds       func(informer, handler string) bool // whether a handler adds keys at all
+	about      func(key string) ([]journal.Call, []journal.KeyFacts)
 
 	found     map[Reason][]string
 	queues    int           // and controllers
@@ -92,11 +96,19 @@ type search struct {
 	addedNone bool          // no handler added a key for the last change, nor for any other object
 	stack     []string      // of the worker
 	has       bool          // an informer has the key
+	fresh     bool          // such an informer is not known to miss changes
+	stale     []string      // about the informers that are, and have the key or may lack it
 	informers []string      // that are synced and do not have the key, with their selections
 	others    []store.Store // of these informers
 	remarks   []string      // about the program, not about the key
 
 	versions map[string][]string // of the objects with the key, by informer
+}
+
+// newSearch returns a search for a key, in any form in which a page shows it.
+func newSearch(key string, now time.Time) search {
+	return search{key: printable.Canonical(key), asked: key,
+		text: keyText(printable.Canonical(key)), now: now}
 }
 
 func (s *search) add(reason Reason, format string, args ...any) {
@@ -112,12 +124,15 @@ func (s *search) answer(p Page) Answer {
 	for _, informer := range p.Informers {
 		s.informer(informer)
 	}
-	for _, queue := range p.Queues {
-		s.queue(queue, p.queuesNamed(queue.Name) == 1)
+	s.queuesOf(p)
+	if !s.has || !s.fresh {
+		for _, sentence := range s.stale {
+			s.add(Stale, "%s", sentence)
+		}
+	} else {
+		s.remarks = append(s.remarks, s.stale...)
 	}
-	for _, c := range p.Controllers {
-		s.controller(c)
-	}
+	s.followed(p)
 	for _, election := range p.Elections {
 		s.election(election)
 	}
@@ -125,13 +140,13 @@ func (s *search) answer(p Page) Answer {
 		s.group(group)
 	}
 	s.journal()
-	if len(s.found) == 0 || len(s.found) == 1 && s.found[Unsynced] != nil && len(s.informers) > 0 {
+	if len(s.found) == 0 || len(s.found) == 1 && s.found[Stale] != nil && !s.has || len(s.found) == 1 && s.found[Unsynced] != nil && len(s.informers) > 0 {
 		s.unknown()
 	}
 	if s.has && len(s.informers) > 0 {
 		s.remark("these informers have no object with that key: %s", firstOf(s.informers))
 	}
-	a := Answer{Time: s.now, Key: s.text, Evidence: []string{}, Stack: s.stack,
+	a := Answer{Time: s.now, Key: keyText(s.asked), Evidence: []string{}, Stack: s.stack,
 		Calls: s.calls, Reconciles: s.reconciles}
 	for _, reason := range fromWorker {
 		for _, sentence := range s.found[reason] {
@@ -152,13 +167,23 @@ func (s *search) answer(p Page) Answer {
 		a.Sentence += " and added no key to these queues"
 	case a.Reason == Handled:
 		a.Sentence += ", and no queue has the key: it was reconciled since it changed, or no " +
-			"handler has added it"
+			"handler has added it, or a handler has added another key"
 		if s.adds != nil && len(s.calls) == 0 {
 			a.Evidence = append(a.Evidence, "the reasons of its reconciles are recorded from now "+
 				"on: ask again after its next change")
 		}
 	}
 	return a
+}
+
+// queuesOf looks for the key in queues and controllers.
+func (s *search) queuesOf(p Page) {
+	for _, queue := range p.Queues {
+		s.queue(queue, p.queuesNamed(queue.Name) == 1)
+	}
+	for _, c := range p.Controllers {
+		s.controller(c)
+	}
 }
 
 func (s *search) unknown() {
@@ -180,93 +205,8 @@ func (s *search) unknown() {
 	}
 }
 
-func (s *search) informer(i Informer) {
-	objects := i.store
-	if objects == nil && s.kept {
-		return
-	}
-	if objects == nil {
-		s.remark("the store of informer %s cannot be read", i.Name)
-		return
-	}
-	obj, exists, err := objects.GetByKey(s.key)
-	switch {
-	case err != nil:
-		s.remark("the store of informer %s: %s", i.Name, errorText(err))
-	case exists:
-		s.stored(i, obj)
-	case !i.Started:
-		s.add(Unsynced, "informer %s was not started, so it has no objects", i.Name)
-	case !i.Synced:
-		s.add(Unsynced, "informer %s is %s and has no list yet%s", i.Name, i.Phase,
-			withColon(i.LastError))
-	default:
-		s.informers = append(s.informers, i.nameAndSelection())
-		s.others = append(s.others, objects)
-	}
-	switch {
-	case i.Stopped:
-		s.remark("informer %s has stopped: it gets no more changes", i.Name)
-	case i.Synced && i.ConsecutiveFailures > 0:
-		s.remark("informer %s may be old: %s in a row, the last one %s", i.Name,
-			plural(i.ConsecutiveFailures, "failure"), i.LastError)
-	}
-}
-
-// stored says how far an object of the store has come.
-func (s *search) stored(i Informer, obj any) {
-	s.has = true
-	at, version := "", ""
-	if object, err := meta.Accessor(obj); err == nil {
-		version = printable.Short(object.GetResourceVersion())
-		at = " at resourceVersion " + version
-		if object.GetDeletionTimestamp() != nil {
-			at += ", is being deleted"
-		}
-	}
-	s.versions[i.Name] = append(s.versions[i.Name], version)
-	behind := false
-	for _, h := range i.Handlers {
-		if h.Pending > 0 {
-			behind = true
-			age := time.Duration(h.OldestPendingSeconds * float64(time.Second))
-			s.add(Behind, "informer %s has %s%s, and its handler %s is %s behind, the oldest "+
-				"for %s: that of %[2]s may be one of them", i.Name, s.text, at, h.Name,
-				plural(h.Pending, "call"), short(age))
-		}
-	}
-	switch {
-	case behind:
-	case len(i.Handlers) == 0:
-		s.add(Handled, "informer %s, which has no handler, has %s%s", i.Name, s.text, at)
-	default:
-		s.add(Handled, "informer %s has %s%s, its handlers were called", i.Name, s.text, at)
-	}
-}
-
-// otherNamespaces returns keys with the name of a key that no informer has. It lists all keys, so
-// only the last look does.
-func (s *search) otherNamespaces() (same []string) {
-	if !s.last {
-		return nil
-	}
-	_, name, found := strings.Cut(s.key, "/")
-	if !found {
-		name = s.key
-	}
-	for _, objects := range s.others {
-		for _, key := range objects.ListKeys() {
-			if strings.HasSuffix(key, "/"+name) && len(same) < maxSameName {
-				same = append(same, keyText(key))
-			}
-		}
-	}
-	return same
-}
-
-// is reports whether the text of an item means the key. A types.NamespacedName of a cluster-scoped
-// object is printed with a slash before its name.
-func (s *search) is(item string) bool { return strings.TrimPrefix(item, "/") == s.text }
+// is reports whether the text of an item means the key.
+func (s *search) is(item string) bool { return printable.Canonical(item) == s.text }
 
 func (s *search) queue(q Queue, only bool) {
 	s.queues++
@@ -283,7 +223,7 @@ func (s *search) queue(q Queue, only bool) {
 	if only {
 		failing = s.failed(q.Name)
 	}
-	s.waiting("queue "+q.Name, q.Waiting, failing)
+	s.waiting("queue "+q.Name, q.Waiting, rateLimited, failing)
 }
 
 // workersOf says what the workers of a queue do, in which the key is ready.
@@ -350,6 +290,11 @@ func (s *search) processing(q Queue, item string) {
 
 // goroutine says what the goroutine does that has the key.
 func (s *search) goroutine(worker journal.Worker) {
+	if worker.Later != "" {
+		s.remark("the goroutine that took it%s has taken %s since: its Done was forgotten, or is "+
+			"called later, or by another goroutine", atPlace(worker.Place), worker.Later)
+		return
+	}
 	stack, at := worker.Stack()
 	if at.IsZero() {
 		s.remark("the stack of its goroutine is not known yet: ask again a little later")
@@ -357,7 +302,8 @@ func (s *search) goroutine(worker journal.Worker) {
 	}
 	s.stack = stack
 	if left := leftBy(stack); left != "" {
-		s.remark("%s: its Done was forgotten, or another goroutine is to call it", left)
+		s.remark("%s%s: its Done was forgotten, or another goroutine is to call it", left,
+			atPlace(worker.Place))
 	}
 	if age := s.now.Sub(at); age >= time.Second {
 		s.remark("its goroutine was looked at %s ago: looks are rare if there are many goroutines",
@@ -385,25 +331,36 @@ func (s *search) ready(name string, ready List[string], remark string) {
 	}
 }
 
-func (s *search) waiting(name string, waiting List[WaitingKey], failing []FailingKey) {
+// waiting looks for the key among those with a delay.
+func (s *search) waiting(
+	name string, waiting List[WaitingKey], count func(n int) string, failing []FailingKey,
+) {
 	for _, w := range waiting.Items {
 		if !s.is(w.Key) {
 			continue
 		}
 		reason, after := Scheduled, "AddAfter or RequeueAfter"
-		if w.Attempts > 0 {
-			reason, after = Delayed, plural(w.Attempts, "failure")
-		}
+		attempts, last := w.Attempts, ""
 		for _, f := range failing {
-			if attempts := max(f.Attempts, w.Attempts); attempts > 0 && s.is(f.Key) {
-				reason, after = Delayed, fmt.Sprintf("%s, the last one %s ago: %s",
-					plural(attempts, "failure"), short(s.now.Sub(f.Last)), f.LastError)
+			if s.is(f.Key) {
+				attempts = max(f.Attempts, attempts)
+				last = fmt.Sprintf(", the last error %s ago: %s", short(s.now.Sub(f.Last)),
+					f.LastError)
 			}
+		}
+		if attempts > 0 {
+			reason, after = Delayed, count(attempts)+last
 		}
 		s.add(reason, "%s joins %s in %s, at %s, after %s", s.text, name,
 			short(w.Due.Sub(s.now)), w.Due.Format(time.RFC3339), after)
 	}
 }
+
+// failures and rateLimited say what the limiter of a controller, and of a queue, has counted.
+// Handlers, too, may call AddRateLimited of a queue.
+func failures(n int) string { return plural(n, "failure") }
+
+func rateLimited(n int) string { return plural(n, "call") + " of AddRateLimited" }
 
 func (s *search) controller(c Controller) {
 	s.queues++
@@ -428,7 +385,7 @@ func (s *search) controller(c Controller) {
 		remark = ", which is " + string(c.Phase)
 	}
 	s.ready("controller "+c.Name, c.Ready, remark)
-	s.waiting("controller "+c.Name, c.Waiting, c.Failing.Items)
+	s.waiting("controller "+c.Name, c.Waiting, failures, c.Failing.Items)
 	for _, d := range c.DeadLetters.Items {
 		if s.is(d.Key) {
 			s.add(GivenUp, "controller %s gave %s up %s ago (%s, attempts: %d) until it changes: "+
@@ -446,6 +403,6 @@ func (s *search) election(e Election) {
 		s.remark("this process does not lead %s (%s): %s does", e.Name, e.Phase, orNone(e.Leader))
 	case e.late(s.now):
 		s.remark("this process leads %s, and has not renewed the lease for %s%s", e.Name,
-			short(s.now.Sub(*e.LastRenewal)), withColon(e.LastError))
+			short(s.now.Sub(*e.LastRenewal)), e.errorSince())
 	}
 }

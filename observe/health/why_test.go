@@ -101,7 +101,7 @@ func TestWhy_DelayedByFailures(t *testing.T) {
 		reason, text := w.why("ns/broken")
 		assert.Equal(t, health.Delayed, reason)
 		assert.Equal(t, "ns/broken joins controller volumes in 65ms, at 2000-01-01T00:00:00Z, "+
-			"after 5 failures, the last one 15ms ago: no such volume\n", text)
+			"after 5 failures, the last error 15ms ago: no such volume\n", text)
 	})
 }
 
@@ -112,7 +112,7 @@ func TestWhy_ReconciledOrNotAdded(t *testing.T) {
 		assert.Equal(t, health.Handled, reason)
 		assert.Equal(t, "informer configmaps has ns/a at resourceVersion 5, its handlers were "+
 			"called, and no queue has the key: it was reconciled since it changed, or no handler "+
-			"has added it\n", text)
+			"has added it, or a handler has added another key\n", text)
 	})
 }
 
@@ -399,8 +399,8 @@ func TestWhy_Queue(t *testing.T) {
 		_, text = w.why("node-1")
 		assert.Equal(t, "a worker of queue nodes has node-1, and has not called Done; it was "+
 			"added again since, and follows when that worker calls Done\n"+
-			"  node-1 joins queue nodes in 1h0m0s, at 2000-01-01T01:00:00Z, after 1 failure\n",
-			text)
+			"  node-1 joins queue nodes in 1h0m0s, at 2000-01-01T01:00:00Z, after 1 call "+
+			"of AddRateLimited\n", text)
 	})
 }
 
@@ -435,11 +435,15 @@ func TestWhy_DoneIsForgotten(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Second) // until the next look at the goroutines
-		assert.Equal(t, []string{"the goroutine that took it waits for the next key" + left},
-			page.Why("b").Evidence)
+		assert.Regexp(t, "^the goroutine that took it waits for the next key in "+
+			"health_test.TestWhy_DoneIsForgotten\\S+"+left+"$", page.Why("b").Evidence[0])
 		queue.Add("c")
 		time.Sleep(time.Second)
-		assert.Contains(t, page.Why("b").Evidence[0], "has ended")
+		answer := page.Why("b")
+		assert.Regexp(t, "^the goroutine that took it in health_test.TestWhy_DoneIsForgotten\\S+ "+
+			"has taken c since: its Done was forgotten, or is called later, or by another "+
+			"goroutine$", answer.Evidence[0])
+		assert.Empty(t, answer.Stack)
 	})
 }
 
@@ -496,8 +500,8 @@ func TestWhy_WorkersAreBusyOrFail(t *testing.T) {
 		queue.Done("b")
 		time.Sleep(time.Second)
 		answer := page.Why("b")
-		assert.Equal(t, "b joins queue settings in 59s, at 2000-01-01T00:01:02Z, after 1 failure, "+
-			"the last one 1s ago: no such volume", answer.Sentence)
+		assert.Equal(t, "b joins queue settings in 59s, at 2000-01-01T00:01:02Z, after 1 call of "+
+			"AddRateLimited, the last error 1s ago: no such volume", answer.Sentence)
 		assert.Equal(t, health.Delayed, answer.Reason)
 	})
 }
@@ -506,21 +510,28 @@ func TestWhy_WorkersAreBusyOrFail(t *testing.T) {
 func TestWhy_LeaseIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := health.New()
-		page.AddElection("volumes", leader{time.Now()})
+		page.AddElection("volumes", leader{time.Now(), 2 * time.Second})
+		page.AddElection("nodes", leader{time.Now(), -time.Second}) // before its last renewal
 		time.Sleep(9 * time.Second)
 		assert.Empty(t, page.Why("a").Evidence)
 		time.Sleep(2 * time.Second)
 		assert.Regexp(t, `^this process leads volumes, and has not renewed the lease for `+
-			`11\.\d+s: no route$`, strings.Join(page.Why("a").Evidence, "\n"))
+			`11\.\d+s: no route\nthis process leads nodes, and has not renewed the lease for `+
+			`11\.\d+s; no attempt has failed since: the request may wait for its answer$`,
+			strings.Join(page.Why("a").Evidence, "\n"))
 	})
 }
 
 // leader is an elector that cannot renew its lease.
-type leader struct{ renewed time.Time }
+type leader struct {
+	renewed time.Time
+	failed  time.Duration // after it
+}
 
 func (l leader) Status() leaderelection.Status {
 	return leaderelection.Status{Phase: leaderelection.Leading, Leader: "me",
-		LastRenewal: l.renewed, LastError: errors.New("no route")}
+		LastRenewal: l.renewed, LastError: errors.New("no route"),
+		LastErrorTime: l.renewed.Add(l.failed)}
 }
 
 func TestWhy_Refuses(t *testing.T) {
@@ -566,7 +577,7 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 	answer = page.Why("a")
 	assert.Equal(t, health.Filtered, answer.Reason)
 	assert.Empty(t, answer.Evidence) // a resync repeats the add
-	assert.Regexp(t, "^a handler was called .* ago and added no key: add of a at "+
+	assert.Regexp(t, "^a handler was called .* ago, and no Add was seen within the call: add of a at "+
 		"resourceVersion 5, informer configmaps, handler handle$", answer.Sentence)
 	key, _ := queue.Get()
 	queue.AddAfter(key, time.Hour)

@@ -6,8 +6,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
+
+	"example.com/informerstack/internal/helpers/printable"
 )
 
 // Facts is what was remembered since the recording began.
@@ -240,8 +241,7 @@ func (j *Journal) Adds(informer, handler string) bool {
 }
 
 // About returns the last calls of handlers for objects with a key, the newest first, and what is
-// remembered of the key in each queue. Items of queues are texts; that of a types.NamespacedName of
-// a cluster-scoped object begins with a slash.
+// remembered of the key in each queue. Keys have the form of printable.Canonical.
 func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -258,7 +258,7 @@ func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 	})
 	slices.SortStableFunc(calls, func(a, b Call) int { return b.Time.Compare(a.Time) })
 	j.keys.all(func(p place, h *history) {
-		if h.count > 0 && strings.TrimPrefix(p.key, "/") == key {
+		if h.count > 0 && printable.Canonical(p.key) == key {
 			queues = append(queues, h.facts(p))
 		}
 	})
@@ -289,6 +289,6 @@ func (r Reconcile) copied() Reconcile {
 }
 
 func (c Call) copied() *Call {
-	c.Added = slices.Clone(c.Added)
+	c.Added, c.keys = slices.Clone(c.Added), slices.Clone(c.keys)
 	return &c
 }

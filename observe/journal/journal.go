@@ -168,7 +168,7 @@ func (j *Journal) enter(goroutine int64, call *Call) {
 	j.calls[goroutine] = call
 	id := objectID{call.Key, call.Informer, call.called}
 	calls, _ := j.objects.get(id)
-	calls = last(append(calls, call))
+	calls = remember(calls, call)
 	j.objects.put(id, calls, bytesOf(calls))
 }
 
@@ -307,7 +307,9 @@ func (j *Journal) addedByLocked(call *Call, p place) {
 		call.places = append(call.places, p)
 	}
 	if text := p.queue.name + " " + p.key; !slices.Contains(call.Added, text) {
-		call.Added = append(call.Added[:min(len(call.Added), maxCauses-1)], text)
+		at := min(len(call.Added), maxCauses-1)
+		call.Added = append(call.Added[:at], text)
+		call.keys = append(call.keys[:at], QueueKey{p.queue.name, strings.Clone(p.key)})
 	}
 	arrow := Arrow{call.Informer, call.Handler, p.queue.name, 0}
 	if _, exists := j.arrows[arrow]; exists || len(j.arrows) < maxNames {
@@ -429,7 +431,7 @@ func (j *Journal) doneLocked(w work) {
 
 // end notes Done, before it is made.
 func (j *Journal) end(p place) {
-	j.checkKey(strings.TrimPrefix(p.key, "/"), "a reconcile by queue "+p.queue.name)
+	j.checkKey(printable.Canonical(p.key), "a reconcile by queue "+p.queue.name)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	h, exists := j.keys.get(p)

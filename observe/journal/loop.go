@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/informerstack/internal/helpers/objects"
+	"example.com/informerstack/internal/helpers/printable"
 )
 
 const (
@@ -70,7 +71,7 @@ func (j *Journal) echoBitLocked(h *history) uint64 {
 	}
 	before := h.last[len(h.last)-1]
 	end := before.Start.Add(before.Duration)
-	key := strings.TrimPrefix(h.current.Key, "/")
+	key := printable.Canonical(h.current.Key)
 	wrote, known := j.writes.get(key)
 	known = known && !wrote.Before(before.Start) && !wrote.After(end)
 	for _, c := range h.current.Causes {

@@ -2,7 +2,10 @@
 
 package journal
 
-import "container/list"
+import (
+	"container/list"
+	"slices"
+)
 
 // recent is a map of at most maxKeys entries with at most maxBytes, except the one that was put
 // last. If there is no room, those are dropped that were used longest ago.
@@ -55,6 +58,26 @@ func (r *recent[K, V]) all(visit func(key K, value V)) {
 		p := element.Value.(*pair[K, V])
 		visit(p.key, p.value)
 	}
+}
+
+// remember adds a call to those of an object: the last changes, and the last resync. Resyncs have
+// no end, and must not evict the change that they repeat.
+func remember(calls []*Call, call *Call) []*Call {
+	changes := 0
+	kept := make([]*Call, 0, len(calls)+1)
+	for _, old := range slices.Backward(calls) {
+		switch {
+		case old.isResync() && call.isResync():
+			continue
+		case !old.isResync() && !call.isResync() && changes == maxLast-1:
+			continue
+		case !old.isResync():
+			changes++
+		}
+		kept = append(kept, old)
+	}
+	slices.Reverse(kept)
+	return append(kept, call)
 }
 
 // The sizes are rough: what the structs take, and the texts that are their own. A Call that is a

@@ -24,11 +24,21 @@ type Call struct {
 	// Text is String, in an answer about a key.
 	Text string `json:"text,omitempty"`
 
+	keys    []QueueKey // Added
 	called  *handlerName
 	places  []place // of the keys that it added, while it runs
 	outer   *Call   // of a handler that called this one
 	partial bool    // the object is metadata alone
 }
+
+// QueueKey is a key of a queue.
+type QueueKey struct{ Queue, Key string }
+
+// Keys returns Added. It is empty for a call that was read from JSON.
+func (c Call) Keys() []QueueKey { return c.keys }
+
+// isResync reports whether the call repeats what was delivered before.
+func (c *Call) isResync() bool { return c.Kind == Resync }
 
 // Cause is the reason of one Add.
 type Cause struct {

@@ -68,8 +68,13 @@ func (r Reconcile) String() string {
 	case NoForget:
 		result = "ended without Forget and without a retry"
 	}
-	if r.Error != "" {
+	meanwhile := ""
+	switch {
+	case r.Error == "":
+	case r.Result == Retried:
 		result += " (" + r.Error + ")"
+	default: // it may be about something else
+		meanwhile = "; its goroutine reported meanwhile: " + r.Error
 	}
 	causes := make([]string, 0, len(r.Causes))
 	for _, c := range r.Causes {
@@ -82,5 +87,5 @@ func (r Reconcile) String() string {
 	if r.Result != Running {
 		took = " in " + r.Duration.Round(time.Microsecond).String()
 	}
-	return fmt.Sprintf("%s%s, because of: %s", result, took, strings.Join(causes, "; "))
+	return fmt.Sprintf("%s%s, because of: %s%s", result, took, strings.Join(causes, "; "), meanwhile)
 }

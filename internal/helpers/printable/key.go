@@ -18,6 +18,18 @@ func Key(item any) string {
 	return Short(keyText(reflect.ValueOf(item)))
 }
 
+// Canonical returns the form "namespace/name", or "name", of the text of a key: "/name" and "{ name}"
+// have no namespace, and "{namespace name}" is a struct of both. Other texts stay as they are.
+func Canonical(text string) string {
+	if inner, ok := strings.CutPrefix(text, "{"); ok && strings.HasSuffix(inner, "}") {
+		namespace, name, ok := strings.Cut(strings.TrimSuffix(inner, "}"), " ")
+		if ok && name != "" && !strings.ContainsAny(namespace+name, " /{}") {
+			text = namespace + "/" + name
+		}
+	}
+	return strings.TrimPrefix(text, "/")
+}
+
 func keyText(v reflect.Value) string {
 	switch {
 	case !v.IsValid():
