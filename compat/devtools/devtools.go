@@ -19,7 +19,9 @@ package devtools
 
 import (
 	"context"
+	"os"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/runtime"
 
@@ -34,6 +36,10 @@ import (
 
 var handler = health.New()
 
+// always is how long a program is recorded that is asked to serve: the first question is mostly
+// about what came before it.
+const always = 100 * 365 * 24 * time.Hour
+
 // Handler returns the handler of /debug/informers. It is read-only, and asks for no credentials:
 // serve it on loopback, or behind an authorization. It answers /healthz and /readyz, too, but has
 // no checks until the program adds some, so that both always pass.
@@ -41,6 +47,9 @@ func Handler() *health.Handler { return handler }
 
 func init() {
 	j := journal.New()
+	if os.Getenv(Environment) != "" {
+		j.Record(always)
+	}
 	handler.SetJournal(j)
 	found.To(show, j)
 	runtime.ErrorHandlers = slices.Concat([]runtime.ErrorHandler{failed(j)}, runtime.ErrorHandlers)

@@ -150,8 +150,8 @@ func TestHandler_KnowsErrorsThatAreReported(t *testing.T) {
 	utilruntime.HandleErrorWithContext(t.Context(), errors.New("no such volume"), "sync failed")
 	queue.AddRateLimited(key)
 	queue.Done(key)
-	assert.Regexp(t, `^ns/fails joins queue `+name+` in .*, after 1 failure, the last one .* `+
-		`ago: no such volume$`, Handler().Why("ns/fails").Sentence)
+	assert.Regexp(t, `^ns/fails joins queue `+name+` in .*, after 1 call of AddRateLimited, the `+
+		`last error .* ago: no such volume$`, Handler().Why("ns/fails").Sentence)
 }
 
 // The page knows that a worker took an item between two looks that have both found one ready.
@@ -342,7 +342,7 @@ func TestHandler_KnowsWhyAKeyWasReconciled(t *testing.T) {
 		"why/done": {health.Reconciled, `queue why queue reconciled why/done \S+ ago, and it has ` +
 			`not changed since: it ended with Forget in \S+, because of: initial list of ` +
 			`why/done at resourceVersion \d+, ` + handler},
-		"why/filtered": {health.Filtered, `a handler was called \S+ ago and added no key: ` +
+		"why/filtered": {health.Filtered, `a handler was called \S+ ago, and no Add was seen within the call: ` +
 			`initial list of why/filtered at resourceVersion \d+, ` + handler},
 	} {
 		assert.EventuallyWithT(t, func(t *assert.CollectT) {

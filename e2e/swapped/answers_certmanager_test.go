@@ -156,7 +156,7 @@ func (i *issuance) mayNoLonger() {
 	i.gate.allow(issuanceRules[:len(issuanceRules)-1]...)
 	i.create("certificates", certificate("b"))
 	i.answers(i.key("b"), `^\S+/b joins queue certificates-key-manager in \S+, at \S+, after \d+ `+
-		`failures?\n  `+certificateInformer+` has \S+/b at resourceVersion \d+`)
+		`calls? of AddRateLimited\n  `+certificateInformer+` has \S+/b at resourceVersion \d+`)
 	i.gate.cut()
 	i.answers(i.key("b"), `informer SharedIndexInformer \*v1\.\w+ may be old: \d+ failures? in a row, `+
 		`the last one .*secrets is forbidden: User "weak" cannot `)

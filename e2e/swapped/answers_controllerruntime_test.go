@@ -95,7 +95,8 @@ func (c *askedCopies) filters() {
 	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Create(c.t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "unlabelled"}}, metav1.CreateOptions{})
 	require.NoError(c.t, err)
-	c.first.answers(c.key("unlabelled"), `^a handler was called \S+ ago and added no key: add of `)
+	c.first.answers(c.key("unlabelled"), `^a handler was called \S+ ago, and no Add was `+
+		`seen within the call: add of `)
 }
 
 func (c *askedCopies) hangs() {
@@ -124,8 +125,8 @@ func (c *askedCopies) blocks() {
 			`\d+, and its handler \S+ is 2 calls behind, the oldest for \S+: that of \S+/`+name+
 			` may be one of them\n`)
 	}
-	c.first.answers("", `(^|\n)finding: handler \S+ of `+configMapInformer+` is 2 calls behind, the `+
-		`oldest for \S+\n`)
+	c.first.answers("", `(^|\n)finding: a call of handler \S+ of `+configMapInformer+` has not `+
+		`returned for \S+; calls that wait: 1\n`)
 	release()
 	c.isCopied("c", "1")
 }
@@ -133,7 +134,8 @@ func (c *askedCopies) blocks() {
 func (c *askedCopies) mayNoLonger() {
 	c.gate.allow(copierRules[:len(copierRules)-1]...)
 	c.create("d", "1")
-	c.first.answers(c.key("d"), `^\S+/d joins queue configmap in \S+, at \S+, after \d+ failures?\n  `+
+	c.first.answers(c.key("d"), `^\S+/d joins queue configmap in \S+, at \S+, after \d+ calls? `+
+		`of AddRateLimited\n  `+
 		configMapInformer+` has \S+/d at resourceVersion \d+`)
 	c.gate.cut()
 	c.first.answers(c.key("d"), `informer SharedIndexInformer \*v1\.Secret may be old: \d+ failures? `+

@@ -108,7 +108,8 @@ func (w *askedWorkload) meetsQuota() {
 	}, patience, 50*time.Millisecond)
 	w.scale(5)
 	w.first.answers(w.replicaSet, `^swapped/web-\w+ joins queue replicaset in \S+, at \S+, after `+
-		`\d+ failures?, the last one \S+ ago: sync \S+ failed with pods "web-\S+" is forbidden: exceeded `+
+		`\d+ calls? of AddRateLimited, the last error \S+ ago: sync \S+ failed with pods `+
+		`"web-\S+" is forbidden: exceeded `+
 		`quota: few, .* because of: retry after: `)
 	require.NoError(w.t, quotas.Delete(w.t.Context(), "few", metav1.DeleteOptions{}))
 	w.runs(5, "v1")
@@ -137,7 +138,8 @@ func (w *askedWorkload) blocks() {
 	w.first.answers("swapped/web", `^`+kcmDeployments+` has swapped/web at resourceVersion \d+, and `+
 		`its handler deployment\.\S+ is 1 call behind, the oldest for \S+: that of swapped/web `+
 		`may be one of them\n`)
-	w.first.answers("", `(^|\n)finding: handler deployment\.\S+ of `+kcmDeployments+` is 1 call behind, `)
+	w.first.answers("", `(^|\n)finding: a call of handler deployment\.\S+ of `+kcmDeployments+
+		` has not returned for `)
 	release()
 	w.first.answers("swapped/web", `^queue deployment reconciled swapped/web \S+ ago, `)
 }
@@ -149,7 +151,8 @@ func (w *askedWorkload) mayNoLonger() {
 	w.gate.allow(reads, leases, rule("apps", "*", "*"), rule("", "events", "create patch"))
 	w.scale(7)
 	w.first.answers(w.replicaSet, `^swapped/web-\w+ joins queue replicaset in \S+, at \S+, after `+
-		`\d+ failures?, the last one \S+ ago: sync \S+ failed with pods is forbidden: User "weak" `+
+		`\d+ calls? of AddRateLimited, the last error \S+ ago: sync \S+ failed with pods is `+
+		`forbidden: User "weak" `+
 		`cannot create `)
 	w.gate.allow(leases)
 	w.gate.cut()

@@ -111,7 +111,8 @@ func (s *sample) works() {
 
 func (s *sample) filters() {
 	s.createDeployment("alone")
-	s.answers(s.key("alone"), `^a handler was called \S+ ago and added no key: add of \S+/alone `+
+	s.answers(s.key("alone"), `^a handler was called \S+ ago, and no Add was seen within the `+
+		`call: add of \S+/alone `+
 		`at resourceVersion \d+, `+deploymentInformer+`, handler main\.`)
 }
 
@@ -120,7 +121,8 @@ func (s *sample) retries() {
 	s.createFoo("b", "alone")
 	for _, failures := range []string{`\d\d`, `1[1-9]`} { // the eleventh is due after 5 s
 		s.answers(s.key("b"), `^\S+/b joins `+fooQueue+` in \S+, at \S+, after `+failures+
-			` failures, the last one \S+ ago: Resource "alone" already exists and is not managed `+
+			` calls of AddRateLimited, the last error \S+ ago: Resource "alone" already exists `+
+			`and is not managed `+
 			`by Foo\n  `+fooInformer+` has \S+/b at resourceVersion \d+`)
 	}
 	require.NoError(s.t, s.foos.Delete(s.t.Context(), "b", metav1.DeleteOptions{}))
@@ -152,10 +154,11 @@ func (s *sample) blocks() {
 	s.answers(s.key("alone"), `^`+deploymentInformer+` has \S+/alone at resourceVersion \d+, and `+
 		`its handler main\.\S+ is 1 call behind, the oldest for \S+: that of \S+/alone may be `+
 		`one of them`)
-	s.answers("", `(^|\n)finding: handler main\.\S+ of `+deploymentInformer+` is 1 call behind, the `+
-		`oldest for \S+\n`)
+	s.answers("", `(^|\n)finding: a call of handler main\.\S+ of `+deploymentInformer+` has not `+
+		`returned for \S+; calls that wait: 0\n`)
 	release()
-	s.answers(s.key("alone"), `^a handler was called \S+ ago and added no key: update of `)
+	s.answers(s.key("alone"), `^a handler was called \S+ ago, and no Add was seen within the `+
+		`call: update of `)
 }
 
 // A worker notices a permission that is missing at once, an informer when its watch has ended.
@@ -163,8 +166,8 @@ func (s *sample) mayNoLonger() {
 	s.gate.allow(rule("samplecontroller.k8s.io", "foos", "get list watch"),
 		rule("apps", "deployments", "get list watch"), rule("", "events", "create patch"))
 	s.createFoo("f", "web-f")
-	s.answers(s.key("f"), `^\S+/f joins `+fooQueue+` in \S+, at \S+, after \d+ failures?, the `+
-		`last one \S+ ago: deployments\.apps is forbidden: User "weak" cannot create resource`)
+	s.answers(s.key("f"), `^\S+/f joins `+fooQueue+` in \S+, at \S+, after \d+ calls? of `+
+		`AddRateLimited, the last error \S+ ago: deployments\.apps is forbidden: User "weak" cannot create resource`)
 	s.gate.allow()
 	s.gate.cut()
 	s.answers(s.key("f"), fooInformer+` may be old: \d+ failures? in a row, the last one .* is `+

@@ -64,9 +64,11 @@ func TestSwapped_Devtools(t *testing.T) {
 			other + `\n  its goroutine: select \(no cases\)\n` +
 			`    main.reconcile main.go:\d+\n    main.work main.go:\d+\n` +
 			`    created by main.main in goroutine 1 main.go:\d+\n`,
-		"default/fails": `default/fails joins queue settings in 59m\S+, at \S+, after 1 failure\n` +
+		"default/fails": `default/fails joins queue settings in 59m\S+, at \S+, after 1 call of ` +
+			`AddRateLimited\n` +
 			`  ` + stored + `\n`,
-		"default/filtered": `a handler was called \S+ ago and added no key: ` + update + `\n`,
+		"default/filtered": `a handler was called \S+ ago, and no Add was seen within the call: ` +
+			update + `\n`,
 		"default/works": `queue settings reconciled default/works \S+ ago, and it has not ` +
 			`changed since: it ended with Forget in \S+, because of: ` + update + `\n`,
 		"default/missing": `no informer has default/missing \(` + kind + `, ` + other + `\): it does not exist, ` +

@@ -319,7 +319,8 @@ func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
 		f.addKey(k.Key, Loop, "devtools.md", "Reconcile must write only if something differs, and "+
 			"handlers can leave out changes of the status (compare the generation).",
 			"queue %s reconciles %s in a loop: in %d of the last %d reconciles the one before was "+
-				"the cause, because this program wrote the object%s", k.Queue, k.Key, k.Echoes, k.Of, wrote)
+				"the cause, because this program wrote the object%s", k.Queue, k.Key, k.Echoes,
+			k.Of, wrote)
 		return
 	}
 	period := f.now.Sub(facts.Since)

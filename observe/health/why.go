@@ -140,7 +140,7 @@ func (s *search) answer(p Page) Answer {
 		s.group(group)
 	}
 	s.journal()
-	if len(s.found) == 0 || len(s.found) == 1 && s.found[Stale] != nil && !s.has || len(s.found) == 1 && s.found[Unsynced] != nil && len(s.informers) > 0 {
+	if s.knowsNothing() {
 		s.unknown()
 	}
 	if s.has && len(s.informers) > 0 {
@@ -184,6 +184,17 @@ func (s *search) queuesOf(p Page) {
 	for _, c := range p.Controllers {
 		s.controller(c)
 	}
+}
+
+// knowsNothing reports whether all that was found is that an informer may lack the key.
+func (s *search) knowsNothing() bool {
+	switch {
+	case len(s.found) == 0:
+		return true
+	case len(s.found) > 1:
+		return false
+	}
+	return s.found[Stale] != nil && !s.has || s.found[Unsynced] != nil && len(s.informers) > 0
 }
 
 func (s *search) unknown() {
