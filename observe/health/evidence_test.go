@@ -303,8 +303,8 @@ func TestWhy_AnErrorBeforeForget(t *testing.T) {
 // The reflector and the informer know in which call they are, since when.
 func TestWhy_OfAnInformerThatHangs(t *testing.T) {
 	for name, sentence := range map[string]string{
-		"transform": "informer configmaps has been in its transform function for 59\\S+: .*",
-		"index":     "informer configmaps has been storing changes for 59\\S+: .*",
+		"transform": "informer configmaps has been in its transform function for 58\\S+: .*",
+		"index":     "informer configmaps has been storing changes for 58\\S+: .*",
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -317,9 +317,9 @@ func TestWhy_OfAnInformerThatHangs(t *testing.T) {
 				p.transform = func(obj any) (any, error) { hang("transform", obj); return obj, nil }
 				p.index = func(obj any) ([]string, error) { hang("index", obj); return nil, nil }
 				p.user = func() {
-					time.Sleep(time.Minute)
+					time.Sleep(61 * time.Second) // no look reads the store within the next second
 					p.change("settings-3", "red")
-					time.Sleep(59 * time.Second)
+					time.Sleep(58 * time.Second)
 					answer := p.page.Why("default/settings-3")
 					assert.Equal(t, health.Stale, answer.Reason)
 					assert.Regexp(t, "^"+sentence+"$", answer.Sentence)

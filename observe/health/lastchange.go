@@ -3,9 +3,11 @@
 package health
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
+	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/observe/journal"
 )
 
@@ -24,14 +26,7 @@ func (s *search) journal() {
 	if added.IsZero() && len(calls) > 0 {
 		added = changed // no handler added it: a reconcile that began later has seen the change
 	}
-	var done journal.Reconcile // the newest
-	for _, queue := range reconciles {
-		for _, r := range queue.Last {
-			if r.Result != journal.Running && r.Start.After(done.Start) {
-				done = r
-			}
-		}
-	}
+	done := newest(reconciles, "")
 	if done.Result == "" || done.Start.Before(added) {
 		if len(calls) > 0 && !s.wasAdded() {
 			s.filtered(calls)
@@ -77,24 +72,47 @@ func (s *search) wasAdded() bool {
 }
 
 // followed looks for the other keys that the handlers added for the last change, such as that of an
-// owner: where they are is where the change is.
+// owner: where they are is where the change is. They are further facts if the key was added, too.
 func (s *search) followed(p Page) {
 	if s.about == nil || s.isOnItsWay() {
 		return
 	}
-	seen := map[journal.QueueKey]bool{}
+	_, added := s.lastChange()
+	if added.IsZero() {
+		return
+	}
+	isOwn, seen := false, map[journal.QueueKey]journal.Call{}
 	for _, call := range s.calls {
 		for _, k := range call.Keys() {
-			if call.ResourceVersion == s.calls[0].ResourceVersion && !s.is(k.Key) && !seen[k] {
-				seen[k] = true
-				s.follow(p, call, k)
+			if call.ResourceVersion == s.calls[0].ResourceVersion {
+				isOwn = isOwn || s.is(k.Key)
+				seen[k] = call
 			}
+		}
+	}
+	for k, call := range seen {
+		switch reason, sentence, stack := s.follow(p, call, k); {
+		case s.is(k.Key):
+		case isOwn || len(s.found[reason]) > 0:
+			s.remark("%s", sentence)
+		default:
+			s.add(reason, "%s", sentence)
+			s.places = append(s.places, place{reason, printable.Canonical(k.Key), stack})
 		}
 	}
 }
 
+// place is where another key is.
+type place struct {
+	reason Reason
+	key    string
+	stack  []string
+}
+
 // follow says where a key is that a call has added.
-func (s *search) follow(p Page, call journal.Call, k journal.QueueKey) {
+func (s *search) follow(
+	p Page, call journal.Call, k journal.QueueKey,
+) (reason Reason, sentence string, stack []string) {
 	other := newSearch(k.Key, s.now)
 	other.found, other.standby = map[Reason][]string{}, s.standby
 	_, other.reconciles = s.about(other.text)
@@ -105,29 +123,33 @@ func (s *search) follow(p Page, call journal.Call, k journal.QueueKey) {
 		return c.Name != k.Queue
 	})
 	other.queuesOf(p)
+	added := fmt.Sprintf("handler %s added %s", call.Handler, other.text)
 	for _, reason := range slices.Concat(onTheWay, []Reason{Scheduled}) {
 		if sentences := other.found[reason]; sentences != nil {
-			s.add(reason, "handler %s added %s: %s", call.Handler, other.text, sentences[0])
-			s.stack = other.stack
 			s.remarks = append(s.remarks, other.remarks...)
-			return
+			return reason, added + ": " + sentences[0], other.stack
 		}
 	}
-	var done journal.Reconcile // the newest
-	for _, queue := range other.reconciles {
-		for _, r := range queue.Last {
-			if queue.Queue == k.Queue && r.Result != journal.Running && r.Start.After(done.Start) {
+	done := newest(other.reconciles, k.Queue)
+	if done.Result == "" || done.Start.Before(call.Time) {
+		return Handled, fmt.Sprintf("%s to queue %s %s ago, which has it no more", added, k.Queue,
+			short(s.now.Sub(call.Time))), nil
+	}
+	return Reconciled, fmt.Sprintf("%s: queue %s reconciled it %s ago, after the change: it %s",
+		added, k.Queue, short(s.now.Sub(done.Start)), done), nil
+}
+
+// newest returns the newest reconcile that has ended, in one queue or, if that is "", in all.
+func newest(reconciles []journal.KeyFacts, queue string) (done journal.Reconcile) {
+	for _, facts := range reconciles {
+		for _, r := range facts.Last {
+			if (queue == "" || facts.Queue == queue) && r.Result != journal.Running &&
+				r.Start.After(done.Start) {
 				done = r
 			}
 		}
 	}
-	if done.Result == "" || done.Start.Before(call.Time) {
-		s.add(Handled, "handler %s added %s to queue %s %s ago, which has it no more", call.Handler,
-			other.text, k.Queue, short(s.now.Sub(call.Time)))
-		return
-	}
-	s.add(Reconciled, "handler %s added %s: queue %s reconciled it %s ago, after the change: it %s",
-		call.Handler, other.text, k.Queue, short(s.now.Sub(done.Start)), done)
+	return done
 }
 
 // calledForPresent reports whether the last call for the key, in each informer with known calls,

@@ -103,6 +103,7 @@ type search struct {
 	remarks   []string      // about the program, not about the key
 
 	versions map[string][]string // of the objects with the key, by informer
+	places   []place             // of keys that the handlers added instead of this one
 }
 
 // newSearch returns a search for a key, in any form in which a page shows it.
@@ -155,6 +156,11 @@ func (s *search) answer(p Page) Answer {
 			} else {
 				a.Evidence = append(a.Evidence, sentence)
 			}
+		}
+	}
+	for _, p := range s.places {
+		if p.reason == a.Reason && strings.Contains(a.Sentence, p.key) {
+			a.Other, a.Stack = p.key, p.stack
 		}
 	}
 	a.Evidence = append(a.Evidence, s.remarks...)

@@ -129,7 +129,16 @@ func (p *process) checkDevtools() {
 	defer k.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(k.keys)) {
 		answer := d.page.WhyNow(key)
-		if wrong := k.contradictedLocked(key, answer); wrong != "" {
+		wrong := ""
+		switch _, known := k.keys[answer.Other]; {
+		case known && slices.Contains(slices.Collect(maps.Values(k.live)), key):
+			wrong = "it is being reconciled itself"
+		case known:
+			wrong = k.contradictedLocked(answer.Other, answer)
+		case answer.Other == "":
+			wrong = k.contradictedLocked(key, answer)
+		}
+		if wrong != "" {
 			p.violate(9, "%s: the answer about %s is %q, and %s", p.name, key, answer.Sentence,
 				wrong)
 		}
@@ -158,7 +167,7 @@ func (k *work) contradictedLocked(key string, answer health.Answer) string {
 		return "it has no delay"
 	case is(health.Unknown, health.Unsynced) && version != 0:
 		return fmt.Sprintf("the store has version %d", version)
-	case is(health.Handled, health.Behind) && version == 0:
+	case is(health.Handled, health.Behind) && version == 0 && answer.Other == "":
 		return "the store does not have it"
 	case strings.Contains(answer.Sentence, "it has not changed since") && !stops &&
 		version != s.version:
