@@ -27,6 +27,7 @@ import (
 //
 // With chaos it fails now and then, in each way the error matrix has.
 type collection struct {
+	*ListWatch
 	chaos  *rand.Rand // nil: no failures
 	stalls bool       // chaos includes connections that die in silence
 	lag    int        // how many changes the watch cache is behind, for LISTs at "0"
@@ -45,7 +46,9 @@ type change struct {
 }
 
 func newCollection() *collection {
-	return &collection{changed: make(chan struct{}), cut: make(chan struct{})}
+	c := &collection{changed: make(chan struct{}), cut: make(chan struct{})}
+	c.ListWatch = &ListWatch{c.list, c.watch}
+	return c
 }
 
 func (c *collection) do(kind watch.EventType, name string) {
@@ -116,18 +119,7 @@ func (c *collection) state() string {
 	return strings.Join(words, " ")
 }
 
-func (c *collection) List(options metav1.ListOptions) (runtime.Object, error) {
-	return c.ListWithContext(context.Background(), options)
-}
-
-func (c *collection) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return c.WatchWithContext(context.Background(), options)
-}
-
-func (c *collection) ListWithContext(
-	_ context.Context,
-	options metav1.ListOptions,
-) (runtime.Object, error) {
+func (c *collection) list(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sent = append(c.sent, "LIST "+describe(options))
@@ -166,9 +158,8 @@ func (c *collection) ListWithContext(
 	return list, nil
 }
 
-func (c *collection) WatchWithContext(
-	ctx context.Context,
-	options metav1.ListOptions,
+func (c *collection) watch(
+	ctx context.Context, options metav1.ListOptions,
 ) (watch.Interface, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,13 +29,12 @@ func TestDifference_FailedChangeIsNotLost(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) string {
 		s.watching()
 		s.fail("update", errors.New("store failed"))
-		s.event(watch.Event{Type: watch.Modified, Object: pod("a@6")})
+		s.modified("a@6")
 		s.after(time.Second)
 		if s.listCount() == 1 {
 			close(s.open.events)
 		}
-		log := s.take()
-		return log[len(log)-1]
+		return s.lastAfter(0)
 	},
 		"800ms later: LIST rv=5",
 		"WATCH rv=6 bookmarks",
@@ -52,7 +51,7 @@ func TestDifference_TransformOnce(t *testing.T) {
 			return obj, nil
 		}
 		s.streaming()
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.added("a@1")
 		s.event(bookmark("5", "true"))
 		return count
 	}, 1, 2)
@@ -62,8 +61,7 @@ func TestDifference_TransformOnce(t *testing.T) {
 // streaming list.
 func TestDifference_StreamingBackoffIsCancelled(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) time.Duration {
-		on := true
-		s.opts.UseWatchList = &on
+		s.streams()
 		s.start()
 		s.answerWatch(apiErrors["429"])
 		start := time.Now()
@@ -76,7 +74,7 @@ func TestDifference_StreamingBackoffIsCancelled(t *testing.T) {
 func TestDifference_ClosedStreamBacksOff(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) time.Duration {
 		s.streaming()
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.added("a@1")
 		start := time.Now()
 		close(s.open.events)
 		s.answerWatchEventually()
@@ -97,17 +95,14 @@ func TestDifference_RefusedListClosesTheStream(t *testing.T) {
 // A server that refuses streaming lists is asked once; client-go asks it at every relist.
 func TestDifference_RefusalIsRemembered(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) string {
-		on := true
-		s.opts.UseWatchList = &on
+		s.streams()
 		s.start()
 		s.answerWatch(apiErrors["invalid"])
 		s.answerList(podList("5", ""), nil)
 		s.answerWatch(nil)
 		s.take()
 		s.event(errorEvent("expired"))
-		s.after(time.Second)
-		log := s.take()
-		return log[len(log)-1]
+		return s.lastAfter(time.Second)
 	},
 		"800ms later: LIST rv=5",
 		"800ms later: WATCH rv=5 match=NotOlderThan initial-events bookmarks",
@@ -119,10 +114,10 @@ func TestDifference_RefusalIsRemembered(t *testing.T) {
 func TestDifference_UnfinishedStreamsAreRemembered(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.streaming()
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.added("a@1")
 		close(s.open.events)
 		s.answerWatchEventually()
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.added("a@1")
 		close(s.open.events)
 		s.answerList(podList("5", ""), nil)
 		s.answerWatch(nil)
@@ -139,7 +134,7 @@ func TestDifference_UnfinishedStreamsAreRemembered(t *testing.T) {
 func TestDifference_MissingEndBookmarkFallsBack(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) int {
 		s.streaming()
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.added("a@1")
 		s.after(2 * time.Minute)
 		return s.listCount()
 	}, 1, 0)
@@ -220,8 +215,7 @@ func TestDifference_ShortWatchesWait(t *testing.T) {
 // one that brings nothing. client-go waits until the server ends it.
 func TestDifference_UnansweredStreamFallsBack(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) string {
-		on := true
-		s.opts.UseWatchList = &on
+		s.streams()
 		s.start()
 		return s.lastAfter(2 * time.Minute)
 	},
@@ -329,7 +323,7 @@ func TestDifference_ForeignEventInAStream(t *testing.T) {
 		s.take()
 		s.event(watch.Event{Type: watch.Added, Object: &v1.Node{}})
 		if s.listCount() == 0 {
-			s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+			s.added("a@1")
 			s.event(bookmark("5", "true"))
 		}
 		return strings.Join(s.take(), "; ")

@@ -17,12 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 )
 
 // closer is a server behind a proxy that ends each watch after some time, without an event. Its
 // newest version moves each second, although its only object changes rarely.
 type closer struct {
+	*ListWatch
 	lives     time.Duration // of each watch
 	bookmarks bool          // each watch has one
 	silent    bool          // watches stay open
@@ -35,6 +35,12 @@ type closer struct {
 	changed                   int // the version of the object
 	others                    int // objects that never change
 	lists, questions, watches int
+}
+
+// begin makes s a server, with its object at version 1.
+func (s *closer) begin() {
+	s.ListWatch = &ListWatch{s.list, s.watch}
+	s.began, s.changed = time.Now(), 1
 }
 
 func (s *closer) newestLocked() int {
@@ -51,7 +57,7 @@ func (s *closer) change() int {
 	return s.changed
 }
 
-func (s *closer) ListWithContext(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (s *closer) list(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	time.Sleep(20 * time.Millisecond)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +76,7 @@ func (s *closer) ListWithContext(_ context.Context, o metav1.ListOptions) (runti
 	return list, s.err
 }
 
-func (s *closer) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+func (s *closer) watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	time.Sleep(20 * time.Millisecond)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,31 +91,15 @@ func (s *closer) WatchWithContext(context.Context, metav1.ListOptions) (watch.In
 	return watch.NewProxyWatcher(events), nil
 }
 
-func (s *closer) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-
-func (s *closer) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
-}
-
-func (s *closer) IsWatchListSemanticsUnSupported() bool { return true }
-
 // closing runs a reflector on s while test runs.
 func closing(t *testing.T, s *closer, test func(t *testing.T, r *Reflector)) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		s.began, s.changed = time.Now(), 1
-		r := New(s, &v1.Pod{}, &mapStore{}, Options{})
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			r.Run(ctx)
-		}()
+		s.begin()
+		r := New(s, &v1.Pod{}, &mapStore{}, Options{UseWatchList: new(bool)})
+		stop := background(r.Run)
 		time.Sleep(10 * time.Minute)
 		test(t, r)
-		cancel()
-		<-ended
+		stop()
 		time.Sleep(s.lives + time.Minute) // the last watch ends
 	})
 }
@@ -244,24 +234,19 @@ func TestEmptyWatches_IdleCollection(t *testing.T) {
 // Watches that end after 1.5 s without an event wait for each other. client-go opens 2,400 in an
 // hour.
 func TestEmptyWatches_BackOff(t *testing.T) {
-	count := func(run func(ctx context.Context, s *closer)) (watches int) {
+	count := func(impl string) (watches int) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			s := &closer{lives: 1500 * time.Millisecond, began: time.Now(), changed: 1}
-			run(ctx, s)
+			s := &closer{lives: 1500 * time.Millisecond}
+			s.begin()
+			runOf(impl, s, &mapStore{}, Options{UseWatchList: new(bool)})(ctx)
 			_, _, watches = s.counts()
 			time.Sleep(time.Minute)
 		})
 		return watches
 	}
-	ours := count(func(ctx context.Context, s *closer) {
-		New(s, &v1.Pod{}, &mapStore{}, Options{}).Run(ctx)
-	})
-	theirs := count(func(ctx context.Context, s *closer) {
-		cache.NewReflectorWithOptions(s, &v1.Pod{}, &mapStore{}, cache.ReflectorOptions{}).
-			RunWithContext(ctx)
-	})
+	ours, theirs := count("ours"), count("client-go")
 	t.Logf("ours %d, client-go %d", ours, theirs)
 	require.Less(t, ours, theirs/2)
 	require.Greater(t, ours, int(time.Hour/shortWatch)*3/4) // a change that waits is not late

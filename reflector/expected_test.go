@@ -5,7 +5,6 @@ package reflector
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -20,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/internal/tools/answers"
 )
 
 // unstructuredList is an empty list, as a dynamic client returns it.
@@ -89,11 +90,7 @@ func TestList_OfSomethingElse(t *testing.T) {
 		"a list of everything": {&v1.Pod{}, &metav1.List{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lw := &ListWatch{ListWithContextFunc: func(
-				context.Context, metav1.ListOptions,
-			) (runtime.Object, error) {
-				return test.list, nil
-			}}
+			lw := &ListWatch{ListWithContextFunc: listing(test.list)}
 			_, err := New(lw, test.expected, nil, Options{}).fetch(t.Context(), "0", 0)
 			if test.want == "" {
 				require.NoError(t, err)
@@ -108,9 +105,7 @@ func TestList_OfSomethingElse(t *testing.T) {
 // informer then deletes all objects.
 func TestDifference_DiscoveryIsNoList(t *testing.T) {
 	const body = `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[]}`
-	server := &roundTripper{answer: func(*http.Request) (int, io.Reader) {
-		return http.StatusOK, strings.NewReader(body)
-	}}
+	server := &answers.Server{Answer: answers.With(http.StatusOK, []byte(body))}
 	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://server", Transport: server})
 	require.NoError(t, err)
 	list, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).
@@ -238,13 +233,7 @@ func TestList_Odd(t *testing.T) {
 		"no items": {&metav1.Status{}, "*v1.Status is not a list: no Items field in this object"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lw := &ListWatch{
-				ListWithContextFunc: func(
-					context.Context, metav1.ListOptions,
-				) (runtime.Object, error) {
-					return test.list, nil
-				},
-			}
+			lw := &ListWatch{ListWithContextFunc: listing(test.list)}
 			_, err := New(lw, &v1.Pod{}, nil, Options{}).fetch(context.Background(), "0", 0)
 			require.EqualError(t, err, test.want)
 		})
@@ -311,7 +300,7 @@ func TestTransform_MayDropTheResourceVersion(t *testing.T) {
 		"after a LIST": func(s *script) { s.watching() },
 		"after a streaming list": func(s *script) {
 			s.streaming()
-			s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+			s.added("a@1")
 			s.event(bookmark("5", "true"))
 		},
 	} {
@@ -319,7 +308,7 @@ func TestTransform_MayDropTheResourceVersion(t *testing.T) {
 			onBoth(t, func(t *testing.T, s *script) {
 				s.opts.Transform = strip
 				start(s)
-				s.event(watch.Event{Type: watch.Modified, Object: pod("a@8")})
+				s.modified("a@8")
 				s.event(watch.Event{Type: watch.Deleted, Object: pod("b@9")})
 				if s.ours != nil {
 					require.Equal(t, "9", s.ours.LastSyncResourceVersion())
@@ -339,10 +328,8 @@ func TestApplyError_CauseIsNotTheServers(t *testing.T) {
 			s.opts.MaxInternalErrorRetryDuration = time.Minute
 			s.watching()
 			s.fail("add", apiErrors[cause])
-			s.event(watch.Event{Type: watch.Added, Object: pod("b@6")})
-			s.after(800 * time.Millisecond)
-			log := s.take()
-			require.Equal(t, "800ms later: LIST rv=5", log[len(log)-1])
+			s.added("b@6")
+			require.Equal(t, "800ms later: LIST rv=5", s.lastAfter(800*time.Millisecond))
 		})
 	}
 }

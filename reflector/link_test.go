@@ -154,7 +154,7 @@ func (l *slowLink) cut() {
 	}
 }
 
-func (l *slowLink) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+func (l *slowLink) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	time.Sleep(l.latency)
 	l.mu.Lock()
 	version := strconv.Itoa(len(l.times))
@@ -164,9 +164,7 @@ func (l *slowLink) ListWithContext(context.Context, metav1.ListOptions) (runtime
 	return list, nil
 }
 
-func (l *slowLink) WatchWithContext(
-	_ context.Context, o metav1.ListOptions,
-) (watch.Interface, error) {
+func (l *slowLink) watch(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	time.Sleep(l.latency)
 	l.mu.Lock()
 	next, _ := strconv.Atoi(o.ResourceVersion)
@@ -260,17 +258,11 @@ func playLink(t *testing.T, seed uint64, foreign bool, name string) {
 		options = slowly(time.Duration(random.IntN(100)) * time.Millisecond)
 		options.UseWatchList = new(bool)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
 	l.change(1)
-	l.r = New(l, &v1.Pod{}, &mapStore{}, options)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		l.r.Run(ctx)
-	}()
+	l.r = New(&ListWatch{l.list, l.watch}, &v1.Pod{}, &mapStore{}, options)
+	stop := background(l.r.Run)
 	defer func() {
-		cancel()
-		<-ended
+		stop()
 		l.cut()
 		time.Sleep(time.Minute)
 	}()

@@ -54,7 +54,7 @@ func (s *flapper) fails(answers float64) error {
 	return nil
 }
 
-func (s *flapper) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+func (s *flapper) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	time.Sleep(20 * time.Millisecond)
 	if err := s.fails(s.answers); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (s *flapper) ListWithContext(context.Context, metav1.ListOptions) (runtime.
 	return podList("7", "", "a@1"), nil
 }
 
-func (s *flapper) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+func (s *flapper) watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	time.Sleep(20 * time.Millisecond)
 	if err := s.fails(min(s.answers, s.opens)); err != nil {
 		return nil, err
@@ -82,16 +82,6 @@ func (s *flapper) WatchWithContext(context.Context, metav1.ListOptions) (watch.I
 	})
 	return watch.NewProxyWatcher(events), nil
 }
-
-func (s *flapper) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-
-func (s *flapper) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
-}
-
-func (s *flapper) IsWatchListSemanticsUnSupported() bool { return true }
 
 func (s *flapper) count() int {
 	s.mu.Lock()
@@ -140,8 +130,9 @@ func TestOutage_FlappingServer(t *testing.T) {
 				ignore := func(context.Context, *Reflector, error) {}
 				var running sync.WaitGroup
 				for range members {
-					r := New(s, &v1.Pod{}, &mapStore{}, Options{
-						Outage: group, WatchErrorHandler: ignore,
+					lw := &ListWatch{s.list, s.watch}
+					r := New(lw, &v1.Pod{}, &mapStore{}, Options{
+						Outage: group, WatchErrorHandler: ignore, UseWatchList: new(bool),
 					})
 					running.Go(func() { r.Run(ctx) })
 				}

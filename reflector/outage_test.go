@@ -47,10 +47,15 @@ func (s *failingServer) fail(failure error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failure = failure
-	if failure == nil {
-		return
+	if failure != nil {
+		s.endLocked(func(*watch.FakeWatcher) {})
 	}
+}
+
+// endLocked ends every watch with a last event.
+func (s *failingServer) endLocked(last func(*watch.FakeWatcher)) {
 	for _, w := range s.watches {
+		last(w)
 		w.Stop()
 	}
 	s.watches = nil
@@ -62,16 +67,12 @@ func (s *failingServer) count() int {
 	return s.requests
 }
 
-func (s *failingServer) ListWithContext(
-	context.Context, metav1.ListOptions,
-) (runtime.Object, error) {
+func (s *failingServer) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	time.Sleep(20 * time.Millisecond)
 	return podList("5", ""), s.answer()
 }
 
-func (s *failingServer) WatchWithContext(
-	context.Context, metav1.ListOptions,
-) (watch.Interface, error) {
+func (s *failingServer) watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	time.Sleep(20 * time.Millisecond)
 	if err := s.answer(); err != nil {
 		return nil, err
@@ -83,15 +84,13 @@ func (s *failingServer) WatchWithContext(
 	return w, nil
 }
 
-func (s *failingServer) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
+// reflector returns a reflector of s.
+func (s *failingServer) reflector(group *outage.Group) *Reflector {
+	return New(&ListWatch{s.list, s.watch}, &v1.Pod{}, &mapStore{}, Options{
+		Outage: group, UseWatchList: new(bool),
+		WatchErrorHandler: func(context.Context, *Reflector, error) {},
+	})
 }
-
-func (s *failingServer) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
-}
-
-func (s *failingServer) IsWatchListSemanticsUnSupported() bool { return true }
 
 var errDown = apierrors.NewInternalError(http.ErrServerClosed)
 
@@ -104,9 +103,7 @@ func clients(
 	var running sync.WaitGroup
 	reflectors := make([]*Reflector, n)
 	for i := range reflectors {
-		reflectors[i] = New(s, &v1.Pod{}, &mapStore{}, Options{
-			Outage: group, WatchErrorHandler: func(context.Context, *Reflector, error) {},
-		})
+		reflectors[i] = s.reflector(group)
 		running.Go(func() { reflectors[i].Run(ctx) })
 	}
 	time.Sleep(time.Minute)
@@ -239,7 +236,7 @@ func TestOutage_EndsWithAnAnswer(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			group := &outage.Group{}
-			r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
+			r := (&failingServer{}).reflector(group)
 			r.note(t.Context(), Transition{From: Opening, To: Starting, Pause: true, Err: errDown})
 			wakes := failingPeer(t, group)
 			r.note(t.Context(), Transition{
@@ -273,7 +270,7 @@ func TestOutage_NoAnswer(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			group := &outage.Group{}
-			r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
+			r := (&failingServer{}).reflector(group)
 			r.note(t.Context(), Transition{From: Listing, To: Starting, Pause: true, Err: errDown})
 			wakes := failingPeer(t, group)
 			r.round.open = test.open
@@ -294,19 +291,13 @@ func TestOutage_HealthyPeersDoNotWake(t *testing.T) {
 			s := &failingServer{}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			r := New(broken, &v1.Pod{}, &mapStore{}, Options{
-				Outage: group, WatchErrorHandler: func(context.Context, *Reflector, error) {},
-			})
 			var running sync.WaitGroup
-			running.Go(func() { r.Run(ctx) })
+			running.Go(func() { broken.reflector(group).Run(ctx) })
 			clients(t, s, 5, group, func([]*Reflector) {
 				for range 500 {
 					time.Sleep(7 * time.Second)
 					s.mu.Lock()
-					for _, w := range s.watches { // the server ends each watch, and takes new ones
-						w.Stop()
-					}
-					s.watches = nil
+					s.endLocked(func(*watch.FakeWatcher) {}) // it takes new ones
 					s.mu.Unlock()
 				}
 			})
@@ -333,7 +324,9 @@ func TestOutage_SickPeersDoNotWakeEachOtherAllTheTime(t *testing.T) {
 				s.lists, s.watches = []string{""}, []sickWatch{{refusal: "forbidden"}}
 				s.giveUp = cancel
 				running.Go(func() {
-					New(s, &v1.Pod{}, &mapStore{}, Options{Outage: group}).Run(ctx)
+					lw := &ListWatch{s.list, s.watch}
+					options := Options{Outage: group, UseWatchList: new(bool)}
+					New(lw, &v1.Pod{}, &mapStore{}, options).Run(ctx)
 				})
 			}
 			running.Wait()

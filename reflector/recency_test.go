@@ -53,20 +53,14 @@ type feed struct {
 // current than it is.
 func feeding(t *testing.T, opts Options, test func(t *testing.T, f *feed)) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
 		f := &feed{t: t, cut: make(chan struct{}), running: make(chan struct{})}
 		close(f.running)
 		opts.Clock, opts.UseWatchList = f, new(bool)
 		f.change(1)
-		f.r = New(f, &v1.Pod{}, &mapStore{}, opts)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			f.r.Run(ctx)
-		}()
+		f.r = New(&ListWatch{f.list, f.watch}, &v1.Pod{}, &mapStore{}, opts)
+		stop := background(f.r.Run)
 		defer func() {
-			cancel()
-			<-ended
+			stop()
 			time.Sleep(time.Second) // the watch ends
 		}()
 		time.Sleep(time.Second)
@@ -140,7 +134,7 @@ func (f *feed) awaitRunning() {
 	<-running
 }
 
-func (f *feed) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (f *feed) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if o.Limit == 1 && f.hangs {
@@ -167,9 +161,7 @@ func (f *feed) ListWithContext(ctx context.Context, o metav1.ListOptions) (runti
 	return list, nil
 }
 
-func (f *feed) WatchWithContext(
-	_ context.Context, o metav1.ListOptions,
-) (watch.Interface, error) {
+func (f *feed) watch(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.down {
@@ -744,7 +736,7 @@ func TestCurrentAsOf_BacklogIsOld(t *testing.T) {
 		"bookmark": func(s *script) { s.event(bookmark("20", "")); s.after(foreignPause) },
 		"pause": func(s *script) {
 			s.after(foreignPause - time.Second)
-			s.event(watch.Event{Type: watch.Modified, Object: pod("a@20")})
+			s.modified("a@20")
 			synctest.Wait()
 			require.Less(s.t, s.ours.Status().CurrentAsOf, time.Now().Add(-30*time.Second))
 			s.after(foreignPause)
@@ -754,7 +746,7 @@ func TestCurrentAsOf_BacklogIsOld(t *testing.T) {
 			on(t, "ours", func(t *testing.T, s *script) {
 				s.watching()
 				s.after(2 * time.Second)
-				s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+				s.added("a@6")
 				before := time.Now()
 				s.after(time.Second)
 				s.after(foreignPause)
@@ -802,11 +794,7 @@ func TestCurrentAsOf_SlowDecoding(t *testing.T) {
 			body, server := io.Pipe()
 			newSlowPod := func() runtime.Object { return &slowPod{} }
 			r := New(&ListWatch{
-				ListWithContextFunc: func(
-					context.Context, metav1.ListOptions,
-				) (runtime.Object, error) {
-					return podList("1", ""), nil
-				},
+				ListWithContextFunc: listing(podList("1", "")),
 				WatchFuncWithContext: func(
 					context.Context, metav1.ListOptions,
 				) (watch.Interface, error) {
@@ -814,12 +802,7 @@ func TestCurrentAsOf_SlowDecoding(t *testing.T) {
 				},
 			}, nil, store.New(store.MetaNamespaceKeyFunc, store.Options{}),
 				Options{UseWatchList: new(bool)})
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				r.Run(ctx)
-			}()
+			stop := background(r.Run)
 			version := 1
 			send := func(count, decodeMs int) {
 				for range count {
@@ -842,8 +825,7 @@ func TestCurrentAsOf_SlowDecoding(t *testing.T) {
 			send(1, 1)
 			time.Sleep(time.Second)
 			require.Less(t, time.Since(r.Status().CurrentAsOf), 2*time.Second)
-			cancel()
-			<-ended
+			stop()
 		})
 	}
 }

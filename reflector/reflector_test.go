@@ -14,8 +14,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -124,7 +122,7 @@ func TestListAndWatch_Results(t *testing.T) {
 		s.answerList(podList("5", ""), nil)
 		s.answerWatch(nil)
 		s.fail("add", io.ErrClosedPipe)
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		s.added("a@6")
 	}), &applyErr)
 	require.Equal(t, ApplyError{Verb: "add", Object: "a", Err: io.ErrClosedPipe}, *applyErr)
 }
@@ -132,32 +130,9 @@ func TestListAndWatch_Results(t *testing.T) {
 func TestListAndWatch_PanicReachesTheCaller(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		for _, lw := range []*ListWatch{
-			{
-				ListWithContextFunc: func(
-					context.Context, metav1.ListOptions,
-				) (runtime.Object, error) {
-					panic("list")
-				},
-			},
-			{
-				ListWithContextFunc: func(
-					context.Context, metav1.ListOptions,
-				) (runtime.Object, error) {
-					return podList("5", ""), nil
-				},
-				WatchFuncWithContext: func(
-					context.Context, metav1.ListOptions,
-				) (watch.Interface, error) {
-					panic("watch")
-				},
-			},
-			{
-				ListWithContextFunc: func(
-					context.Context, metav1.ListOptions,
-				) (runtime.Object, error) {
-					return podList("5", "", "a@1"), nil
-				},
-			},
+			{}, // a function that is nil
+			{ListWithContextFunc: listing(podList("5", ""))},
+			{ListWithContextFunc: listing(podList("5", "", "a@1"))},
 		} {
 			s.opts.Transform = func(any) (any, error) { panic("transform") }
 			r := New(lw, &v1.Pod{}, scriptStore{s}, s.opts)

@@ -54,8 +54,7 @@ func (s *script) watching() {
 
 // streaming brings a reflector to an open streaming list.
 func (s *script) streaming() {
-	on := true
-	s.opts.UseWatchList = &on
+	s.streams()
 	s.start()
 	s.answerWatch(nil)
 	s.take()
@@ -66,7 +65,7 @@ func (s *script) streaming() {
 func TestRegress83520_RelistResourceVersion(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.watching()
-		s.event(watch.Event{Type: watch.Modified, Object: pod("a@8")})
+		s.modified("a@8")
 		s.event(errorEvent("expired"))
 		s.after(time.Second)
 		s.saw("update a@8", "watch stopped", "800ms later: LIST rv=8")
@@ -146,9 +145,7 @@ func TestRegress118132_SharedBackoff(t *testing.T) {
 		s.after(800 * time.Millisecond)
 		s.answerList(podList("5", ""), nil)
 		s.answerWatch(apiErrors["refused"])
-		s.after(time.Minute)
-		log := s.take()
-		require.Equal(t, "1.6s later: WATCH rv=5 bookmarks", log[len(log)-1])
+		require.Equal(t, "1.6s later: WATCH rv=5 bookmarks", s.lastAfter(time.Minute))
 	})
 }
 
@@ -282,24 +279,22 @@ func TestRegress136583_InitialEventsDoNotMoveTheResourceVersion(t *testing.T) {
 		) // a list without resourceVersion: the watch begins with initial events
 		s.answerWatch(nil)
 		for _, p := range []string{"a@5", "b@3", "c@9"} {
-			s.event(watch.Event{Type: watch.Added, Object: pod(p)})
+			s.added(p)
 		}
 		s.after(time.Second)
 		close(s.open.events)
-		log := s.take()
-		require.Equal(t, "WATCH rv= bookmarks", log[len(log)-1])
+		require.Equal(t, "WATCH rv= bookmarks", s.lastAfter(0))
 		s.answerWatch(nil)
-		s.event(watch.Event{Type: watch.Added, Object: pod("c@9")})
+		s.added("c@9")
 		s.event(bookmark("10", ""))
 		s.after(time.Second)
 		close(s.open.events)
-		log = s.take()
-		require.Equal(t, "WATCH rv=10 bookmarks", log[len(log)-1])
+		require.Equal(t, "WATCH rv=10 bookmarks", s.lastAfter(0))
 	})
 	onBoth(t, func(t *testing.T, s *script) {
 		s.streaming()
 		for _, p := range []string{"a@5", "b@3", "c@9"} {
-			s.event(watch.Event{Type: watch.Added, Object: pod(p)})
+			s.added(p)
 		}
 		s.event(bookmark("7", "true"))
 		s.saw("replace a@5 b@3 c@9 rv=7")
@@ -333,7 +328,7 @@ func TestRegress131799_TransformBeforeTheBuffer(t *testing.T) {
 			return obj, nil
 		}
 		s.streaming()
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.added("a@1")
 		s.saw("transform")
 	})
 }
@@ -382,7 +377,7 @@ func TestRegress_CorruptObjectIsGoneAfterTheRelist(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.opts.MaxInternalErrorRetryDuration = 30 * time.Second
 		s.watching()
-		s.event(watch.Event{Type: watch.Added, Object: pod("corrupt@6")})
+		s.added("corrupt@6")
 		s.event(watch.Event{Type: watch.Error, Object: &metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
 			Reason: metav1.StatusReasonStoreReadError,

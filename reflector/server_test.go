@@ -4,64 +4,17 @@ package reflector
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
 )
-
-// roundTripper answers from memory and writes down what it was asked.
-type roundTripper struct {
-	mu       sync.Mutex
-	requests []*http.Request
-	answer   func(*http.Request) (code int, body io.Reader)
-}
-
-func (w *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	w.mu.Lock()
-	w.requests = append(w.requests, req)
-	w.mu.Unlock()
-	code, body := w.answer(req)
-	return &http.Response{
-		StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{
-			"Content-Type": {"application/json"},
-		}, Body: io.NopCloser(body), Request: req,
-	}, nil
-}
-
-// restClient returns a client of core/v1 on w.
-func restClient(t testing.TB, w http.RoundTripper) *rest.RESTClient {
-	scheme := runtime.NewScheme()
-	require.NoError(t, v1.AddToScheme(scheme))
-	config := &rest.Config{
-		Host:    "http://server",
-		APIPath: "/api",
-		QPS:     -1,
-		ContentConfig: rest.ContentConfig{
-			GroupVersion:         &schema.GroupVersion{Version: "v1"},
-			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
-			ContentType:          "application/json",
-		},
-	}
-	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: w})
-	require.NoError(t, err)
-	return client
-}
 
 func newPod() runtime.Object { return &v1.Pod{} }
 
@@ -89,21 +42,16 @@ var faults = map[string]func(s *faultyServer, lasts time.Duration){
 		s.endWatches("lost")
 		s.flow()
 	},
-	"connections reset": func(s *faultyServer, lasts time.Duration) {
-		s.outage(errReset, lasts, func() {})
-	},
-	"500": func(s *faultyServer, lasts time.Duration) {
-		s.outage(apiErrors["500"], lasts, func() {})
-	},
-	"429, Retry-After": func(s *faultyServer, lasts time.Duration) {
-		s.outage(errRetryAfter, lasts, func() {})
-	},
-	"403": func(s *faultyServer, lasts time.Duration) {
-		s.outage(apiErrors["forbidden"], lasts, func() {})
-	},
-	"429": func(s *faultyServer, lasts time.Duration) {
-		s.outage(apiErrors["429"], lasts, func() {})
-	},
+	"connections reset": answering(errReset),
+	"500":               answering(apiErrors["500"]),
+	"429, Retry-After":  answering(errRetryAfter),
+	"403":               answering(apiErrors["forbidden"]),
+	"429":               answering(apiErrors["429"]),
+}
+
+// answering is a fault that ends each watch and answers each request with err.
+func answering(err error) func(s *faultyServer, lasts time.Duration) {
+	return func(s *faultyServer, lasts time.Duration) { s.outage(err, lasts, func() {}) }
 }
 
 // faultyServer is a collection behind connections that fail.
@@ -119,12 +67,10 @@ type faultyServer struct {
 }
 
 func newFaultyServer() *faultyServer {
-	return &faultyServer{collection: newCollection(), open: map[*faultyWatch]bool{}}
+	s := &faultyServer{collection: newCollection(), open: map[*faultyWatch]bool{}}
+	s.ListWatch = &ListWatch{s.list, s.watch}
+	return s
 }
-
-type refusingServer struct{ *faultyServer }
-
-func (refusingServer) IsWatchListSemanticsUnSupported() bool { return true }
 
 // outage ends each watch and answers each request with err, for a time; then before is called.
 func (s *faultyServer) outage(err error, lasts time.Duration, before func()) {
@@ -193,24 +139,16 @@ func (s *faultyServer) admit(ctx context.Context) (err error) {
 	return err
 }
 
-func (s *faultyServer) List(options metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), options)
-}
-
-func (s *faultyServer) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), options)
-}
-
-func (s *faultyServer) ListWithContext(
+func (s *faultyServer) list(
 	ctx context.Context, options metav1.ListOptions,
 ) (runtime.Object, error) {
 	if err := s.admit(ctx); err != nil {
 		return nil, err
 	}
-	return s.collection.ListWithContext(ctx, options)
+	return s.collection.list(ctx, options)
 }
 
-func (s *faultyServer) WatchWithContext(
+func (s *faultyServer) watch(
 	ctx context.Context, options metav1.ListOptions,
 ) (watch.Interface, error) {
 	err := s.admit(ctx)
@@ -225,7 +163,7 @@ func (s *faultyServer) WatchWithContext(
 	w := &faultyWatch{
 		s: s, events: make(chan watch.Event), stop: make(chan struct{}), end: make(chan string, 1),
 	}
-	inner, err := s.collection.WatchWithContext(ctx, options)
+	inner, err := s.collection.watch(ctx, options)
 	if isExpired(err) && s.inStream {
 		inner, err = watch.NewFake(), nil
 		w.end <- "expired"

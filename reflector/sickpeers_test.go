@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/reflector/outage"
 )
@@ -50,9 +50,7 @@ func together(
 			if i >= well {
 				s = c.sick
 			}
-			r := New(s, &v1.Pod{}, &mapStore{}, Options{
-				Outage: group, WatchErrorHandler: func(context.Context, *Reflector, error) {},
-			})
+			r := s.reflector(group)
 			if i < well {
 				c.reflectors = append(c.reflectors, r)
 			}
@@ -127,12 +125,9 @@ func TestOutage_ExpiredWatchesOfPeers(t *testing.T) {
 				for range 600 {
 					time.Sleep(10 * time.Second)
 					c.server.mu.Lock()
-					expired := apierrors.NewResourceExpired("expired")
-					for _, w := range c.server.watches {
-						w.Error(&expired.ErrStatus)
-						w.Stop()
-					}
-					c.server.watches = nil
+					c.server.endLocked(func(w *watch.FakeWatcher) {
+						w.Error(statusOf(apiErrors["expired"]))
+					})
 					c.server.mu.Unlock()
 				}
 			})

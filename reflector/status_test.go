@@ -17,8 +17,7 @@ import (
 // Status follows the reflector through its phases, and keeps the last failure.
 func TestStatus(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		on := true
-		s.opts.UseWatchList = &on
+		s.streams()
 		status := func() Status { synctest.Wait(); return s.ours.Status() }
 		s.start()
 		require.Equal(t, Status{Phase: Streaming}, status())
@@ -79,7 +78,7 @@ func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
 		s.answerList(podList("3", "", "a@1"), nil)
 		logged(1, 1)
 		s.answerWatch(nil)
-		s.event(watch.Event{Type: watch.Added, Object: pod("b@4")})
+		s.added("b@4")
 		close(s.open.events)
 		s.answerWatchEventually()
 		logged(1, 1)
@@ -99,8 +98,7 @@ func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
 // An observer gets each decision, with its cause.
 func TestObserve(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		on := true
-		s.opts.UseWatchList = &on
+		s.streams()
 		s.opts.Observe = func(x Transition) {
 			s.print("%s -> %s pause=%v err=%v", x.From, x.To, x.Pause, x.Err)
 		}
@@ -181,7 +179,7 @@ func TestStatus_TellsChangesFromBookmarks(t *testing.T) {
 		require.Zero(t, status().LastBookmark)
 
 		s.after(time.Second)
-		s.event(watch.Event{Type: watch.Modified, Object: pod("a@6")})
+		s.modified("a@6")
 		require.Equal(t, start.Add(time.Second), status().LastEvent)
 		require.Zero(t, status().LastBookmark)
 

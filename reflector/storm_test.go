@@ -20,7 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 )
 
 // watchesThat returns a server of LISTs that work and watches that each play f. It counts the
@@ -30,12 +29,12 @@ type watchesThat struct {
 	lists, watches int
 }
 
-func (s *watchesThat) List(metav1.ListOptions) (runtime.Object, error) {
+func (s *watchesThat) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	s.lists++
 	return podList("5", ""), nil
 }
 
-func (s *watchesThat) Watch(metav1.ListOptions) (watch.Interface, error) {
+func (s *watchesThat) watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	s.watches++
 	w := watch.NewRaceFreeFake()
 	go func() {
@@ -45,19 +44,12 @@ func (s *watchesThat) Watch(metav1.ListOptions) (watch.Interface, error) {
 	return w, nil
 }
 
-func (s *watchesThat) ListWithContext(
-	_ context.Context, o metav1.ListOptions,
-) (runtime.Object, error) {
-	return s.List(o)
+// evenly returns options with waits that are not random.
+func evenly(streaming bool) Options {
+	waits := defaultBackoff()
+	waits.Jitter = 0
+	return Options{Backoff: &waits, UseWatchList: &streaming}
 }
-
-func (s *watchesThat) WatchWithContext(
-	_ context.Context, o metav1.ListOptions,
-) (watch.Interface, error) {
-	return s.Watch(o)
-}
-
-func (s *watchesThat) IsWatchListSemanticsUnSupported() bool { return true }
 
 // hour runs a reflector on s for an hour.
 func (s *watchesThat) hour(t *testing.T, impl string, target Store) {
@@ -65,14 +57,7 @@ func (s *watchesThat) hour(t *testing.T, impl string, target Store) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		waits := defaultBackoff()
-		waits.Jitter = 0
-		if impl == "ours" {
-			New(s, &v1.Pod{}, target, Options{Backoff: &waits}).Run(ctx)
-			return
-		}
-		options := cache.ReflectorOptions{Backoff: &waits}
-		cache.NewReflectorWithOptions(s, &v1.Pod{}, target, options).RunWithContext(ctx)
+		runOf(impl, &ListWatch{s.list, s.watch}, target, evenly(false))(ctx)
 	})
 }
 
@@ -237,9 +222,7 @@ func (s *sickServer) await() {
 	}
 }
 
-func (s *sickServer) ListWithContext(
-	ctx context.Context, _ metav1.ListOptions,
-) (runtime.Object, error) {
+func (s *sickServer) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	s.await()
 	answer := s.lists[s.listCount%len(s.lists)]
 	s.listCount++
@@ -249,9 +232,7 @@ func (s *sickServer) ListWithContext(
 	return nil, apiErrors[answer]
 }
 
-func (s *sickServer) WatchWithContext(
-	ctx context.Context, o metav1.ListOptions,
-) (watch.Interface, error) {
+func (s *sickServer) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	s.await()
 	answer := s.watches[s.watchCount%len(s.watches)]
 	s.watchCount++
@@ -288,16 +269,6 @@ func (s *sickServer) WatchWithContext(
 	return watch.NewProxyWatcher(events), nil
 }
 
-func (s *sickServer) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-
-func (s *sickServer) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
-}
-
-func (s *sickServer) IsWatchListSemanticsUnSupported() bool { return !s.streaming }
-
 // serve runs a reflector on s for an hour.
 func (s *sickServer) serve(t *testing.T, impl string) {
 	reported = func(error, string) {}
@@ -306,14 +277,7 @@ func (s *sickServer) serve(t *testing.T, impl string) {
 		var ctx context.Context
 		ctx, s.giveUp = context.WithTimeout(t.Context(), time.Hour)
 		defer s.giveUp()
-		waits := defaultBackoff()
-		waits.Jitter = 0
-		if impl == "ours" {
-			New(s, &v1.Pod{}, &mapStore{}, Options{Backoff: &waits}).Run(ctx)
-		} else {
-			options := cache.ReflectorOptions{Backoff: &waits}
-			cache.NewReflectorWithOptions(s, &v1.Pod{}, &mapStore{}, options).RunWithContext(ctx)
-		}
+		runOf(impl, &ListWatch{s.list, s.watch}, &mapStore{}, evenly(s.streaming))(ctx)
 		time.Sleep(time.Hour) // the last watch ends
 	})
 }
@@ -348,9 +312,7 @@ func TestStorm_LostSomeSecondsAfterEachList(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			r.Relist(errors.New("refused"))
 		}}
-		waits := defaultBackoff()
-		waits.Jitter = 0
-		r = New(s, &v1.Pod{}, &mapStore{}, Options{Backoff: &waits})
+		r = New(&ListWatch{s.list, s.watch}, &v1.Pod{}, &mapStore{}, evenly(false))
 		r.Run(ctx)
 		time.Sleep(time.Minute) // the last watch ends
 		require.Less(t, s.lists, 250)

@@ -3,16 +3,13 @@
 package reflector
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/internal/tools/narrate"
 )
@@ -32,9 +29,8 @@ func story(t *testing.T, f func(w *world)) {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reported = func(error, string) {}
-				off := false
 				w := &world{t: t, impl: impl, collection: newCollection(), store: &mapStore{}}
-				w.opts = Options{Name: "story", UseWatchList: &off}
+				w.opts = Options{Name: "story", UseWatchList: new(bool)}
 				w.collection.events = narrate.New(t)
 				w.store.events = w.collection.events
 				f(w)
@@ -45,22 +41,7 @@ func story(t *testing.T, f func(w *world)) {
 
 // run starts the reflector and lets it fetch what there is.
 func (w *world) run() {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if w.impl == "ours" {
-			New(w.collection, &v1.Pod{}, w.store, w.opts).Run(ctx)
-			return
-		}
-		lw := streamingOr(w.collection, *w.opts.UseWatchList)
-		cache.NewReflectorWithOptions(
-			lw, &v1.Pod{}, w.store,
-			cache.ReflectorOptions{Name: "story", ResyncPeriod: w.opts.ResyncPeriod},
-		).
-			RunWithContext(ctx)
-	}()
-	w.t.Cleanup(func() { cancel(); <-ended })
+	w.t.Cleanup(background(runOf(w.impl, w.collection, w.store, w.opts)))
 	synctest.Wait()
 }
 

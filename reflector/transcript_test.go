@@ -105,8 +105,7 @@ func (s *script) configure(args []string) {
 		d, _ := time.ParseDuration(value)
 		switch name {
 		case "watchlist":
-			on := true
-			s.opts.UseWatchList = &on
+			s.streams()
 		case "page":
 			n, err := strconv.ParseInt(value, 10, 64)
 			require.NoError(s.t, err)

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
@@ -89,7 +88,7 @@ func TestResourceVersionUpdater(t *testing.T) {
 		go New(s, &v1.Pod{}, updatedStore{scriptStore{s}}, s.opts).Run(s.hearing)
 		s.answerList(podList("5", ""), nil)
 		s.answerWatch(nil)
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		s.added("a@6")
 		s.event(bookmark("9", ""))
 		s.saw(
 			"LIST rv=0 limit=500",
@@ -174,26 +173,16 @@ func TestLateWatchIsStopped(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		late := make(chan watch.Interface)
 		lw := &ListWatch{
-			ListWithContextFunc: func(
-				context.Context, metav1.ListOptions,
-			) (runtime.Object, error) {
-				return podList("5", ""), nil
-			},
+			ListWithContextFunc: listing(podList("5", "")),
 			WatchFuncWithContext: func(
 				context.Context, metav1.ListOptions,
 			) (watch.Interface, error) {
 				return <-late, nil
 			},
 		}
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			New(lw, &v1.Pod{}, scriptStore{s}, s.opts).Run(ctx)
-		}()
+		stop := background(New(lw, &v1.Pod{}, scriptStore{s}, s.opts).Run)
 		synctest.Wait()
-		cancel()
-		<-ended
+		stop()
 		w := newScriptWatch(s)
 		late <- w
 		synctest.Wait()
@@ -233,8 +222,7 @@ func TestTransform_OneAtATime(t *testing.T) {
 // A stream that could not reach the server is no sign of anything: the next round streams again.
 func TestStreaming_UnreachableServerIsForgotten(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		on := true
-		s.opts.UseWatchList = &on
+		s.streams()
 		s.start()
 		for range 3 {
 			s.after(10 * time.Second) // rest tries for some time
@@ -252,7 +240,7 @@ func TestStreaming_OneEarlyEndIsForgotten(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.streaming()
 		for range 3 {
-			s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+			s.added("a@1")
 			close(s.open.events)
 			s.answerWatchEventually()
 			s.event(bookmark("5", "true"))
@@ -342,7 +330,7 @@ func TestStreaming_DeadlineIsExact(t *testing.T) {
 		s.after(8 * time.Second)
 		s.added("a@1")
 		s.after(14 * time.Second)
-		s.event(watch.Event{Type: watch.Modified, Object: pod("a@2")}) // after a pause
+		s.modified("a@2") // after a pause
 		s.after(time.Second - 1)
 		require.Zero(t, s.open.stopCount.Load())
 		s.after(1)
@@ -358,7 +346,7 @@ func TestStreaming_EventsOfKnownObjectsAreNoProgress(t *testing.T) {
 		s.added("a@1")
 		for range 20 * 60 {
 			require.Zero(t, s.open.stopCount.Load())
-			s.event(watch.Event{Type: watch.Modified, Object: pod("a@2")})
+			s.modified("a@2")
 			s.after(50 * time.Millisecond)
 		}
 		require.Positive(t, s.open.stopCount.Load())
@@ -369,8 +357,7 @@ func TestStreaming_EventsOfKnownObjectsAreNoProgress(t *testing.T) {
 // change.
 func TestStreaming_StoppedWhateverHappens(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		streaming := true
-		s.opts.UseWatchList = &streaming
+		s.streams()
 		ctx, cancel := context.WithCancel(context.Background())
 		go New(s, &v1.Pod{}, cancellingStore{scriptStore{s}, cancel}, s.opts).Run(ctx)
 		s.answerWatch(nil)
@@ -380,7 +367,7 @@ func TestStreaming_StoppedWhateverHappens(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.opts.Transform = func(any) (any, error) { panic("transform") }
 		s.streaming()
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.added("a@1")
 		s.saw("watch stopped", "panic: transform")
 	})
 }
@@ -407,8 +394,7 @@ func TestStreaming_WarnsWhileItWaits(t *testing.T) {
 		)
 	}
 	on(t, "ours", func(t *testing.T, s *script) {
-		streaming := true
-		s.opts.UseWatchList = &streaming
+		s.streams()
 		go New(s, &v1.Pod{}, scriptStore{s}, s.opts).Run(klog.NewContext(s.hearing, logger))
 		s.answerWatch(nil)
 		for _, step := range []struct {
@@ -418,7 +404,7 @@ func TestStreaming_WarnsWhileItWaits(t *testing.T) {
 			s.after(step.after)
 			require.Equal(t, step.want, warnings())
 		}
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.added("a@1")
 		s.after(9 * time.Second)
 		require.Equal(t, 2, warnings(), "something came")
 		s.after(11 * time.Second)
