@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -141,18 +140,6 @@ func TestStatus_SkippedEvents(t *testing.T) {
 	})
 }
 
-// A streaming list that brings another type ends, and a LIST decides.
-func TestStream_OfSomethingElse(t *testing.T) {
-	on(t, "ours", func(t *testing.T, s *script) {
-		s.streaming()
-		s.take()
-		s.event(watch.Event{Type: watch.Added, Object: &v1.Node{}})
-		log := strings.Join(s.take(), "\n")
-		require.Contains(t, log, "LIST rv=0")
-		require.NotContains(t, log, "replace")
-	})
-}
-
 // Objects that are half there, or not at all, are reported and skipped.
 func TestWatch_HalfEvents(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -271,21 +258,6 @@ func TestTransform_Results(t *testing.T) {
 			require.Nil(t, got)
 		})
 	}
-}
-
-// All pages show the moment of the first one: a resourceVersion in a later page does not count.
-func TestList_TheFirstPageHasTheResourceVersion(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *script) {
-		s.start()
-		s.answerList(podList("", "token", "a@1"), nil)
-		s.answerList(podList("9", "", "b@9"), nil)
-		s.saw(
-			"LIST rv=0 limit=500",
-			"LIST rv= limit=500 continue=token",
-			"replace a@1 b@9 rv=",
-			"WATCH rv= bookmarks",
-		)
-	})
 }
 
 // A transform that keeps nothing but the name, in place, saves memory. The reflector still knows

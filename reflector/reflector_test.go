@@ -14,6 +14,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -127,20 +129,26 @@ func TestListAndWatch_Results(t *testing.T) {
 	require.Equal(t, ApplyError{Verb: "add", Object: "a", Err: io.ErrClosedPipe}, *applyErr)
 }
 
+// A panic of the ListerWatcher or of the transform is raised again where ListAndWatch runs.
 func TestListAndWatch_PanicReachesTheCaller(t *testing.T) {
-	on(t, "ours", func(t *testing.T, s *script) {
-		for _, lw := range []*ListWatch{
-			{}, // a function that is nil
-			{ListWithContextFunc: listing(podList("5", ""))},
-			{ListWithContextFunc: listing(podList("5", "", "a@1"))},
-		} {
+	for what, items := range map[string][]string{"list": nil, "watch": nil, "transform": {"a@1"}} {
+		on(t, "ours", func(t *testing.T, s *script) {
+			list := func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				if what == "list" {
+					panic("list")
+				}
+				return podList("5", "", items...), nil
+			}
+			open := func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+				panic("watch")
+			}
 			s.opts.Transform = func(any) (any, error) { panic("transform") }
-			r := New(lw, &v1.Pod{}, scriptStore{s}, s.opts)
-			require.Panics(t, func() { _ = r.ListAndWatch(context.Background()) })
+			r := New(&ListWatch{list, open}, &v1.Pod{}, scriptStore{s}, s.opts)
+			require.PanicsWithValue(t, what, func() { _ = r.ListAndWatch(context.Background()) })
 			require.Equal(t, Idle, r.Status().Phase)
 			require.NotErrorIs(t, r.ListAndWatch(cancelled()), ErrRunning)
-		}
-	})
+		})
+	}
 }
 
 func cancelled() context.Context {

@@ -34,6 +34,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 
 	"example.com/informerstack/internal/tools/narrate"
+	"example.com/informerstack/internal/tools/transcript"
 )
 
 // reported receives what goes to utilruntime.HandleError. Tests that care set it, and do not run
@@ -86,6 +87,54 @@ type listAnswer struct {
 type watchAnswer struct {
 	w   watch.Interface
 	err error
+}
+
+// onBoth runs f on this package and on client-go, each in a bubble of its own.
+func onBoth(t *testing.T, f func(t *testing.T, s *script)) {
+	for _, impl := range []string{transcript.Ours, "client-go"} {
+		t.Run("impl="+impl, func(t *testing.T) { on(t, impl, f) })
+	}
+}
+
+func on(t *testing.T, impl string, f func(t *testing.T, s *script)) {
+	synctest.Test(t, func(t *testing.T) { f(t, newScript(t, impl)) })
+}
+
+// saw checks everything that happened since it was last called.
+func (s *script) saw(want ...string) {
+	s.t.Helper()
+	require.Equal(s.t, strings.Join(want, "\n"), strings.Join(s.take(), "\n"))
+}
+
+func (s *script) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// watching brings a started reflector to a watch from 5, with a@1 in the store.
+func (s *script) watching() {
+	s.start()
+	s.answerList(podList("5", "", "a@1"), nil)
+	s.answerWatch(nil)
+	s.take()
+}
+
+// streaming brings a reflector to an open streaming list.
+func (s *script) streaming() {
+	s.streams()
+	s.start()
+	s.answerWatch(nil)
+	s.take()
+}
+
+// differ runs f on this package and on client-go, and checks what each came to.
+func differ[T any](t *testing.T, f func(t *testing.T, s *script) T, ours, clientGo T) {
+	t.Helper()
+	for impl, want := range map[string]T{"ours": ours, "client-go": clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			on(t, impl, func(t *testing.T, s *script) { require.Equal(t, want, f(t, s)) })
+		})
+	}
 }
 
 func newScript(t *testing.T, impl string) *script {
@@ -395,6 +444,10 @@ func bookmark(resourceVersion string, end string) watch.Event {
 	return watch.Event{Type: watch.Bookmark, Object: p}
 }
 
+func errorEvent(name string) watch.Event {
+	return watch.Event{Type: watch.Error, Object: statusOf(apiErrors[name])}
+}
+
 // apiErrors are the ways in which a request or a watch fails.
 var apiErrors = map[string]error{
 	//lint:ignore SA1019 old servers send it
@@ -407,8 +460,12 @@ var apiErrors = map[string]error{
 	"toolarge-1.16": tooLargeVersion("Timeout: Too large resource version: 9, current: 5"),
 	"lost": apierrors.FromObject(undecodable("unable to decode an event from the watch stream: " +
 		"http2: client connection lost").Object),
-	"429":     apierrors.NewTooManyRequests("slow down", 1),
-	"500":     apierrors.NewInternalError(errors.New("boom")),
+	"429": apierrors.NewTooManyRequests("slow down", 1),
+	"500": apierrors.NewInternalError(errors.New("boom")),
+	"unreadable": &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+		Reason: metav1.StatusReasonStoreReadError, Message: "data is corrupt",
+	}},
 	"invalid": apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil),
 	"forbidden": apierrors.NewForbidden(
 		schema.GroupResource{Resource: "pods"}, "", errors.New("no")),

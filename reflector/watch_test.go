@@ -61,27 +61,6 @@ func TestStop_AmongManyEvents(t *testing.T) {
 	})
 }
 
-// A list is handed to the store in an array of its own, in the server's order.
-func TestSnapshot_Laws(t *testing.T) {
-	on(t, "ours", func(t *testing.T, s *script) {
-		s.streaming()
-		for _, e := range []watch.Event{
-			{Type: watch.Added, Object: pod("c@1")}, {Type: watch.Added, Object: pod("a@2")}, {
-				Type: watch.Deleted, Object: pod("c@3"),
-			},
-			{
-				Type: watch.Deleted, Object: pod("x@4"),
-			}, {Type: watch.Added, Object: pod("b@5")}, {Type: watch.Added, Object: pod("c@6")},
-			{Type: watch.Modified, Object: pod("a@7")}, {
-				Type: watch.Modified, Object: pod("new@8"),
-			}, bookmark("9", "true"),
-		} {
-			s.event(e)
-		}
-		s.saw("replace a@7 b@5 c@6 new@8 rv=9")
-	})
-}
-
 // A ResourceVersionUpdater gets each resourceVersion after the change itself.
 func TestResourceVersionUpdater(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
