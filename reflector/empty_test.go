@@ -6,7 +6,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,13 +15,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // closer is a server behind a proxy that ends each watch after some time, without an event. Its
 // newest version moves each second, although its only object changes rarely.
 type closer struct {
-	*ListWatch
+	server
 	lives     time.Duration // of each watch
 	bookmarks bool          // each watch has one
 	silent    bool          // watches stay open
@@ -30,16 +28,15 @@ type closer struct {
 	err       error         // of questions
 	ignores   bool          // LISTs have no limit
 
-	mu                        sync.Mutex
-	began                     time.Time
-	changed                   int // the version of the object
-	others                    int // objects that never change
-	lists, questions, watches int
+	began   time.Time
+	changed int // the version of the object
+	others  int // objects that never change
 }
 
 // begin makes s a server, with its object at version 1.
 func (s *closer) begin() {
-	s.ListWatch = &ListWatch{s.list, s.watch}
+	s.takes = 20 * time.Millisecond
+	s.serve(s.list, s.watch)
 	s.began, s.changed = time.Now(), 1
 }
 
@@ -58,37 +55,30 @@ func (s *closer) change() int {
 }
 
 func (s *closer) list(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	time.Sleep(20 * time.Millisecond)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	list := podList(strconv.Itoa(s.newestLocked()), "", "a@"+strconv.Itoa(s.changed))
 	if o.Limit != 1 {
 		for i := range s.others {
 			list.Items = append(list.Items, *pod("b" + strconv.Itoa(i) + "@1"))
 		}
-		s.lists++
 		return list, nil
 	}
-	s.questions++
 	if s.ignores {
 		list.Items = append(list.Items, *pod("b@1"))
 	}
 	return list, s.err
 }
 
-func (s *closer) watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	time.Sleep(20 * time.Millisecond)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watches++
-	events := make(chan watch.Event, 1)
-	if s.bookmarks {
-		events <- bookmark(strconv.Itoa(s.newestLocked()), "")
-	}
-	if !s.silent {
-		time.AfterFunc(s.lives, func() { close(events) })
-	}
-	return watch.NewProxyWatcher(events), nil
+func (s *closer) watch(metav1.ListOptions) (func(*playedWatch), error) {
+	newest := strconv.Itoa(s.newestLocked())
+	return func(w *playedWatch) {
+		if s.bookmarks {
+			w.send(bookmark(newest, ""))
+		}
+		if s.silent {
+			untilStopped(w)
+		}
+		w.lives(s.lives)
+	}, nil
 }
 
 // closing runs a reflector on s while test runs.
@@ -100,15 +90,14 @@ func closing(t *testing.T, s *closer, test func(t *testing.T, r *Reflector)) {
 		time.Sleep(10 * time.Minute)
 		test(t, r)
 		stop()
-		time.Sleep(s.lives + time.Minute) // the last watch ends
+		time.Sleep(time.Minute) // requests that were given up return
 	})
 }
 
 // counts returns how many requests of each kind there were.
 func (s *closer) counts() (lists, questions, watches int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lists, s.questions, s.watches
+	s.set(func() { lists, questions, watches = s.lists, s.questions, s.watches })
+	return lists, questions, watches
 }
 
 // stored returns the version of the object that the store has.
@@ -162,11 +151,8 @@ func TestEmptyWatches_DeletesAreNews(t *testing.T) {
 	s := &closer{lives: time.Minute, others: 20}
 	closing(t, s, func(t *testing.T, r *Reflector) {
 		for round := range 8 {
-			s.mu.Lock()
-			s.others--
-			want := 1 + s.others
-			s.mu.Unlock()
-			began := time.Now()
+			s.set(func() { s.others-- })
+			began, want := time.Now(), 1+s.others
 			for len(strings.Fields(r.store.(*mapStore).state())) != want {
 				time.Sleep(time.Second)
 				require.Less(t, time.Since(began), 2*time.Hour)
@@ -187,10 +173,8 @@ func TestEmptyWatches_RestoredServer(t *testing.T) {
 		for want := s.change(); stored(r) != want; {
 			time.Sleep(time.Second)
 		}
-		s.mu.Lock()
-		s.began, s.changed = time.Now(), 1
-		restored := s.began
-		s.mu.Unlock()
+		restored := time.Now()
+		s.set(func() { s.began, s.changed = restored, 1 })
 		for stored(r) != 1 {
 			time.Sleep(time.Second)
 			require.Less(t, time.Since(restored), 8*time.Minute)

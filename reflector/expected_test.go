@@ -281,7 +281,7 @@ func TestTransform_MayDropTheResourceVersion(t *testing.T) {
 				s.opts.Transform = strip
 				start(s)
 				s.modified("a@8")
-				s.event(watch.Event{Type: watch.Deleted, Object: pod("b@9")})
+				s.event(deleted("b@9"))
 				if s.ours != nil {
 					require.Equal(t, "9", s.ours.LastSyncResourceVersion())
 				}

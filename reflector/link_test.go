@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,7 +35,7 @@ type slowLink struct {
 	decode    time.Duration // of a foreign watch, for an event
 	largest   int           // object, in bytes
 
-	mu    sync.Mutex
+	server
 	times []time.Time // of version i+1
 	sizes []int
 	body  *linkBody // of the open watch
@@ -145,10 +144,8 @@ func (l *slowLink) bookmark() {
 
 // cut ends the open watch. The client loses everything that is on its way.
 func (l *slowLink) cut() {
-	l.mu.Lock()
-	body := l.body
-	l.body, l.dead = nil, false
-	l.mu.Unlock()
+	var body *linkBody
+	l.set(func() { body, l.body, l.dead = l.body, nil, false })
 	if body != nil {
 		_ = body.Close()
 	}
@@ -173,15 +170,13 @@ func (l *slowLink) watch(_ context.Context, o metav1.ListOptions) (watch.Interfa
 	body.sendLocked(false)
 	l.mu.Unlock()
 	time.Sleep(l.latency)
-	newPod := func() runtime.Object { return &v1.Pod{} }
 	inner := wire.ReadWatch(body, newPod, wire.Options{})
 	if !l.foreign {
 		return inner, nil
 	}
-	events := make(chan watch.Event)
-	w := &feedWatch{events: events, stopped: make(chan struct{})}
-	go func() {
-		defer close(events)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.playLocked(func(w *playedWatch) {
 		defer inner.Stop()
 		for {
 			select {
@@ -190,17 +185,14 @@ func (l *slowLink) watch(_ context.Context, o metav1.ListOptions) (watch.Interfa
 					return
 				}
 				time.Sleep(l.decode)
-				select {
-				case events <- e:
-				case <-w.stopped:
+				if !w.send(e) {
 					return
 				}
 			case <-w.stopped:
 				return
 			}
 		}
-	}()
-	return w, nil
+	}), nil
 }
 
 // check returns how old the store is said to be, and an error if it is older.
@@ -247,6 +239,7 @@ func playLink(t *testing.T, seed uint64, foreign bool, name string) {
 		bandwidth: slowestLink << random.IntN(6),
 		latency:   time.Duration(random.IntN(100)) * time.Millisecond,
 		foreign:   foreign,
+		server:    server{open: map[*playedWatch]bool{}},
 		decode:    time.Duration(random.IntN(500)) * time.Millisecond,
 	}
 	l.largest = []int{10, 1000, 5000, 40_000}[random.IntN(4)]
@@ -275,9 +268,7 @@ func playLink(t *testing.T, seed uint64, foreign bool, name string) {
 		case 0:
 			l.cut()
 		case 1:
-			l.mu.Lock()
-			l.dead = true
-			l.mu.Unlock()
+			l.set(func() { l.dead = true })
 			l.load(t, random, time.Duration(random.IntN(30))*time.Second)
 			l.cut()
 		}

@@ -34,59 +34,36 @@ type flaps struct {
 	opens   float64       // the fraction of the watches that are granted
 }
 
-// flapper is a server that is never well for long.
-type flapper struct {
-	flaps
-
-	mu       sync.Mutex
-	random   *rand.Rand
-	requests int
-	version  int
-}
-
-func (s *flapper) fails(answers float64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests++
-	if s.random.Float64() >= answers {
-		return apierrors.NewServiceUnavailable("flapping")
-	}
-	return nil
-}
-
-func (s *flapper) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	time.Sleep(20 * time.Millisecond)
-	if err := s.fails(s.answers); err != nil {
-		return nil, err
-	}
-	return podList("7", "", "a@1"), nil
-}
-
-func (s *flapper) watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	time.Sleep(20 * time.Millisecond)
-	if err := s.fails(min(s.answers, s.opens)); err != nil {
-		return nil, err
-	}
-	events := make(chan watch.Event, len(s.end))
-	time.AfterFunc(s.lives, func() {
-		for _, e := range s.end {
-			if e.Type == watch.Modified {
-				s.mu.Lock()
-				s.version++
-				e.Object = pod("a@" + strconv.Itoa(s.version+7))
-				s.mu.Unlock()
-			}
-			events <- e
+// flapper returns a server that is never well for long.
+func flapper(how flaps) *server {
+	s := &server{takes: 20 * time.Millisecond}
+	random, version := rand.New(rand.NewPCG(1, 0)), 7
+	fails := func(answers float64) error {
+		if random.Float64() >= answers {
+			return apierrors.NewServiceUnavailable("flapping")
 		}
-		close(events)
-	})
-	return watch.NewProxyWatcher(events), nil
-}
-
-func (s *flapper) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.requests
+		return nil
+	}
+	play := func(w *playedWatch) {
+		if !w.lives(how.lives) {
+			return
+		}
+		for _, e := range how.end {
+			if e.Type == watch.Modified {
+				s.set(func() { version++; e = modified("a@" + strconv.Itoa(version)) })
+			}
+			w.send(e)
+		}
+	}
+	s.serve(
+		func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return podList("7", "", "a@1"), fails(how.answers)
+		},
+		func(metav1.ListOptions) (func(*playedWatch), error) {
+			return play, fails(min(how.answers, how.opens))
+		},
+	)
+	return s
 }
 
 // undecodable is what a client makes of an event that it cannot read.
@@ -126,12 +103,11 @@ func TestOutage_FlappingServer(t *testing.T) {
 		requests := func(group *outage.Group) (count int) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
-				s := &flapper{flaps: flaps, random: rand.New(rand.NewPCG(1, 0))}
+				s := flapper(flaps)
 				ignore := func(context.Context, *Reflector, error) {}
 				var running sync.WaitGroup
 				for range members {
-					lw := &ListWatch{s.list, s.watch}
-					r := New(lw, &v1.Pod{}, &mapStore{}, Options{
+					r := New(s, &v1.Pod{}, &mapStore{}, Options{
 						Outage: group, WatchErrorHandler: ignore, UseWatchList: new(bool),
 					})
 					running.Go(func() { r.Run(ctx) })
@@ -157,7 +133,7 @@ func TestOutage_FlappingServer(t *testing.T) {
 // A Relist during an outage says nothing about the server: it is no news for the other members.
 func TestOutage_RelistIsNoNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &failingServer{}
+		s := newFailingServer(nil)
 		clients(t, s, 1, &outage.Group{}, func(reflectors []*Reflector) {
 			s.fail(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
 			time.Sleep(time.Second / 2)

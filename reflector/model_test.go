@@ -72,9 +72,7 @@ func runModel(t *testing.T, seed uint64, impl string, streaming bool) {
 			server.update(name)
 		}
 	}
-	server.mu.Lock()
-	server.chaos = nil
-	server.mu.Unlock()
+	server.set(func() { server.chaos = nil })
 	target.mu.Lock()
 	target.err = nil
 	target.mu.Unlock()

@@ -26,67 +26,34 @@ import (
 	"example.com/informerstack/reflector/outage"
 )
 
-// failingServer is a server that answers requests with failure while it is not nil. Answers take a
-// while. It counts the requests and notes when each client's watch was opened after a failure.
+// failingServer is a server that answers requests with failure while it is not nil.
 type failingServer struct {
-	mu       sync.Mutex
-	failure  error
-	requests int
-	watches  []*watch.FakeWatcher
+	server
+	failure error
 }
 
-func (s *failingServer) answer() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests++
-	return s.failure
+func newFailingServer(failure error) *failingServer {
+	s := &failingServer{server{takes: 20 * time.Millisecond}, failure}
+	s.serve(
+		func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return podList("5", ""), s.failure
+		},
+		func(metav1.ListOptions) (func(*playedWatch), error) { return untilStopped, s.failure },
+	)
+	return s
 }
 
 // fail makes requests fail from now on and ends every watch; nil makes them succeed.
 func (s *failingServer) fail(failure error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failure = failure
+	s.set(func() { s.failure = failure })
 	if failure != nil {
-		s.endLocked(func(*watch.FakeWatcher) {})
+		s.endWatches()
 	}
-}
-
-// endLocked ends every watch with a last event.
-func (s *failingServer) endLocked(last func(*watch.FakeWatcher)) {
-	for _, w := range s.watches {
-		last(w)
-		w.Stop()
-	}
-	s.watches = nil
-}
-
-func (s *failingServer) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.requests
-}
-
-func (s *failingServer) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	time.Sleep(20 * time.Millisecond)
-	return podList("5", ""), s.answer()
-}
-
-func (s *failingServer) watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	time.Sleep(20 * time.Millisecond)
-	if err := s.answer(); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := watch.NewFakeWithChanSize(10, false)
-	s.watches = append(s.watches, w)
-	return w, nil
 }
 
 // reflector returns a reflector of s.
 func (s *failingServer) reflector(group *outage.Group) *Reflector {
-	return New(&ListWatch{s.list, s.watch}, &v1.Pod{}, &mapStore{}, Options{
+	return New(s, &v1.Pod{}, &mapStore{}, Options{
 		Outage: group, UseWatchList: new(bool),
 		WatchErrorHandler: func(context.Context, *Reflector, error) {},
 	})
@@ -120,7 +87,7 @@ func recoveryTimes(t *testing.T, group *outage.Group, outages []time.Duration) (
 	took []time.Duration, failed int,
 ) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &failingServer{}
+		s := newFailingServer(nil)
 		clients(t, s, 20, group, func(reflectors []*Reflector) {
 			for _, duration := range outages {
 				before := s.count()
@@ -177,7 +144,7 @@ func TestOutage_PeersAreBackSoon(t *testing.T) {
 // Reflectors are also back soon if the server is there for some seconds only, again and again.
 func TestOutage_ThatReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &failingServer{}
+		s := newFailingServer(nil)
 		var took []time.Duration
 		clients(t, s, 20, &outage.Group{}, func(reflectors []*Reflector) {
 			for range 8 {
@@ -236,7 +203,7 @@ func TestOutage_EndsWithAnAnswer(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			group := &outage.Group{}
-			r := (&failingServer{}).reflector(group)
+			r := newFailingServer(nil).reflector(group)
 			r.note(t.Context(), Transition{From: Opening, To: Starting, Pause: true, Err: errDown})
 			wakes := failingPeer(t, group)
 			r.note(t.Context(), Transition{
@@ -270,7 +237,7 @@ func TestOutage_NoAnswer(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			group := &outage.Group{}
-			r := (&failingServer{}).reflector(group)
+			r := newFailingServer(nil).reflector(group)
 			r.note(t.Context(), Transition{From: Listing, To: Starting, Pause: true, Err: errDown})
 			wakes := failingPeer(t, group)
 			r.round.open = test.open
@@ -286,9 +253,9 @@ func TestOutage_NoAnswer(t *testing.T) {
 // A reflector of a failing collection does not ask for it more often because others are well.
 func TestOutage_HealthyPeersDoNotWake(t *testing.T) {
 	requests := func(group *outage.Group) int {
-		broken := &failingServer{failure: errDown}
+		broken := newFailingServer(errDown)
 		synctest.Test(t, func(t *testing.T) {
-			s := &failingServer{}
+			s := newFailingServer(nil)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
 			var running sync.WaitGroup
@@ -296,9 +263,7 @@ func TestOutage_HealthyPeersDoNotWake(t *testing.T) {
 			clients(t, s, 5, group, func([]*Reflector) {
 				for range 500 {
 					time.Sleep(7 * time.Second)
-					s.mu.Lock()
-					s.endLocked(func(*watch.FakeWatcher) {}) // it takes new ones
-					s.mu.Unlock()
+					s.endWatches() // it takes new ones
 				}
 			})
 			cancel()
@@ -321,19 +286,17 @@ func TestOutage_SickPeersDoNotWakeEachOtherAllTheTime(t *testing.T) {
 			var running sync.WaitGroup
 			for i := range servers {
 				s := &servers[i]
-				s.lists, s.watches = []string{""}, []sickWatch{{refusal: "forbidden"}}
-				s.giveUp = cancel
+				s.toLists, s.toWatches = []string{""}, []sickWatch{{refusal: "forbidden"}}
 				running.Go(func() {
-					lw := &ListWatch{s.list, s.watch}
 					options := Options{Outage: group, UseWatchList: new(bool)}
-					New(lw, &v1.Pod{}, &mapStore{}, options).Run(ctx)
+					New(s.begin(cancel), &v1.Pod{}, &mapStore{}, options).Run(ctx)
 				})
 			}
 			running.Wait()
 			time.Sleep(time.Minute) // requests that were given up return
 			synctest.Wait()
 			for i := range servers {
-				all += servers[i].listCount
+				all += servers[i].lists + servers[i].questions
 			}
 		})
 		return all

@@ -401,12 +401,12 @@ func (s *script) event(e watch.Event) { send(s.t, s.open.events, e) }
 
 // added sends an object, such as "a@1".
 func (s *script) added(object string) {
-	s.event(watch.Event{Type: watch.Added, Object: pod(object)})
+	s.event(added(object))
 }
 
 // modified sends an object, such as "a@1".
 func (s *script) modified(object string) {
-	s.event(watch.Event{Type: watch.Modified, Object: pod(object)})
+	s.event(modified(object))
 }
 
 // streams switches streaming lists on.

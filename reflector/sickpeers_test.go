@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/reflector/outage"
 )
@@ -42,7 +41,7 @@ func together(
 	t *testing.T, well, sick int, trouble error, group *outage.Group, body func(*company),
 ) (sickRequests int) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &company{&failingServer{}, &failingServer{failure: trouble}, trouble, nil}
+		c := &company{newFailingServer(nil), newFailingServer(trouble), trouble, nil}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		for i := range well + sick {
@@ -124,11 +123,7 @@ func TestOutage_ExpiredWatchesOfPeers(t *testing.T) {
 			return together(t, 5, 1, trouble, group, func(c *company) {
 				for range 600 {
 					time.Sleep(10 * time.Second)
-					c.server.mu.Lock()
-					c.server.endLocked(func(w *watch.FakeWatcher) {
-						w.Error(statusOf(apiErrors["expired"]))
-					})
-					c.server.mu.Unlock()
+					c.server.endWatches(errorEvent("expired"))
 				}
 			})
 		}

@@ -134,13 +134,12 @@ func TestStory_ExpiredWatchRelists(t *testing.T) {
 		w.storeSaw("replace by 2")
 		w.serverSaw("LIST rv=0 limit=500", "WATCH rv=2 bookmarks")
 		w.after(time.Minute)
-		w.collection.mu.Lock() // no watch is served while:
-		close(w.cut)
-		w.cut = make(chan struct{})
-		w.log = append(w.log, change{deletedPod("b@3")})
-		w.compacted = 3
-		w.events.Event("server", "DELETED b@3; closes every watch; forgets its log")
-		w.collection.mu.Unlock()
+		w.set(func() {
+			w.log = append(w.log, deleted("b@3")) // no open watch learns of it
+			w.compacted = 3
+			w.events.Event("server", "DELETED b@3; closes every watch; forgets its log")
+		})
+		w.endWatches()
 		w.after(time.Minute)
 		w.serverSaw("WATCH rv=2 bookmarks", "LIST rv=2", "WATCH rv=3 bookmarks")
 		w.storeSaw("replace by 1")
@@ -195,10 +194,8 @@ func TestStory_ReflectorDoesNotGoBackInTime(t *testing.T) {
 		w.storeSaw("replace by 1", "update a@2")
 		w.after(time.Minute)
 		w.disconnect()
-		w.collection.mu.Lock()
-		w.compacted = 3 // all that a watch from 2 could ask for
+		w.set(func() { w.compacted = 3 }) // all that a watch from 2 could ask for
 		w.events.Event("server", "forgets its log")
-		w.collection.mu.Unlock()
 		w.after(2 * time.Second)
 		requests := w.requests()
 		require.Equal(t, []string{"WATCH rv=2 bookmarks", "LIST rv=2", "LIST rv="}, requests[:3])

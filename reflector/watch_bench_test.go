@@ -28,7 +28,7 @@ func BenchmarkWatchEvent(b *testing.B) {
 				},
 			}
 			target := &countingStore{until: b.N, done: cancel}
-			event := watch.Event{Type: watch.Modified, Object: pod("a@2")}
+			event := modified("a@2")
 			go func() {
 				for range b.N {
 					events <- event

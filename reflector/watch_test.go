@@ -52,7 +52,7 @@ func TestStop_AmongManyEvents(t *testing.T) {
 		const count = 64
 		w.events = make(chan watch.Event, count)
 		for range count {
-			w.events <- watch.Event{Type: watch.Added, Object: pod("a@6")}
+			w.events <- added("a@6")
 		}
 		s.onCall = s.cancel
 		send(t, s.watches, watchAnswer{w: w})
