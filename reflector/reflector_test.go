@@ -160,9 +160,7 @@ func cancelled() context.Context {
 // An error handler gets what ends a round; the default reports it.
 func TestWatchErrorHandler(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		s.opts.WatchErrorHandler = func(
-			_ context.Context, r *Reflector, err error,
-		) {
+		s.opts.WatchErrorHandler = func(_ context.Context, r *Reflector, err error) {
 			s.print("%s: %v", r.Name(), err)
 		}
 		s.start()
