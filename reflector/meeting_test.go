@@ -6,18 +6,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
-	"sync"
-	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,18 +68,13 @@ func undecodable(text string) watch.Event {
 	return watch.Event{Type: watch.Error, Object: reporter.AsObject(errors.New(text))}
 }
 
-func failed(err *apierrors.StatusError) watch.Event {
-	return watch.Event{Type: watch.Error, Object: &err.ErrStatus}
-}
-
 // Members of a Group that are answered and then fail, again and again, do not wake each other for
 // ever.
 func TestOutage_FlappingServer(t *testing.T) {
 	const members = 5
 	change := watch.Event{Type: watch.Modified}
-	broken := failed(apierrors.NewInternalError(errors.New("broken")))
+	broken, expired := errorEvent("500"), errorEvent("expired")
 	lost := undecodable("stream error: stream ID 3; INTERNAL_ERROR")
-	expired := failed(apierrors.NewResourceExpired("old"))
 	garbage := undecodable("invalid character")
 	for name, flaps := range map[string]flaps{
 		"undecodable at once":        {0, []watch.Event{garbage}, 1, 1},
@@ -100,25 +90,10 @@ func TestOutage_FlappingServer(t *testing.T) {
 		"half of the watches, 20 s":  {20 * time.Second, []watch.Event{change}, 1, .5},
 		"one of ten requests":        {2 * time.Second, []watch.Event{change}, .1, 1},
 	} {
-		requests := func(group *outage.Group) (count int) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				s := flapper(flaps)
-				ignore := func(context.Context, *Reflector, error) {}
-				var running sync.WaitGroup
-				for range members {
-					r := New(s, &v1.Pod{}, &mapStore{}, Options{
-						Outage: group, WatchErrorHandler: ignore, UseWatchList: new(bool),
-					})
-					running.Go(func() { r.Run(ctx) })
-				}
-				time.Sleep(time.Hour)
-				cancel()
-				running.Wait()
-				time.Sleep(time.Minute)
-				count = s.count()
-			})
-			return count
+		requests := func(group *outage.Group) int {
+			s := flapper(flaps)
+			meet(t, group, times(members, s), func([]*Reflector) { time.Sleep(time.Hour) })
+			return s.count()
 		}
 		without, together := requests(nil), requests(&outage.Group{})
 		t.Logf("%s: %d requests, without a Group %d", name, together, without)
@@ -132,17 +107,16 @@ func TestOutage_FlappingServer(t *testing.T) {
 
 // A Relist during an outage says nothing about the server: it is no news for the other members.
 func TestOutage_RelistIsNoNews(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newFailingServer(nil)
-		clients(t, s, 1, &outage.Group{}, func(reflectors []*Reflector) {
-			s.fail(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
-			time.Sleep(time.Second / 2)
-			require.Equal(t, BackingOff, reflectors[0].Status().Phase)
-			reflectors[0].Relist(errors.New("lost"))
-			time.Sleep(time.Millisecond)
-			require.Equal(t, 2, reflectors[0].Status().Failures)
-			const text = "for the Group, the server still fails: a refusal is the first answer"
-			assert.True(t, reflectors[0].member.Refused(), text)
-		})
+	s := newFailingServer(nil)
+	meet(t, &outage.Group{}, times(1, s), func(reflectors []*Reflector) {
+		r := reflectors[0]
+		s.fail(apiErrors["refused"])
+		time.Sleep(time.Second / 2)
+		require.Equal(t, BackingOff, r.Status().Phase)
+		r.Relist(errors.New("lost"))
+		time.Sleep(time.Millisecond)
+		require.Equal(t, 2, r.Status().Failures)
+		const text = "for the Group, the server still fails: a refusal is the first answer"
+		assert.True(t, r.member.Refused(), text)
 	})
 }
