@@ -71,13 +71,9 @@ func TestList_OfSomethingElse(t *testing.T) {
 		"another version": {foo, otherVersion, "got /v2, Kind=FooList"},
 		"items":           {foo, bars, "expected /v1, Kind=Foo, got /v1, Kind=Bar"},
 		"resources": {
-			anything, unstructuredList("APIResourceList", ""),
-			"got /v1, Kind=APIResourceList",
+			anything, unstructuredList("APIResourceList", ""), "got /v1, Kind=APIResourceList",
 		},
-		"groups": {
-			anything, unstructuredList("APIGroupList", ""),
-			"got /v1, Kind=APIGroupList",
-		},
+		"groups": {anything, unstructuredList("APIGroupList", ""), "got /v1, Kind=APIGroupList"},
 
 		"right":                {foo, unstructuredList("FooList", "5"), ""},
 		"no kind":              {foo, unstructuredList("", "5"), ""},
@@ -193,12 +189,7 @@ func TestWatch_UnstructuredKind(t *testing.T) {
 	}
 	on(t, "ours", func(t *testing.T, s *script) {
 		go New(s, foo("Foo"), scriptStore{s}, s.opts).Run(s.hearing)
-		s.answerList(
-			&unstructured.UnstructuredList{
-				Object: map[string]any{"metadata": map[string]any{"resourceVersion": "5"}},
-			},
-			nil,
-		)
+		s.answerList(unstructuredList("", "5"), nil)
 		s.answerWatch(nil)
 		s.take()
 		s.event(watch.Event{Type: watch.Added, Object: foo("Bar")})
@@ -242,12 +233,8 @@ func TestTransform_Results(t *testing.T) {
 		"error + obj": {&v1.Pod{}, boom, "transform a: boom"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := New(
-				nil,
-				nil,
-				nil,
-				Options{Transform: func(any) (any, error) { return test.result, test.err }},
-			)
+			transform := func(any) (any, error) { return test.result, test.err }
+			r := New(nil, nil, nil, Options{Transform: transform})
 			got, err := r.transformed(t.Context(), pod("a@1"))
 			if test.want == "" {
 				require.NoError(t, err)
@@ -315,10 +302,7 @@ func TestApplyError_OfAResyncWhileOpening(t *testing.T) {
 		s.take()
 		s.fail("resync", apiErrors["429"])
 		s.after(time.Minute + 800*time.Millisecond)
-		s.saw(
-			"1m0s later: resync: slow down",
-			"reported: resync: slow down",
-			"800ms later: LIST rv=5",
-		)
+		s.saw("1m0s later: resync: slow down", "reported: resync: slow down",
+			"800ms later: LIST rv=5")
 	})
 }

@@ -37,14 +37,33 @@ type feed struct {
 	r      *Reflector
 	timers atomic.Int64 // that were set
 
-	server
-	times   []time.Time // of version i+1
-	ignores bool        // LISTs have no limit
-	hangs   bool        // questions are not answered
-	tooHigh bool        // the next question gets a version that is never reached
-	err     error       // of questions
+	history
+	ignores bool  // LISTs have no limit
+	hangs   bool  // questions are not answered
+	tooHigh bool  // the next question gets a version that is never reached
+	err     error // of questions
 	down    bool
 	running chan struct{} // closed while the client is not stopped
+}
+
+// history is a server that knows when each version came into being.
+type history struct {
+	server
+	times []time.Time // of version i+1
+}
+
+// check requires that r's store is not said to be more current than it is. It returns how old the
+// store is said to be.
+func (h *history) check(t *testing.T, r *Reflector) time.Duration {
+	status := r.Status()
+	version, _ := strconv.Atoi(status.ResourceVersion)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if version < len(h.times) && status.CurrentAsOf.After(h.times[version]) {
+		require.Failf(t, "too current", "the store is at %d of %d, and current as of %v after the "+
+			"next version", version, len(h.times), status.CurrentAsOf.Sub(h.times[version]))
+	}
+	return time.Since(status.CurrentAsOf)
 }
 
 // feeding runs a reflector on a feed. It checks all the time that the store is not said to be more
@@ -80,18 +99,7 @@ func (f *feed) changing(d time.Duration, each func()) {
 	}
 }
 
-// check checks what Status says now. It returns how old the store is said to be.
-func (f *feed) check() time.Duration {
-	status := f.r.Status()
-	version, _ := strconv.Atoi(status.ResourceVersion)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if version < len(f.times) && status.CurrentAsOf.After(f.times[version]) {
-		f.t.Errorf("the store is at %d of %d, and current as of %v after the next version", version,
-			len(f.times), status.CurrentAsOf.Sub(f.times[version]))
-	}
-	return time.Since(status.CurrentAsOf)
-}
+func (f *feed) check() time.Duration { return f.history.check(f.t, f.r) }
 
 func (f *feed) newest() (version int) {
 	f.set(func() { version = len(f.times) })

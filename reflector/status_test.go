@@ -9,9 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2/ktesting"
 )
 
 // Status follows the reflector through its phases, and keeps the last failure.
@@ -23,19 +20,11 @@ func TestStatus(t *testing.T) {
 		require.Equal(t, Status{Phase: Streaming}, status())
 		s.answerWatch(apiErrors["forbidden"])
 		start := time.Now()
-		require.Equal(
-			t,
-			Status{
-				Phase:               Listing,
-				LastContact:         start,
-				LastError:           apiErrors["forbidden"],
-				LastErrorTime:       start,
-				ConsecutiveFailures: 1,
-				Failures:            1,
-				Fallbacks:           1,
-			},
-			status(),
-		)
+		require.Equal(t, Status{
+			Phase: Listing, LastContact: start,
+			LastError: apiErrors["forbidden"], LastErrorTime: start,
+			ConsecutiveFailures: 1, Failures: 1, Fallbacks: 1,
+		}, status())
 		s.answerList(nil, apiErrors["500"])
 		require.Equal(t, BackingOff, status().Phase)
 		require.Equal(t, 2, status().ConsecutiveFailures)
@@ -62,16 +51,12 @@ func TestStatus(t *testing.T) {
 // The log says, in client-go's words, each time that everything is fetched.
 func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
-		s.logger = ktesting.NewLogger(
-			ktesting.NopTL{},
-			ktesting.NewConfig(ktesting.Verbosity(3), ktesting.BufferLogs(true)),
-		)
+		text := s.bufferLogs(3)
 		logged := func(begun, done int) {
 			t.Helper()
 			synctest.Wait()
-			text := s.logger.GetSink().(ktesting.Underlier).GetBuffer().String()
-			require.Equal(t, begun, strings.Count(text, "Listing and watching"))
-			require.Equal(t, done, strings.Count(text, "Caches populated"))
+			require.Equal(t, begun, strings.Count(text(), "Listing and watching"))
+			require.Equal(t, done, strings.Count(text(), "Caches populated"))
 		}
 		s.start()
 		logged(1, 0)
@@ -82,12 +67,7 @@ func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
 		close(s.open.events)
 		s.answerWatchEventually()
 		logged(1, 1)
-		s.event(
-			watch.Event{
-				Type:   watch.Error,
-				Object: &apierrors.NewResourceExpired("too old").ErrStatus,
-			},
-		)
+		s.event(errorEvent("expired"))
 		time.Sleep(time.Minute)
 		logged(2, 1)
 		s.answerList(podList("9", "", "a@1"), nil)

@@ -16,8 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/ktesting"
 
 	"example.com/informerstack/store"
 )
@@ -69,15 +67,8 @@ func TestResourceVersionUpdater(t *testing.T) {
 		s.answerWatch(nil)
 		s.added("a@6")
 		s.event(bookmark("9", ""))
-		s.saw(
-			"LIST rv=0 limit=500",
-			"replace rv=5",
-			"WATCH rv=5 bookmarks",
-			"add a@6",
-			"at 6",
-			"bookmark 9",
-			"at 9",
-		)
+		s.saw("LIST rv=0 limit=500", "replace rv=5", "WATCH rv=5 bookmarks",
+			"add a@6", "at 6", "bookmark 9", "at 9")
 	})
 }
 
@@ -336,10 +327,8 @@ func TestStreaming_EventsOfKnownObjectsAreNoProgress(t *testing.T) {
 // change.
 func TestStreaming_StoppedWhateverHappens(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		s.streams()
-		ctx, cancel := context.WithCancel(context.Background())
-		go New(s, &v1.Pod{}, cancellingStore{scriptStore{s}, cancel}, s.opts).Run(ctx)
-		s.answerWatch(nil)
+		s.streaming()
+		s.onCall = s.cancel // as it stores the list
 		s.event(bookmark("5", "true"))
 		require.Positive(t, s.open.stopCount.Load())
 	})
@@ -351,31 +340,13 @@ func TestStreaming_StoppedWhateverHappens(t *testing.T) {
 	})
 }
 
-// cancellingStore has the reflector stopped by what it stores.
-type cancellingStore struct {
-	scriptStore
-	cancel func()
-}
-
-func (s cancellingStore) Replace([]any, string) error {
-	s.cancel()
-	return nil
-}
-
 // A stream without the end of its initial events is logged every ten seconds while it brings
 // nothing new.
 func TestStreaming_WarnsWhileItWaits(t *testing.T) {
-	logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
-	warnings := func() int {
-		return strings.Count(
-			logger.GetSink().(ktesting.Underlier).GetBuffer().String(),
-			"waiting for the bookmark",
-		)
-	}
 	on(t, "ours", func(t *testing.T, s *script) {
-		s.streams()
-		go New(s, &v1.Pod{}, scriptStore{s}, s.opts).Run(klog.NewContext(s.hearing, logger))
-		s.answerWatch(nil)
+		logged := s.bufferLogs(0)
+		warnings := func() int { return strings.Count(logged(), "waiting for the bookmark") }
+		s.streaming()
 		for _, step := range []struct {
 			after time.Duration
 			want  int
