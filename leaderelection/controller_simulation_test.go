@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/informerstack/controller"
+	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/workqueue"
 )
@@ -154,7 +155,7 @@ func (s *controllerSimulation) reconcile(
 	s.begun.Add(1)
 	stubborn := rand.IntN(4) == 0
 	for range rand.IntN(20) {
-		sleep(context.Background(), time.Duration(rand.IntN(1500))*time.Millisecond)
+		done.Sleep(context.Background(), time.Duration(rand.IntN(1500))*time.Millisecond)
 		o.clocks() // a paused process does nothing
 		if ctx.Err() == nil {
 			s.mayAct(o, "acts on "+key)

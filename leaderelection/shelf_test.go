@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
@@ -188,7 +189,7 @@ func (l *shelfLock) do(ctx context.Context, op string, work func() error) error 
 	if w.fails {
 		return apierrors.NewInternalError(fmt.Errorf("%s failed", op))
 	}
-	if ctx.Err() != nil || w.there > 0 && !sleep(ctx, w.there) {
+	if ctx.Err() != nil || w.there > 0 && !done.Sleep(ctx, w.there) {
 		return ctx.Err()
 	}
 	l.shelf.mu.Lock()
@@ -204,7 +205,7 @@ func (l *shelfLock) do(ctx context.Context, op string, work func() error) error 
 	case w.loses:
 		return fmt.Errorf("%s: connection reset", op)
 	}
-	if w.back > 0 && !sleep(ctx, w.back) {
+	if w.back > 0 && !done.Sleep(ctx, w.back) {
 		return ctx.Err()
 	}
 	return err

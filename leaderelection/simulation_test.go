@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
@@ -78,7 +79,7 @@ func (w *world) simulated(name string, seconds int, l *ledger, random *rand.Rand
 				if token, ok := FencingTokenFromContext(ctx); ok {
 					l.write(name, token)
 				}
-				sleep(ctx, 250*time.Millisecond)
+				done.Sleep(ctx, 250*time.Millisecond)
 			}
 			time.Sleep(windsUp)
 			c.clocks()
@@ -271,7 +272,7 @@ func simulateServer(t *testing.T, kind string, seed uint64) {
 		config.Callbacks = LeaderCallbacks{
 			OnStoppedLeading: func() {},
 			OnStartedLeading: func(ctx context.Context) {
-				for sleep(ctx, 250*time.Millisecond) {
+				for done.Sleep(ctx, 250*time.Millisecond) {
 					if token, ok := FencingTokenFromContext(ctx); ok {
 						l.write(name, token)
 					}
