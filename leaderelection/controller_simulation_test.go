@@ -109,10 +109,8 @@ func (s *controllerSimulation) enter() *office {
 	opts := controller.Options[string]{
 		Workers:     3,
 		GracePeriod: []time.Duration{0, 5 * time.Second, time.Hour, time.Hour}[random.IntN(4)],
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-			time.Second,
-			time.Minute,
-		),
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second,
+			time.Minute),
 	}
 	opts.Drain = opts.GracePeriod > 0 && random.IntN(2) == 0
 	plain, exits := random.IntN(2) == 0, random.IntN(2) == 0
@@ -148,9 +146,7 @@ func (s *controllerSimulation) enter() *office {
 // reconcile acts for a while as long as its context lets it. Some calls ignore that they should
 // end, but do not act then.
 func (s *controllerSimulation) reconcile(
-	o *office,
-	ctx context.Context,
-	key string,
+	o *office, ctx context.Context, key string,
 ) (controller.Result, error) {
 	s.begun.Add(1)
 	stubborn := rand.IntN(4) == 0
