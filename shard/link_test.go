@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/internal/helpers/done"
 )
 
 var errCut = errors.New("network is unreachable")
@@ -174,7 +176,7 @@ func (l *link) request(r *http.Request, body []byte, w weather) (*http.Response,
 			return nil, ctx.Err()
 		}
 	default:
-		if sleep(ctx, w.there); ctx.Err() != nil {
+		if done.Sleep(ctx, w.there); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		answer = serve()
@@ -183,7 +185,7 @@ func (l *link) request(r *http.Request, body []byte, w weather) (*http.Response,
 		answer = serve()
 	}
 	if w.back > 0 {
-		sleep(ctx, w.back)
+		done.Sleep(ctx, w.back)
 	}
 	if w.loses {
 		<-ctx.Done()
@@ -270,7 +272,7 @@ func (s *stream) Write(data []byte) (int, error) {
 	slow := s.link.weather != nil // also a watch that was opened in bad weather gets fast
 	s.link.mu.Unlock()
 	if s.delay > 0 && slow {
-		sleep(s.ctx, s.delay)
+		done.Sleep(s.ctx, s.delay)
 	}
 	if err := s.link.pass(s.ctx); err != nil {
 		return 0, err

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/informerstack/controller"
+	"example.com/informerstack/internal/helpers/done"
 )
 
 var (
@@ -563,7 +564,7 @@ func (s *simulation) work(p *process) {
 			if stubborn {
 				ctx = context.Background()
 			}
-			sleep(ctx, min(500*time.Millisecond, time.Until(end)))
+			done.Sleep(ctx, min(500*time.Millisecond, time.Until(end)))
 			if p.step(); ctx.Err() != nil {
 				return controller.Result{}, ctx.Err()
 			}

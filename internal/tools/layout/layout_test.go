@@ -42,7 +42,7 @@ var rules = map[string]rule{
 			"internal/helpers/printable", "internal/helpers/shorterror"},
 	},
 	"reflector/wire": {
-		ours: []string{"internal/decode", "internal/readahead"},
+		ours: []string{"internal/decode", "internal/readahead", "internal/helpers/done"},
 		outside: []string{"github.com/go-json-experiment/json/jsontext",
 			"google.golang.org/protobuf/encoding/protowire", "k8s.io/client-go/rest",
 			"k8s.io/client-go/util/flowcontrol"},
@@ -63,12 +63,13 @@ var rules = map[string]rule{
 		ours: []string{"workqueue", "internal/helpers/objects", "internal/helpers/termcontext"},
 	},
 	"leaderelection": {
-		ours:    []string{"leaderelection/resourcelock", "internal/helpers/termcontext"},
+		ours: []string{"leaderelection/resourcelock", "internal/helpers/done",
+			"internal/helpers/termcontext"},
 		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/", "golang.org/x/sys/unix"},
 	},
 	"shard": {
 		ours: []string{"store", "reflector", "informer", "controller", "leaderelection",
-			"leaderelection/resourcelock", "internal/helpers/async",
+			"leaderelection/resourcelock", "internal/helpers/async", "internal/helpers/done",
 			"internal/helpers/listwatch"},
 		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"},
 	},
@@ -228,7 +229,7 @@ var rules = map[string]rule{
 		outside: []string{"k8s.io/client-go/kubernetes/typed/", "k8s.io/client-go/rest",
 			"k8s.io/api/"},
 	},
-	"compat/watch": {ours: []string{"compat/cache"}},
+	"compat/watch": {ours: []string{"compat/cache", "internal/helpers/done"}},
 	"compat/workqueue": {ours: []string{"workqueue", "internal/helpers/callsite",
 		"observe/journal", "compat/internal/found"}},
 }
