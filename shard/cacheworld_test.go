@@ -147,6 +147,15 @@ func (w *cacheWorld) start() {
 	}
 }
 
+// startWith runs the informer of 40 objects, of which some shards are owned.
+func (w *cacheWorld) startWith(shards ...Shard) {
+	w.t.Helper()
+	w.create(someKeys(40)...)
+	w.own(shards...)
+	w.start()
+	w.settled(2 * time.Second)
+}
+
 // log narrates an event, and keeps it for a test that fails.
 func (w *cacheWorld) log(column, format string, args ...any) {
 	w.narrate.Event(column, format, args...)

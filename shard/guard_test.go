@@ -40,10 +40,7 @@ func (p *pausedTerm) Err() error {
 
 // shards returns the part of a process with one shard, which is in that state.
 func shards(t testing.TB, state State) (s *Shards, term *pausedTerm) {
-	s, err := New(Config{
-		Name: "group", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
-	})
-	require.NoError(t, err)
+	s = newShards(t, 1)
 	term = &pausedTerm{Context: context.Background()}
 	var r *right
 	if state.owned() {

@@ -208,11 +208,9 @@ func TestOptions_WrappersAreInside(t *testing.T) {
 		calls++
 		return lw
 	}
-	scriptedStory(t, ByUID, o, func(
-		t *testing.T, _ *scripted, _ *Shards, i informer.SharedIndexInformer,
-	) {
+	scriptedStory(t, ByUID, o, func(w *scriptedWorld) {
 		assert.Equal(t, 2, calls)
-		_, _, err := i.GetIndexer().GetByKey("ns/a")
+		_, _, err := w.informer.GetIndexer().GetByKey("ns/a")
 		assert.Error(t, err)
 	})
 }

@@ -4,26 +4,19 @@ package shard
 
 import (
 	"context"
-	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Two processes that start together both find no Lease of shard 0. That is no failure, and neither
 // is a stop.
 func TestStory_TwoCreateTheFirstLease(t *testing.T) {
 	story(t, 2, func(w *world) {
-		w.weather = func(r *http.Request) (fate weather) {
-			if r.Method == http.MethodPost {
-				fate.there = time.Second
-			}
-			return fate
-		}
+		w.weather = weather{there: time.Second}.of(isCreation)
 		a, b := w.process("a"), w.process("b")
 		w.after(2500 * time.Millisecond) // the first Lease, and those of the members
 		for _, p := range []*process{a, b} {
@@ -39,9 +32,7 @@ func TestStory_TwoCreateTheFirstLease(t *testing.T) {
 // A Lease of another program has the name of shard 0's: the process does not join.
 func TestStory_TheFirstLeaseIsForeign(t *testing.T) {
 	story(t, 2, func(w *world) {
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: "group-0",
-		}}
+		lease := leaseNamed("group-0")
 		require.NoError(t, w.server.Create(lease))
 		a := w.process("a")
 		w.after(time.Minute)
@@ -56,9 +47,7 @@ func TestShards_Forget(t *testing.T) {
 	story(t, 1, func(w *world) {
 		a := w.newProcess("a")
 		member := &membership{identity: "a_1"}
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: a.leases.memberName("a_1"),
-		}}
+		lease := leaseNamed(a.leases.memberName("a_1"))
 		lease.Spec.HolderIdentity = new("a_1")
 		require.NoError(t, w.server.Create(lease))
 		a.forget(context.Background(), member)
@@ -74,10 +63,7 @@ func TestShards_Forget(t *testing.T) {
 // Two processes must share a kind of objects by the same value while both are members. A kind
 // that only one of them shares does not matter.
 func TestShards_CheckBy(t *testing.T) {
-	s, err := New(Config{
-		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
-	})
-	require.NoError(t, err)
+	s := newShards(t, 1)
 	s.caches.uses("v1.Pod", ByUID)
 	now := time.Now()
 	for bys, fails := range map[string]bool{

@@ -21,10 +21,7 @@ import (
 // M3: a term is lost if the server's versions go back, compared with the last write, or with what
 // the informer knew before it. The next term is compared with what came afterwards.
 func TestMembership_VersionsGoBack(t *testing.T) {
-	s, err := New(Config{
-		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
-	})
-	require.NoError(t, err)
+	s := newShards(t, 1)
 	for _, step := range []struct {
 		known, version string
 		back           bool
@@ -62,7 +59,7 @@ func TestStory_ACreationInDoubt(t *testing.T) {
 				b := w.newProcess("b")
 				failed := false
 				b.link.setWeather(func(r *http.Request) weather {
-					if r.Method != http.MethodPost || failed {
+					if !isCreation(r) || failed {
 						return weather{}
 					}
 					failed = true
@@ -106,11 +103,7 @@ func TestMembership_TheAnswerCameTooLate(t *testing.T) {
 // Each renewal says what other members must know. The version up to which the Leases were obeyed
 // does not go back while a shard is acquired: M2.
 func TestMembership_Annotations(t *testing.T) {
-	s, err := New(Config{
-		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
-	})
-	require.NoError(t, err)
-	s.lister = s.newLister()
+	s := newShards(t, 1)
 	s.caches.uses("v1.Pod", ByUID)
 	m := &membership{shards: s, identity: "a", limit: unlimited}
 	for _, step := range []struct {
@@ -150,10 +143,7 @@ func TestMembership_Annotations(t *testing.T) {
 // A member that leaves is replaced, shard by shard, before its last reconcile has returned.
 func TestStory_ALeavingMemberIsReplaced(t *testing.T) {
 	story(t, 4, func(w *world) {
-		a := w.process("a")
-		b := w.process("b")
-		w.after(time.Second)
-		w.loads(2, 2)
+		a, b := w.pair()
 		busy := w.busy(b, b.owns()[0])[0]
 		b.stop()
 		w.after(DefaultRetryPeriod + time.Second)
@@ -213,11 +203,7 @@ func TestStory_JoiningFails(t *testing.T) {
 
 // A member has obeyed a version if it acts for no shard that has another owner there: M2.
 func TestMembership_Obeyed(t *testing.T) {
-	s, err := New(Config{
-		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
-	})
-	require.NoError(t, err)
-	s.lister = s.newLister()
+	s := newShards(t, 1)
 	mine := s.leases.given(s.leases.free(0), "a")
 	others := s.leases.given(mine, "b")
 	again := s.leases.given(others, "a")

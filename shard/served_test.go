@@ -14,9 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -171,14 +169,6 @@ func TestStory_InformersThatStartAfterTheShards(t *testing.T) {
 	})
 }
 
-// forbidden lets the requests for objects fail, as without a role for them.
-func forbidden(r *http.Request) weather {
-	if strings.Contains(r.URL.Path, "configmaps") {
-		return weather{code: http.StatusForbidden}
-	}
-	return weather{}
-}
-
 // A replica of a new version has no permission to list what its informer lists. It does not join,
 // and takes no shard.
 func TestStory_AReplicaWithoutPermissionDoesNotJoin(t *testing.T) {
@@ -186,7 +176,9 @@ func TestStory_AReplicaWithoutPermissionDoesNotJoin(t *testing.T) {
 		r.gradual = true
 		r.replica("a")
 		r.after(time.Second)
-		r.weather = forbidden
+		r.weather = weather{code: http.StatusForbidden}.of(func(r *http.Request) bool {
+			return strings.Contains(r.URL.Path, "configmaps")
+		})
 		b := r.replica("b")
 		r.after(30 * time.Second)
 		r.loads(16, 0)
@@ -221,10 +213,7 @@ func TestStory_AnInformerThatDoesNotRun(t *testing.T) {
 		w.after(2 * DefaultRetryPeriod)
 		w.loads(4)
 
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: a.leases.memberName(a.Status().Identity),
-		}}
-		require.NoError(t, w.server.Delete(lease)) // a membership that is lost
+		w.deleteLease(a.leases.memberName(a.Status().Identity)) // a membership that is lost
 		w.after(10 * DefaultRetryPeriod)
 		assert.Equal(t, 2, a.Status().Terms)
 		w.loads(4)
@@ -350,12 +339,8 @@ func TestStory_TwoBysAtOnce(t *testing.T) {
 		all := []*process{w.newProcess("a"), w.newProcess("b")}
 		for i, by := range []By{ByUID, ByNamespace} {
 			all[i].caches.uses("v1.Pod", by)
-			all[i].link.setWeather(func(r *http.Request) (fate weather) {
-				if r.Method == http.MethodPost {
-					fate.there = time.Second // both look before one has joined
-				}
-				return fate
-			})
+			// Both look before one has joined.
+			all[i].link.setWeather(weather{there: time.Second}.of(isCreation))
 			all[i].start()
 		}
 		w.after(10 * time.Second)

@@ -103,7 +103,7 @@ func TestCheck(t *testing.T) {
 			require.NoError(t, s.Check(time.Minute), test.state)
 			time.Sleep(time.Nanosecond)
 			assert.EqualError(t, s.Check(time.Minute), "reconciles ignore that their context is "+
-				"done, and block shards 0 of group group", test.state)
+				"done, and block shards 0 of group g", test.state)
 		}
 	})
 }

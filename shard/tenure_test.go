@@ -10,23 +10,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// leaseAt is a version of the Lease of the first shard.
+func leaseAt(version string) *coordinationv1.Lease {
+	lease := leaseNamed("g-0")
+	lease.ResourceVersion = version
+	return lease
+}
 
 // A member knows an answer before its informer does, until the informer has reached its version.
 // It remembers since when a shard has had no Lease.
 func TestTenure_Look(t *testing.T) {
-	s, err := New(Config{
-		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
-	})
-	require.NoError(t, err)
-	s.lister = s.newLister()
+	s := newShards(t, 1)
 	tn := newTenure(s, &membership{shards: s, identity: "a"}, context.Background())
-	lease := func(version string) *coordinationv1.Lease {
-		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: "g-0", ResourceVersion: version,
-		}}
-	}
 	for _, step := range []struct {
 		informer, answer, version string // of the Lease, or ""; and of the list
 		want, missing             string
@@ -44,11 +41,11 @@ func TestTenure_Look(t *testing.T) {
 	} {
 		var list []any
 		if step.informer != "" {
-			list = append(list, lease(step.informer))
+			list = append(list, leaseAt(step.informer))
 		}
 		require.NoError(t, s.lister.GetStore().Replace(list, step.version))
 		if step.answer != "" {
-			tn.answers[0] = lease(step.answer)
+			tn.answers[0] = leaseAt(step.answer)
 		}
 		got := ""
 		if shown := tn.look().shards[0]; shown != nil {
@@ -63,11 +60,6 @@ func TestTenure_Look(t *testing.T) {
 // If the informer shows something older than before, or older than an answer that it should have
 // brought, the server was restored, and the member gives up everything at once.
 func TestTenure_ARestoreEndsIt(t *testing.T) {
-	lease := func(version string) *coordinationv1.Lease {
-		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: "g-0", ResourceVersion: version,
-		}}
-	}
 	for _, test := range []struct {
 		name, answer, held, list string
 		back                     bool
@@ -82,23 +74,19 @@ func TestTenure_ARestoreEndsIt(t *testing.T) {
 		{"the same, after an answer that is older still", "8", "9", "21", true},
 		{"an answer that was followed by the end of the Lease", "18", "", "21", false},
 	} {
-		s, err := New(Config{
-			Name: "g", Namespace: "default", Count: 2, Client: restClient(t, newLink(nil)),
-		})
-		require.NoError(t, err)
-		s.lister = s.newLister()
+		s := newShards(t, 2)
 		member := &membership{shards: s, identity: "a"}
 		tn := newTenure(s, member, t.Context())
-		require.NoError(t, s.lister.GetStore().Replace([]any{lease("10")}, "20"))
+		require.NoError(t, s.lister.GetStore().Replace([]any{leaseAt("10")}, "20"))
 		tn.look()
 		s.slots[1].set(Acquiring, nil, nil)
-		s.slots[1].set(Syncing, newRight(tn.term, tokenOf(lease("1"))), nil)
+		s.slots[1].set(Syncing, newRight(tn.term, tokenOf(leaseAt("1"))), nil)
 		if test.answer != "" {
-			tn.answers[0] = lease(test.answer)
+			tn.answers[0] = leaseAt(test.answer)
 		}
 		var list []any
 		if test.held != "" {
-			list = append(list, lease(test.held))
+			list = append(list, leaseAt(test.held))
 		}
 		require.NoError(t, s.lister.GetStore().Replace(list, test.list))
 		tn.look()
@@ -138,14 +126,9 @@ func TestTenure_Took(t *testing.T) {
 // A person writes a member into the Leases of shards that it is not to own. It gives them back.
 func TestStory_AHolderThatIsNotToOwn(t *testing.T) {
 	story(t, 4, func(w *world) {
-		a := w.process("a")
-		b := w.process("b")
-		w.after(time.Second)
-		w.loads(2, 2)
+		a, b := w.pair()
 		for _, s := range b.owns() { // a has acquired its own ones earlier, and keeps them
-			lease := w.lease(s)
-			lease.Spec.HolderIdentity = new(a.Status().Identity)
-			require.NoError(t, w.server.Update(lease))
+			w.editShard(s, setHolder(a.Status().Identity))
 		}
 		w.after(DefaultLeaseDuration)
 		w.loads(2, 2)

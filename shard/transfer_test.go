@@ -5,13 +5,11 @@ package shard
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
@@ -73,11 +71,7 @@ func TestTenure_AnAnswerAfterTheEnd(t *testing.T) {
 		"the term is over":        func(_ *membership, cancel context.CancelFunc) { cancel() },
 		"the server was restored": func(m *membership, _ context.CancelFunc) { m.goBack() },
 	} {
-		s, err := New(Config{
-			Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
-		})
-		require.NoError(t, err)
-		s.lister = s.newLister()
+		s := newShards(t, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		member := &membership{shards: s, identity: "a"}
 		tn := newTenure(s, member, ctx)
@@ -97,7 +91,7 @@ func TestStory_AShardsLeaseIsNotCreated(t *testing.T) {
 	story(t, 2, func(w *world) {
 		posts := 0
 		w.weather = func(r *http.Request) weather {
-			if r.Method != http.MethodPost {
+			if !isCreation(r) {
 				return weather{}
 			}
 			posts++ // the first settles the count, the second is the member's own Lease
@@ -119,8 +113,7 @@ func TestStory_AReleaseAndAReadFail(t *testing.T) {
 		w.after(time.Second)
 		failures := 0
 		a.link.setWeather(func(r *http.Request) weather {
-			isRead := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "group-0")
-			if failures < 3 && (isShardUpdate(r) || isRead) {
+			if failures < 3 && (isShardUpdate(r) || isReadOf("group-0")(r)) {
 				failures++
 				return weather{fails: true}
 			}

@@ -94,6 +94,16 @@ func newWorld(t testing.TB, count int) *world {
 	return &world{t: t, server: server, start: time.Now(), count: count}
 }
 
+// newShards returns the part of a process in a group of that many shards, which does not run.
+func newShards(t testing.TB, count int) *Shards {
+	s, err := New(Config{
+		Name: "g", Namespace: "default", Count: count, Client: restClient(t, newLink(nil)),
+	})
+	require.NoError(t, err)
+	s.lister = s.newLister()
+	return s
+}
+
 // quiet is a context with a silent logger.
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
 
@@ -103,6 +113,15 @@ func (w *world) process(name string, change ...func(*Config)) *process {
 	p := w.newProcess(name, change...)
 	p.start()
 	return p
+}
+
+// pair starts two replicas, and waits until each has its half.
+func (w *world) pair() (a, b *process) {
+	w.t.Helper()
+	a, b = w.process("a"), w.process("b")
+	w.after(time.Second)
+	w.loads(w.count/2, w.count/2)
+	return a, b
 }
 
 // newProcess returns a process that is to be started.
@@ -296,11 +315,15 @@ func (w *world) loads(want ...int) {
 	assert.Equal(w.t, want, got)
 }
 
+// leaseNamed is a Lease without anything but its name.
+func leaseNamed(name string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+}
+
 // lease reads a shard's Lease.
 func (w *world) lease(s Shard) *coordinationv1.Lease {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: fmt.Sprintf("group-%d", s),
-	}}
+	w.t.Helper()
+	lease := leaseNamed(fmt.Sprintf("group-%d", s))
 	require.NoError(w.t, w.server.Get(lease))
 	lease.UID = types.UID(w.restored.translated([]byte(lease.UID), false))
 	return lease
