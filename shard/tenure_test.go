@@ -90,7 +90,7 @@ func TestTenure_ARestoreEndsIt(t *testing.T) {
 		}
 		require.NoError(t, s.lister.GetStore().Replace(list, test.list))
 		tn.look()
-		assert.Equal(t, test.back, member.wentBack(), test.name)
+		require.Equal(t, test.back, member.wentBack(), test.name)
 		if test.back {
 			s.ready.Store(&tn.term)
 			assert.False(t, tn.pass(time.Now()), test.name)
