@@ -37,8 +37,20 @@ func (w *world) editShard(s Shard, edit func(lease *coordinationv1.Lease)) {
 	require.NoError(w.t, w.server.Update(lease))
 }
 
+// recreate replaces a Lease by a copy of an earlier version.
+func (w *world) recreate(lease *coordinationv1.Lease) {
+	w.t.Helper()
+	w.deleteLease(lease.Name)
+	lease.ResourceVersion, lease.UID = "", ""
+	require.NoError(w.t, w.server.Create(lease))
+}
+
 func setHolder(identity string) func(lease *coordinationv1.Lease) {
 	return func(lease *coordinationv1.Lease) { lease.Spec.HolderIdentity = &identity }
+}
+
+func addTransitions(n int32) func(lease *coordinationv1.Lease) {
+	return func(lease *coordinationv1.Lease) { *lease.Spec.LeaseTransitions += n }
 }
 
 func lowerDuration(lease *coordinationv1.Lease) { lease.Spec.LeaseDurationSeconds = new(int32(1)) }
@@ -142,10 +154,7 @@ func TestStory_ARestoredLeaseOfAShard(t *testing.T) {
 		w.after(time.Second)
 		first.stop()
 		w.after(time.Second)
-		var saved []*coordinationv1.Lease // of free shards
-		for s := range Shard(3) {
-			saved = append(saved, w.lease(s))
-		}
+		saved := []*coordinationv1.Lease{w.lease(0), w.lease(1), w.lease(2)} // of free shards
 		b := w.process("b")
 		w.after(time.Second)
 		w.process("a")
@@ -154,10 +163,7 @@ func TestStory_ARestoredLeaseOfAShard(t *testing.T) {
 		b.endWatches()
 		w.after(7 * time.Second)
 		w.loads(2, 1)
-		again := saved[b.owns()[0]]
-		w.deleteLease(again.Name)
-		again.ResourceVersion, again.UID = "", ""
-		require.NoError(t, w.server.Create(again))
+		w.recreate(saved[b.owns()[0]])
 		w.after(15 * time.Second)
 		w.loads(1, 2)
 	})

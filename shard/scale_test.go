@@ -149,10 +149,7 @@ func TestScale(t *testing.T) {
 			}
 		}
 		assert.LessOrEqual(t, slices.Max(moves), 2)
-		sum := 0
-		for _, m := range moves {
-			sum += m
-		}
-		t.Logf("a shard moves %.2f times in the rolling update", float64(sum)/float64(w.count))
+		t.Logf("a shard moves %.2f times in the rolling update",
+			float64(sum(moves))/float64(w.count))
 	})
 }

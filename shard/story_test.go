@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/leaderelection"
@@ -344,33 +345,6 @@ func TestStory_AStuckReplicaReceivesNothing(t *testing.T) {
 	})
 }
 
-// In a rolling update each new replica has its share before the next old one stops, and no shard
-// moves more than twice.
-func TestStory_ARollingUpdate(t *testing.T) {
-	story(t, 32, func(w *world) {
-		old := []*process{w.process("a"), w.process("b"), w.process("c")}
-		w.after(time.Second)
-		before := len(w.log)
-		for _, p := range old {
-			next := w.process(p.name + "-new")
-			for w.after(time.Second); !next.Ready(); {
-				w.after(time.Second)
-			}
-			p.stop()
-			w.after(time.Second)
-			assert.True(t, p.returned())
-		}
-		w.loads(11, 11, 10)
-		moves := make([]int, 32)
-		for _, m := range w.log[before:] {
-			if m.Acquired() {
-				moves[m.Shard]++
-			}
-		}
-		assert.LessOrEqual(t, slices.Max(moves), 2)
-	})
-}
-
 // Leases of members that died long ago are deleted, by one of the others, and the members are
 // forgotten.
 func TestStory_OldLeasesAreDeleted(t *testing.T) {
@@ -427,9 +401,7 @@ func TestStory_AnotherCountIsRefused(t *testing.T) {
 func TestStory_AnotherCountAppears(t *testing.T) {
 	story(t, 8, func(w *world) {
 		a := w.process("a")
-		lease := w.lease(3)
-		lease.Annotations[CountAnnotation] = "16"
-		require.NoError(t, w.server.Update(lease))
+		w.editShard(3, func(l *coordinationv1.Lease) { l.Annotations[CountAnnotation] = "16" })
 		w.after(time.Second)
 		assert.True(t, a.returned())
 		assert.ErrorContains(t, a.err, "the group has 16 shards, as Lease default/group-3 says")

@@ -148,9 +148,7 @@ func TestStory_ALostShardIsTakenAtOnce(t *testing.T) {
 	story(t, 2, func(w *world) {
 		a := w.process("a")
 		w.after(DefaultLeaseDuration + DefaultRetryPeriod)
-		lease := w.lease(1)
-		*lease.Spec.LeaseTransitions++
-		require.NoError(t, w.server.Update(lease))
+		w.editShard(1, addTransitions(1))
 		w.settle()
 		assert.Equal(t, 1, a.Status().Moves[MoveLost])
 		w.loads(2)
@@ -161,35 +159,29 @@ func TestStory_ALostShardIsTakenAtOnce(t *testing.T) {
 // A shard that is drained is not released if its owner is to keep it after all. But if the context
 // of its reconcile is done by then, the shard is released first.
 func TestStory_ADrainedShardIsWantedAgain(t *testing.T) {
-	for _, after := range []time.Duration{time.Second, DefaultDrainTimeout + time.Second} {
-		t.Run(after.String(), func(t *testing.T) {
+	for _, test := range []struct {
+		after        time.Duration
+		owns, grants int
+	}{{time.Second, 2, 1 + 1}, {DefaultDrainTimeout + time.Second, 1, 1 + 2}} {
+		t.Run(test.after.String(), func(t *testing.T) {
 			story(t, 2, func(w *world) {
 				a := w.process("a")
 				busy := w.busy(a, 0, 1)
 				b := w.process("b")
-				w.after(after)
+				w.after(test.after)
 				w.loads(1, 0)
 				b.stop()
 				w.after(time.Second)
-				ended := after > DefaultDrainTimeout
-				if ended {
-					assert.Len(t, a.owns(), 1)
-				} else {
-					assert.Len(t, a.owns(), 2)
-					w.after(DefaultDrainTimeout)
-				}
+				assert.Len(t, a.owns(), test.owns)
+				w.after(DefaultDrainTimeout)
+				assert.Len(t, a.owns(), test.owns)
 				for _, r := range busy {
 					r.finish()
 				}
 				w.after(time.Second)
-				assert.Len(t, a.owns(), 2)
 				w.loads(2)
-				sum := tokenOf(w.lease(0)).Transitions + tokenOf(w.lease(1)).Transitions
-				if ended {
-					assert.Equal(t, 1+2, sum)
-				} else {
-					assert.Equal(t, 1+1, sum)
-				}
+				assert.Equal(t, test.grants,
+					tokenOf(w.lease(0)).Transitions+tokenOf(w.lease(1)).Transitions)
 			})
 		})
 	}
