@@ -92,7 +92,7 @@ func TestStory_ItsShardsAreListed(t *testing.T) {
 // skipping starts the informer with shards 1 and 2, and returns a handler that skips updates
 // without a change.
 func (w *cacheWorld) skipping() *cacheRecorder {
-	skips := &cacheRecorder{view: map[string]uint64{}, log: w.log}
+	skips := &cacheRecorder{view: map[string]uint64{}, log: w.event}
 	_, err := w.informer.AddEventHandlerWithOptions(skips, informer.HandlerOptions{
 		SkipUnchanged: true,
 	})

@@ -56,6 +56,15 @@ func always(value string) func(string) (string, bool) {
 
 func unknown(string) (string, bool) { return "", false }
 
+// guarded returns a reconcile of keys with a value, guarded by s.
+func guarded(s *Shards, next func(ctx context.Context) error) controller.ReconcileFunc[string] {
+	return Reconcile(s, always("v"), func(
+		ctx context.Context, _ string,
+	) (controller.Result, error) {
+		return controller.Result{}, next(ctx)
+	})
+}
+
 // The guard decides about a key by the state of its shard.
 func TestReconcile(t *testing.T) {
 	const called = time.Hour // the result of reconcile
@@ -102,9 +111,7 @@ func TestReconcile(t *testing.T) {
 // over, before any timer has fired.
 func TestReconcile_AfterAPause(t *testing.T) {
 	s, term := shards(t, Active)
-	guarded := Reconcile(s, always("v"), func(
-		ctx context.Context, _ string,
-	) (controller.Result, error) {
+	reconcile := guarded(s, func(ctx context.Context) error {
 		token, ok := FencingTokenFromContext(ctx)
 		assert.True(t, ok)
 		assert.Equal(t, "3.u", token.String())
@@ -113,11 +120,11 @@ func TestReconcile_AfterAPause(t *testing.T) {
 		assert.Error(t, ctx.Err())
 		_, ok = FencingTokenFromContext(ctx)
 		assert.False(t, ok)
-		return controller.Result{}, ctx.Err()
+		return ctx.Err()
 	})
-	_, err := guarded(t.Context(), "key")
+	_, err := reconcile(t.Context(), "key")
 	assert.Error(t, err)
-	result, err := guarded(t.Context(), "key")
+	result, err := reconcile(t.Context(), "key")
 	assert.NoError(t, err)
 	assert.Positive(t, result.RequeueAfter, "it was not called")
 	_, ok := FencingTokenFromContext(t.Context())
@@ -130,30 +137,24 @@ func TestReconcile_Context(t *testing.T) {
 	stopped, stop := context.WithCancelCause(context.WithValue(t.Context(), name{}, "value"))
 	errStopped := errors.New("stopped")
 	s, _ := shards(t, Active)
-	guarded := Reconcile(s, always("v"), func(
-		ctx context.Context, _ string,
-	) (controller.Result, error) {
+	_, err := guarded(s, func(ctx context.Context) error {
 		assert.Equal(t, "value", ctx.Value(name{}))
 		derived, cancel := context.WithCancel(ctx)
 		defer cancel()
 		stop(errStopped)
 		<-derived.Done()
 		assert.ErrorIs(t, context.Cause(derived), errStopped)
-		return controller.Result{}, ctx.Err()
-	})
-	_, err := guarded(stopped, "key")
+		return ctx.Err()
+	})(stopped, "key")
 	assert.ErrorIs(t, err, context.Canceled)
 
-	guarded = Reconcile(s, always("v"), func(
-		ctx context.Context, _ string,
-	) (controller.Result, error) {
+	_, err = guarded(s, func(ctx context.Context) error {
 		s.slots[0].set(Elsewhere, nil, ErrLost)
 		assert.Error(t, ctx.Err(), "at once")
 		<-ctx.Done()
 		assert.ErrorIs(t, context.Cause(ctx), ErrLost)
-		return controller.Result{}, nil
-	})
-	_, err = guarded(t.Context(), "key")
+		return nil
+	})(t.Context(), "key")
 	assert.NoError(t, err)
 }
 
@@ -178,12 +179,10 @@ func TestReconcile_LeavesNothing(t *testing.T) {
 	counted := registered{t.Context(), &count}
 	s.slots[0].right.ctx = counted
 	var used context.Context
-	_, err := Reconcile(s, always("v"), func(
-		ctx context.Context, _ string,
-	) (controller.Result, error) {
+	_, err := guarded(s, func(ctx context.Context) error {
 		used = ctx
 		assert.Equal(t, 2, count)
-		return controller.Result{}, ctx.Err()
+		return ctx.Err()
 	})(counted, "key")
 	assert.NoError(t, err)
 	assert.Zero(t, count)
@@ -193,10 +192,8 @@ func TestReconcile_LeavesNothing(t *testing.T) {
 // A reconcile that panics does not count as running.
 func TestReconcile_Panics(t *testing.T) {
 	s, _ := shards(t, Active)
-	guarded := Reconcile(s, always("v"), func(context.Context, string) (controller.Result, error) {
-		panic("boom")
-	})
-	assert.Panics(t, func() { _, _ = guarded(t.Context(), "key") })
+	reconcile := guarded(s, func(context.Context) error { panic("boom") })
+	assert.Panics(t, func() { _, _ = reconcile(t.Context(), "key") })
 	_, running, _ := s.slots[0].look()
 	assert.Zero(t, running)
 }

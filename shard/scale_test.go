@@ -68,12 +68,7 @@ func (w *world) even(members int) {
 			if p.dead || p.cancelled {
 				continue
 			}
-			n := 0
-			for _, slot := range p.slots {
-				if state, _, _ := slot.look(); state == Active {
-					n++
-				}
-			}
+			n := p.active()
 			active += n
 			least, most = min(least, n), max(most, n)
 		}

@@ -355,15 +355,13 @@ func TestStory_AMoveDoesNotChangeTheBackoff(t *testing.T) {
 		cache := &brokenCache{answers: true, holds: allShards(1)}
 		a.register(cache)
 		calls, refused := 0, 0
-		guarded := Reconcile(a.Shards, always("v"), func(
-			context.Context, string,
-		) (controller.Result, error) {
+		reconcile := guarded(a.Shards, func(context.Context) error {
 			calls++
-			return controller.Result{}, fmt.Errorf("failure %d", calls)
+			return fmt.Errorf("failure %d", calls)
 		})
 		c := controller.New("c", func(ctx context.Context, key string) (controller.Result, error) {
 			before := calls
-			result, err := guarded(ctx, key)
+			result, err := reconcile(ctx, key)
 			if calls == before {
 				refused++
 			}

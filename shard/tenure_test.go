@@ -15,9 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-
-	"example.com/informerstack/reflector"
 )
 
 // leaseAt is a version of the Lease of the first shard.
@@ -203,41 +200,33 @@ func TestListFirst(t *testing.T) {
 		{[]metav1.ListOptions{stream, list}, false, false}, // the stream has failed
 		{[]metav1.ListOptions{list, list}, true, true},
 	} {
-		watched := 0
-		l := &listFirst{ListerWatcher: &reflector.ListWatch{
-			ListWithContextFunc: func(
-				context.Context, metav1.ListOptions,
-			) (runtime.Object, error) {
-				return &coordinationv1.LeaseList{}, nil
-			},
-			WatchFuncWithContext: func(
-				context.Context, metav1.ListOptions,
-			) (watch.Interface, error) {
-				watched++
-				return watch.NewFake(), nil
-			},
+		server := &scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
+			return &coordinationv1.LeaseList{}, nil
 		}}
+		l := &listFirst{ListerWatcher: server}
 		open := func(options metav1.ListOptions) error {
 			_, err := l.WatchWithContext(t.Context(), options)
 			return err
 		}
-		for _, options := range test.before {
+		begin := func(options metav1.ListOptions) {
 			if options.SendInitialEvents != nil {
 				assert.NoError(t, open(options))
-				continue
+				return
 			}
 			_, err := l.ListStream(t.Context(), options, func(runtime.Object) error { return nil })
 			assert.NoError(t, err)
 		}
+		for _, options := range test.before {
+			begin(options)
+		}
 		if test.watches {
 			assert.NoError(t, open(metav1.ListOptions{}))
-			_, err := l.ListStream(t.Context(), question, func(runtime.Object) error { return nil })
-			assert.NoError(t, err) // it is no list
+			begin(question) // it is no list
 		}
-		before := watched
+		before := len(server.watches)
 		err := open(metav1.ListOptions{})
 		assert.Equal(t, test.refused, apierrors.IsResourceExpired(err), "%+v", test)
-		assert.Equal(t, !test.refused, watched > before, "%+v", test)
+		assert.Equal(t, !test.refused, len(server.watches) > before, "%+v", test)
 	}
 }
 
