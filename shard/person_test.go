@@ -56,7 +56,9 @@ func addTransitions(n int32) func(lease *coordinationv1.Lease) {
 func lowerDuration(lease *coordinationv1.Lease) { lease.Spec.LeaseDurationSeconds = new(int32(1)) }
 
 // lateWatch delays the answers to the watches of a process, and so the events.
-func lateWatch(by time.Duration) func(*http.Request) weather { return weather{back: by}.of(isWatch) }
+func lateWatch(by time.Duration) func(*http.Request) weather {
+	return weather{back: by}.of(isWatch)
+}
 
 // A person erases the holder of the Lease of a member that is cut off, to make others replace it.
 // It acts as long as its term lasts, and is replaced afterwards.
