@@ -144,7 +144,7 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	l.mu.Unlock()
 	switch {
-	case r.URL.Query().Get("watch") == "":
+	case !isWatch(r):
 	case w.code != 0:
 		return failure(w.code), nil
 	default:
@@ -322,9 +322,30 @@ func (l *link) translated(data []byte, sent bool) []byte {
 	return l.translate(data, sent)
 }
 
+// of makes a weather of the requests that match.
+func (w weather) of(match func(r *http.Request) bool) func(r *http.Request) weather {
+	return func(r *http.Request) weather {
+		if match(r) {
+			return w
+		}
+		return weather{}
+	}
+}
+
 // isShardUpdate reports whether r updates the Lease of a shard.
 func isShardUpdate(r *http.Request) bool {
 	return r.Method == http.MethodPut && !strings.Contains(r.URL.Path, "-m-")
+}
+
+func isCreation(r *http.Request) bool { return r.Method == http.MethodPost }
+
+func isWatch(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "watch=") }
+
+// isReadOf returns whether a request reads the Lease with that name.
+func isReadOf(name string) func(r *http.Request) bool {
+	return func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, name)
+	}
 }
 
 // restClient returns a client of coordination.k8s.io/v1.

@@ -110,9 +110,9 @@ func simulate(t *testing.T, seed uint64) {
 // logFailure logs the last of what happened.
 func (s *simulation) logFailure() {
 	const shown = 300
-	s.lines.mu.Lock()
-	defer s.lines.mu.Unlock()
-	if all := s.lines.all; s.t.Failed() {
+	s.eventLog.mu.Lock()
+	defer s.eventLog.mu.Unlock()
+	if all := s.lines; s.t.Failed() {
 		s.t.Log("\n" + strings.Join(all[max(0, len(all)-shown):], "\n"))
 	}
 }
