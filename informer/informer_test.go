@@ -174,12 +174,12 @@ func TestRun_DoneContext(t *testing.T) {
 
 // A late handler gets the content of the store and each change after it: no change fits in between.
 func TestLateHandler_MissesNoChange(t *testing.T) {
-	var late *changingIndexer
+	whenListed := func() {}
 	story(t, func(w *world) {
 		w.create("a")
 		w.start()
-		p := w.informer.(ourSubject).SharedIndexInformer.(*sharedIndexInformer).processor
-		late.listed = func() {
+		p := w.ours().(*sharedIndexInformer).processor
+		whenListed = func() {
 			if p.mu.TryLock() { // a change may be stored now
 				p.mu.Unlock()
 				w.server.create("b")
@@ -187,28 +187,16 @@ func TestLateHandler_MissesNoChange(t *testing.T) {
 			}
 		}
 		h := w.addHandler(HandlerOptions{})
-		late.listed = func() {}
+		whenListed = func() {}
 		w.create("c")
 		for _, name := range w.onServer() {
 			assert.Contains(t, h.view, name[:1])
 		}
 	}, bothQueues, withOptions(func(o *Options) {
 		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
-			late = &changingIndexer{inner, func() {}}
-			return late
+			return listed{inner, func() { whenListed() }}
 		}
 	}))
-}
-
-// changingIndexer is a store that calls listed after its content was read.
-type changingIndexer struct {
-	store.Indexer
-	listed func()
-}
-
-func (c *changingIndexer) List() []any {
-	defer c.listed()
-	return c.Indexer.List()
 }
 
 // AddIndexers works while the informer runs, and indexes the stored objects.
@@ -216,7 +204,7 @@ func TestAddIndexers_WhileRunning(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
 		w.start()
-		informer := NewTyped[*corev1.ConfigMap](w.informer.(ourSubject), schema.GroupResource{})
+		informer := NewTyped[*corev1.ConfigMap](w.ours(), schema.GroupResource{})
 		byName := store.TypedIndexers[*corev1.ConfigMap]{
 			"name": func(cm *corev1.ConfigMap) ([]string, error) { return []string{cm.Name}, nil },
 		}
@@ -233,7 +221,7 @@ func TestAddIndexers_WhileRunning(t *testing.T) {
 func TestTypedInformer_Handlers(t *testing.T) {
 	story(t, func(w *world) {
 		configMaps := schema.GroupResource{Resource: "configmaps"}
-		informer := NewTyped[*corev1.ConfigMap](w.informer.(ourSubject), configMaps)
+		informer := NewTyped[*corev1.ConfigMap](w.ours(), configMaps)
 		var got []string
 		handler := TypedResourceEventHandlerFuncs[*corev1.ConfigMap]{
 			AddFunc:    func(cm *corev1.ConfigMap) { got = append(got, "add "+cm.Name) },
@@ -394,7 +382,7 @@ func TestDeliveredObjectsAreCollected(t *testing.T) {
 			w.start()
 			var old weak.Pointer[corev1.ConfigMap]
 			func() {
-				obj, _, _ := w.informer.(ourSubject).GetStore().GetByKey("ns/a")
+				obj, _, _ := w.ours().GetStore().GetByKey("ns/a")
 				old = weak.Make(obj.(*corev1.ConfigMap))
 			}()
 			w.update("a")
@@ -424,7 +412,7 @@ func TestRemovedHandlerHoldsNothing(t *testing.T) {
 		w.update("a")
 		var old weak.Pointer[corev1.ConfigMap]
 		func() {
-			obj, _, _ := w.informer.(ourSubject).GetStore().GetByKey("ns/a")
+			obj, _, _ := w.ours().GetStore().GetByKey("ns/a")
 			old = weak.Make(obj.(*corev1.ConfigMap))
 		}()
 		w.update("a")

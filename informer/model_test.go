@@ -69,13 +69,13 @@ func randomHistory(w *world, r *rand.Rand) {
 			assert.NoError(w.t, w.informer.removeHandler(h.registration))
 		case op == 21:
 			w.after(time.Duration(r.IntN(100)) * time.Second)
-		case op == 22 && w.cancel == nil:
+		case op == 22 && w.end == nil:
 			w.start()
 		default:
 			w.settle()
 		}
 	}
-	if w.cancel == nil {
+	if w.end == nil {
 		w.start()
 	}
 	w.server.fail(nil)

@@ -23,8 +23,6 @@ import (
 	"example.com/informerstack/store"
 )
 
-var bothQueues = only(ours, oursRealFIFO)
-
 // With Coalesce, a slow handler gets the last state of each object, not all states.
 func TestCoalesce_LastStateOnly(t *testing.T) {
 	story(t, func(w *world) {
@@ -307,7 +305,7 @@ func TestStatus_ShowsBacklog(t *testing.T) {
 // The status of an informer contains the number of objects and its handlers.
 func TestStatus_OfInformer(t *testing.T) {
 	story(t, func(w *world) {
-		informer := w.informer.(ourSubject)
+		informer := w.ours()
 		assert.Equal(t, "SharedIndexInformer configmaps of ns", informer.Status().Name)
 		assert.False(t, informer.Status().Started)
 		w.create("a")
@@ -357,17 +355,10 @@ func TestOptions_Wrap(t *testing.T) {
 		assert.Equal(t, before+1, reads)
 	}, bothQueues, withOptions(func(o *Options) {
 		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
-			return countingIndexer{inner, &reads}
+			return listed{inner, func() { reads++ }}
 		}
 	}))
 }
-
-type countingIndexer struct {
-	store.Indexer
-	reads *int
-}
-
-func (c countingIndexer) List() []any { *c.reads++; return c.Indexer.List() }
 
 // WrapListerWatcher is called once, when the informer starts, with Run's context.
 func TestOptions_WrapListerWatcher(t *testing.T) {
@@ -429,7 +420,7 @@ func TestOptions_NewQueueAndReflector(t *testing.T) {
 		w.update("a")
 		w.handlerSaw("update a")
 		assert.Equal(t, []string{"queue", "reflector SharedIndexInformer *v1.ConfigMap"}, made)
-		assert.Same(t, w.informer.(ourSubject).GetStore(), known)
+		assert.Same(t, w.ours().GetStore(), known)
 	}, only(ours), withOptions(func(o *Options) {
 		o.NewQueue = func(o deltafifo.Options) deltafifo.Queue {
 			known, made = o.KnownObjects, append(made, "queue")

@@ -248,13 +248,7 @@ type plainStore struct{ store.Store }
 // If one of an object's deltas fails, the later ones are stored and emitted. The processor does not
 // report that all is stored.
 func TestProcess_AFailureDoesNotAffectOthers(t *testing.T) {
-	refusals := []error{errors.New("refused")}
-	p, r := newDeltaTest(t, flakyIndexer{newTestIndexer(), func() (err error) {
-		if len(refusals) > 0 {
-			err, refusals = refusals[0], nil
-		}
-		return err
-	}})
+	p, r := newDeltaTest(t, hooked{newTestIndexer(), refuseFirst()})
 	p.stored = func(int) { t.Error("not all is stored") }
 	require.ErrorContains(t, p.process(deltafifo.Deltas{
 		{Type: deltafifo.Added, Object: podAt("a", "1")},
@@ -266,7 +260,7 @@ func TestProcess_AFailureDoesNotAffectOthers(t *testing.T) {
 // An error of the store is returned, and no change is emitted for it.
 func TestProcess_FailingStore(t *testing.T) {
 	full := errors.New("full")
-	p, r := newDeltaTest(t, failingStore{newTestStore(), full})
+	p, r := newDeltaTest(t, hooked{newTestIndexer(), func() error { return full }})
 	for _, d := range []deltafifo.Delta{
 		{Type: deltafifo.Added, Object: podAt("a", "1")},
 		{Type: deltafifo.ReplacedAll,
@@ -276,14 +270,6 @@ func TestProcess_FailingStore(t *testing.T) {
 	}
 	assert.Empty(t, r.take())
 }
-
-type failingStore struct {
-	store.Store
-	err error
-}
-
-func (s failingStore) Add(any) error               { return s.err }
-func (s failingStore) Replace([]any, string) error { return s.err }
 
 // If a batch fails as a whole, nothing is emitted.
 func TestProcess_BatchOfBrokenItems(t *testing.T) {

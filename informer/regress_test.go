@@ -17,8 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"example.com/informerstack/store"
 )
 
 // kubernetes/kubernetes#86015, kubernetes/kubernetes#87957: an update that a relist finds is not a
@@ -192,24 +190,15 @@ func TestRegress93646_PanicLeavesRun(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer()
 			server.create("a")
-			informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, Options{
-				InOrder: inOrder,
-				WrapIndexer: func(inner store.Indexer) store.Indexer {
-					return panickingIndexer{inner}
-				},
-			})
+			options := Options{InOrder: inOrder}
+			beforeWrites(func() error { panic("from the store") })(&options)
+			informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, options)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			assert.PanicsWithValue(t, "from the store", func() { informer.Run(ctx) })
 		})
 	}
 }
-
-// panickingIndexer panics at the first object of either queue.
-type panickingIndexer struct{ store.Indexer }
-
-func (panickingIndexer) Add(any) error               { panic("from the store") }
-func (panickingIndexer) Replace([]any, string) error { panic("from the store") }
 
 // kubernetes/kubernetes#58394: if panics do not end the process, the notification after a panic is
 // delivered.
@@ -312,8 +301,8 @@ func TestDifference_FailedTransformIsRetried(t *testing.T) {
 		w.create("a")
 		w.after(time.Minute)
 		w.handlerSaw()
-		if ours, ok := w.informer.(ourSubject); ok {
-			require.ErrorContains(t, ours.Err(), "cannot transform")
+		if w.impl != clientGo {
+			require.ErrorContains(t, w.ours().Err(), "cannot transform")
 		}
 		broken.Store(false)
 		w.after(5 * time.Minute)
@@ -323,7 +312,7 @@ func TestDifference_FailedTransformIsRetried(t *testing.T) {
 			return
 		}
 		w.handlerSaw("add a")
-		assert.NoError(t, w.informer.(ourSubject).Err())
+		assert.NoError(t, w.ours().Err())
 		assert.Equal(t, []string{"a@1"}, w.stored())
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/internal/tools/narrate"
+	"example.com/informerstack/reflector"
 )
 
 const testNamespace = "ns"
@@ -238,6 +239,25 @@ func (s *server) List(options metav1.ListOptions) (runtime.Object, error) {
 
 func (s *server) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), options)
+}
+
+// listFirst makes reflectors LIST first.
+type listFirst struct{ *reflector.ListWatch }
+
+func (listFirst) IsWatchListSemanticsUnSupported() bool { return true }
+
+// staying is a server of pods that stays at a resourceVersion, and has no events.
+func staying(resourceVersion string, pods ...corev1.Pod) listFirst {
+	return listFirst{&reflector.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			list := &corev1.PodList{Items: pods}
+			list.ResourceVersion = resourceVersion
+			return list, nil
+		},
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			return watch.NewFake(), nil
+		},
+	}}
 }
 
 type serverWatch struct {
