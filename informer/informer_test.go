@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,21 +114,15 @@ func TestResync_DoesNotCatchUp(t *testing.T) {
 
 // AddEventHandler rejects a nil handler. client-go accepts it and crashes at the first event.
 func TestDifference_NilHandlerIsRefused(t *testing.T) {
-	informer := NewSharedIndexInformer(newServer(), nil, Options{})
+	informer := NewSharedIndexInformer(newServer(), nil, Options{ResyncPeriod: -time.Second})
 	_, err := informer.AddEventHandler(nil)
+	require.EqualError(t, err, "handler is nil")
+	typed := NewTyped[*corev1.ConfigMap](informer, schema.GroupResource{Resource: "configmaps"})
+	_, err = typed.AddTypedEventHandler(nil, HandlerOptions{})
 	require.EqualError(t, err, "handler is nil")
 	theirs := cache.NewSharedIndexInformer(newServer(), nil, 0, nil)
 	_, err = theirs.AddEventHandler(nil)
 	require.NoError(t, err)
-}
-
-func TestBadInput_Handlers(t *testing.T) {
-	informer := NewSharedIndexInformer(newServer(), nil,
-		Options{ResyncPeriod: -time.Second})
-	configMaps := schema.GroupResource{Resource: "configmaps"}
-	typed := NewTyped[*corev1.ConfigMap](informer, configMaps)
-	_, err := typed.AddTypedEventHandler(nil, HandlerOptions{})
-	require.EqualError(t, err, "handler is nil")
 }
 
 // The error for a handle of another kind names its type. client-go prints it by the wrong verb.
@@ -148,8 +141,7 @@ type foreignHandle struct {
 
 // Before Run an informer is empty and not synced, and all its methods work.
 func TestBeforeRun(t *testing.T) {
-	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-		Options{})
+	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, Options{})
 	assert.False(t, informer.HasSynced())
 	assert.False(t, informer.IsStopped())
 	assert.Empty(t, informer.LastSyncResourceVersion())
@@ -163,8 +155,7 @@ func TestRun_DoneContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-			Options{})
+		informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, Options{})
 		informer.Run(ctx)
 		assert.True(t, informer.IsStopped())
 		assert.EqualError(t, informer.AddIndexers(store.Indexers{}),
@@ -262,13 +253,10 @@ func TestWatchErrorHandler(t *testing.T) {
 		server.fail(away)
 		informer := NewSharedIndexInformer(server, &corev1.ConfigMap{},
 			Options{Reflector: reflector.Options{WatchErrorHandler: handle}})
-		ctx, cancel := context.WithCancel(t.Context())
-		var run sync.WaitGroup
-		run.Go(func() { informer.Run(ctx) })
+		stop := background(informer.Run)
 		synctest.Wait()
 		assert.ErrorIs(t, informer.Err(), away)
-		cancel()
-		run.Wait()
+		stop()
 		require.Len(t, errs, 1)
 		assert.ErrorIs(t, errs[0], away)
 	})
@@ -290,9 +278,7 @@ func TestController_ProcessDeltas(t *testing.T) {
 					reflector.Options{ResyncPeriod: time.Minute}),
 				Queue: queue, Process: process, ProcessBatch: processBatch,
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			var run sync.WaitGroup
-			run.Go(func() { controller.Run(ctx) })
+			defer background(controller.Run)()
 			synctest.Wait()
 			assert.True(t, queue.HasSynced())
 			server.update("a")
@@ -301,8 +287,6 @@ func TestController_ProcessDeltas(t *testing.T) {
 			synctest.Wait()
 			assert.Equal(t, []string{"initial a", "update a", "resync a", "delete a"}, r.take())
 			assert.Empty(t, content.List())
-			cancel()
-			run.Wait()
 		})
 	}
 }
@@ -333,16 +317,13 @@ func TestController_Batches(t *testing.T) {
 					return nil
 				}
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			var run sync.WaitGroup
-			run.Go(func() { controller.Run(ctx) })
+			stop := background(controller.Run)
 			synctest.Wait() // it processes the list
 			for _, name := range []string{"a", "b", "c"} {
 				server.create(name)
 			}
 			time.Sleep(time.Minute)
-			cancel()
-			run.Wait()
+			stop()
 			assert.Equal(t, want, lens)
 		})
 	}
@@ -363,14 +344,32 @@ func TestController_OwnProcess(t *testing.T) {
 				return errors.New("is logged, and does not end the loop")
 			},
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		go controller.Run(ctx)
+		defer background(controller.Run)()
 		synctest.Wait()
 		server.update("a")
 		synctest.Wait()
 		assert.Equal(t, []deltafifo.DeltaType{deltafifo.Replaced, deltafifo.Updated}, popped)
-		cancel()
 	})
+}
+
+// collected changes object a and reports whether the version that was stored before can then be
+// collected.
+func (w *world) collected() bool {
+	stored := func() *corev1.ConfigMap {
+		obj, _, _ := w.ours().GetStore().GetByKey("ns/a")
+		return obj.(*corev1.ConfigMap)
+	}
+	old := weak.Make(stored())
+	w.update("a")
+	w.update("a")
+	w.server.mu.Lock()
+	w.server.log = nil
+	w.server.mu.Unlock()
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.KeepAlive(w)
+	return old.Value() == nil
 }
 
 // Objects that were delivered and are no longer stored can be collected.
@@ -380,21 +379,7 @@ func TestDeliveredObjectsAreCollected(t *testing.T) {
 			w.create("a")
 			w.create("b")
 			w.start()
-			var old weak.Pointer[corev1.ConfigMap]
-			func() {
-				obj, _, _ := w.ours().GetStore().GetByKey("ns/a")
-				old = weak.Make(obj.(*corev1.ConfigMap))
-			}()
-			w.update("a")
-			w.update("a")
-			w.server.mu.Lock()
-			w.server.log = nil
-			w.server.mu.Unlock()
-			for range 3 {
-				runtime.GC()
-			}
-			assert.Nil(t, old.Value())
-			runtime.KeepAlive(w)
+			assert.True(t, w.collected())
 		}, bothQueues, withHandler(o))
 	}
 }
@@ -410,20 +395,7 @@ func TestRemovedHandlerHoldsNothing(t *testing.T) {
 		w.create("a")
 		require.NoError(t, w.informer.removeHandler(h.registration))
 		w.update("a")
-		var old weak.Pointer[corev1.ConfigMap]
-		func() {
-			obj, _, _ := w.ours().GetStore().GetByKey("ns/a")
-			old = weak.Make(obj.(*corev1.ConfigMap))
-		}()
-		w.update("a")
-		w.update("a")
-		w.server.mu.Lock()
-		w.server.log = nil
-		w.server.mu.Unlock()
-		for range 3 {
-			runtime.GC()
-		}
-		assert.Nil(t, old.Value())
+		assert.True(t, w.collected())
 		runtime.KeepAlive(h)
 	}, bothQueues)
 }
@@ -473,12 +445,9 @@ func TestSlowHandlerIsLogged(t *testing.T) {
 // Removed handlers and stopped informers leave no goroutine behind.
 func TestNoGoroutineSurvives(t *testing.T) {
 	before := runtime.NumGoroutine()
-	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-		Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	var run sync.WaitGroup
-	run.Go(func() { informer.Run(ctx) })
-	require.NoError(t, WaitForSync(ctx, informer))
+	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, Options{})
+	stop := background(informer.Run)
+	require.NoError(t, WaitForSync(t.Context(), informer))
 	running := runtime.NumGoroutine()
 	for range 50 {
 		handle, err := informer.AddEventHandler(newRecorder())
@@ -492,7 +461,6 @@ func TestNoGoroutineSurvives(t *testing.T) {
 			time.Millisecond)
 	}
 	atMost(running + 10)
-	cancel()
-	run.Wait()
+	stop()
 	atMost(before + 1) // the function that counts
 }
