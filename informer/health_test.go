@@ -105,16 +105,3 @@ func TestAllFresh_NamesEachThatIsNot(t *testing.T) {
 				"SharedIndexInformer nodes is not fresh: it was not started")
 	}, only(ours))
 }
-
-// wrapper is a handler around another.
-type wrapper struct{ ResourceEventHandler }
-
-func (w wrapper) Unwrap() ResourceEventHandler { return w.ResourceEventHandler }
-
-// The name of a wrapped handler is that of the inner handler.
-func TestHandlerName_LooksInside(t *testing.T) {
-	inner := newRecorder()
-	assert.Equal(t, "*informer.recorder", handlerName(inner))
-	assert.Equal(t, "*informer.recorder",
-		handlerName(wrapper{FilteringResourceEventHandler{Handler: wrapper{inner}}}))
-}

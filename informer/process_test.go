@@ -163,7 +163,8 @@ func someDeltas() []deltafifo.Delta {
 	}
 }
 
-// If a part of a batch fails, the changes of the other deltas are emitted.
+// If a part of a batch fails, the changes of the other deltas are emitted. If all of it fails, none
+// is.
 func TestProcess_BatchWithABrokenItem(t *testing.T) {
 	p, r := newDeltaTest(t, newTestStore())
 	require.NoError(t, p.store.Add(podAt("a", "1")))
@@ -173,6 +174,12 @@ func TestProcess_BatchWithABrokenItem(t *testing.T) {
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, []int{0, 2, 3}, failed.SuccessfulIndices)
 	assert.Equal(t, []string{"update a", "add b", "delete c"}, r.take())
+
+	broken := deltafifo.Delta{Type: deltafifo.Added, Object: "no key"}
+	err = p.processBatch([]deltafifo.Delta{broken, broken}, true)
+	require.ErrorAs(t, err, &failed)
+	assert.Empty(t, failed.SuccessfulIndices)
+	assert.Empty(t, r.take())
 	assert.ElementsMatch(t, []string{"ns/a", "ns/b"}, p.store.ListKeys())
 }
 
@@ -269,16 +276,4 @@ func TestProcess_FailingStore(t *testing.T) {
 		require.ErrorIs(t, p.process(deltafifo.Deltas{d}, true), full)
 	}
 	assert.Empty(t, r.take())
-}
-
-// If a batch fails as a whole, nothing is emitted.
-func TestProcess_BatchOfBrokenItems(t *testing.T) {
-	p, r := newDeltaTest(t, newTestStore())
-	broken := deltafifo.Delta{Type: deltafifo.Added, Object: "no key"}
-	err := p.processBatch([]deltafifo.Delta{broken, broken}, true)
-	var failed *store.TransactionError
-	require.ErrorAs(t, err, &failed)
-	assert.Empty(t, failed.SuccessfulIndices)
-	assert.Empty(t, r.take())
-	assert.Empty(t, p.store.List())
 }
