@@ -70,9 +70,7 @@ func TestHostileTexts(t *testing.T) {
 			return controller.Result{}, controller.TerminalError(errors.New(hostile))
 		}, controller.Options[string]{})
 		health.AddController(h, c)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx) }()
+		defer run(t, c)()
 		c.Enqueue(hostile)
 		synctest.Wait()
 		require.Equal(t, 1, c.DeadLetters().Len())
@@ -94,9 +92,6 @@ func TestHostileTexts(t *testing.T) {
 		var page health.Page
 		require.NoError(t, json.Unmarshal([]byte(text), &page))
 		assert.True(t, strings.HasPrefix(page.Informers[0].LastError, hostile[:40]))
-
-		cancel()
-		require.NoError(t, <-ended)
 	})
 }
 

@@ -80,10 +80,8 @@ func TestWeb_HasAPolicy(t *testing.T) {
 
 // Reasons are large: a request for more keys gets no more of these.
 func TestPage_HasReasonsOfFewKeys(t *testing.T) {
-	page, reasons := health.New(), journal.New()
-	page.SetJournal(reasons)
-	page.Page()
-	queue := newQueue(t, page, reasons)
+	page := record(t)
+	queue := page.newQueue("settings")
 	for i := range 150 {
 		queue.Add(fmt.Sprint("ns/", i))
 		key, _ := queue.Get()
