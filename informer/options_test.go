@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
@@ -382,28 +381,15 @@ func TestOptions_WrapListerWatcher(t *testing.T) {
 		) reflector.ListerWatcher {
 			assert.IsType(t, &corev1.ConfigMap{}, example)
 			calls, ended = calls+1, ctx
-			return countingListerWatcher{lw, &requests}
+			list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				requests++
+				return lw.ListWithContext(ctx, o)
+			}
+			return listFirst{&reflector.ListWatch{
+				ListWithContextFunc: list, WatchFuncWithContext: lw.WatchWithContext,
+			}}
 		}
 	}))
-}
-
-type countingListerWatcher struct {
-	reflector.ListerWatcher
-	requests *int
-}
-
-func (c countingListerWatcher) ListWithContext(
-	ctx context.Context, o metav1.ListOptions,
-) (runtime.Object, error) {
-	*c.requests++
-	return c.ListerWatcher.ListWithContext(ctx, o)
-}
-
-func (c countingListerWatcher) WatchWithContext(
-	ctx context.Context, o metav1.ListOptions,
-) (watch.Interface, error) {
-	*c.requests++
-	return c.ListerWatcher.WatchWithContext(ctx, o)
 }
 
 // NewQueue and NewReflector are called once, when the informer starts.

@@ -56,8 +56,7 @@ func TestRegress59828_AddRunStopRace(t *testing.T) {
 	server.create("a")
 	for _, inOrder := range []bool{false, true} {
 		for range 100 {
-			options := Options{ResyncPeriod: time.Second}
-			options.InOrder = inOrder
+			options := Options{ResyncPeriod: time.Second, InOrder: inOrder}
 			informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, options)
 			ctx, cancel := context.WithCancel(context.Background())
 			var all sync.WaitGroup
@@ -97,11 +96,8 @@ func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 		p := newProcessor()
 		r := newRecorder()
 		second := time.Second
-		l := newListener(
-			&sharedIndexInformer{name: "test"},
-			r,
-			HandlerOptions{ResyncPeriod: &second},
-		)
+		l := newListener(&sharedIndexInformer{name: "test"}, r,
+			HandlerOptions{ResyncPeriod: &second})
 		l.resync = resyncSchedule{period: second, next: time.Now().Add(second)}
 		p.mu.Lock()
 		p.addLocked(l, nil)
@@ -125,8 +121,8 @@ func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 // handlers run, does not block the stop.
 func TestRegress137296_AddedWhileStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-			Options{}).(*sharedIndexInformer)
+		i := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, Options{})
+		s := i.(*sharedIndexInformer)
 		ctx, cancel := context.WithCancel(context.Background())
 		c := s.start(ctx) // the first step of Run
 		handle, err := s.AddEventHandler(newRecorder())

@@ -22,12 +22,13 @@ import (
 
 const testNamespace = "ns"
 
-// server is a ListerWatcher: a collection of ConfigMaps and a log in the order of resourceVersions.
+// server is a ListerWatcher, ours and client-go's: a collection of ConfigMaps and a log in the order of resourceVersions.
 //
 //	V1  a watch from n delivers the events of the log after n, each once, or 410 if the log does
 //	    not reach back to n
 //	V2  events in log are in ascending order of rv, all after compacted
 type server struct {
+	*reflector.ListWatch
 	streaming bool // supports streaming lists
 	narrate   *narrate.Log
 
@@ -50,7 +51,9 @@ type logged struct {
 }
 
 func newServer() *server {
-	return &server{objects: map[string]*corev1.ConfigMap{}, watches: map[*serverWatch]bool{}}
+	s := &server{objects: map[string]*corev1.ConfigMap{}, watches: map[*serverWatch]bool{}}
+	s.ListWatch = &reflector.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}
+	return s
 }
 
 // IsWatchListSemanticsUnSupported makes reflectors LIST first.
@@ -179,10 +182,7 @@ func (s *server) openWatches() int {
 	return len(s.watches)
 }
 
-// ListWithContext implements reflector.ListerWatcher.
-func (s *server) ListWithContext(
-	ctx context.Context, _ metav1.ListOptions,
-) (runtime.Object, error) {
+func (s *server) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lists++
@@ -198,10 +198,7 @@ func (s *server) ListWithContext(
 	return list, ctx.Err()
 }
 
-// WatchWithContext implements reflector.ListerWatcher.
-func (s *server) WatchWithContext(
-	_ context.Context, options metav1.ListOptions,
-) (watch.Interface, error) {
+func (s *server) watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened++
@@ -230,15 +227,6 @@ func (s *server) WatchWithContext(
 		}
 	}
 	return w, nil
-}
-
-// List and Watch implement client-go's older ListerWatcher.
-func (s *server) List(options metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), options)
-}
-
-func (s *server) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), options)
 }
 
 // listFirst makes reflectors LIST first.

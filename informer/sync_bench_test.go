@@ -3,7 +3,6 @@
 package informer
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -117,25 +115,15 @@ func newSyncSubject(mode, impl string, client rest.Interface) subject {
 	var lw cache.ListerWatcher = cache.NewListWatchFromClient(client, "pods", "",
 		fields.Everything())
 	if !streamed {
-		lw = withoutWatchList{cache.ToListerWatcherWithContext(lw)}
+		all := cache.ToListerWatcherWithContext(lw)
+		lw = listFirst{&reflector.ListWatch{
+			ListWithContextFunc: all.ListWithContext, WatchFuncWithContext: all.WatchWithContext,
+		}}
 	}
 	informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	_ = informer.SetTransform(stripManagedFields) // fails only after the start
 	return theirSubject{informer}
-}
-
-// withoutWatchList makes client-go's reflector list.
-type withoutWatchList struct{ cache.ListerWatcherWithContext }
-
-func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
-
-func (lw withoutWatchList) List(options metav1.ListOptions) (runtime.Object, error) {
-	return lw.ListWithContext(context.Background(), options)
-}
-
-func (lw withoutWatchList) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return lw.WatchWithContext(context.Background(), options)
 }
 
 func stripManagedFields(obj any) (any, error) {
