@@ -3,6 +3,7 @@
 package health_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,32 +81,40 @@ func newProgram(t *testing.T) *program {
 		if first {
 			return errors.New("not yet")
 		}
-		return p.write(key, func(c *corev1.ConfigMap) { c.Annotations["seen"] = c.Data["color"] })
+		return p.write(key, "")
 	}
-	changes := 0
-	p.user = func() {
-		time.Sleep(3 * time.Second)
-		changes++
-		p.change(fmt.Sprint("settings-", changes%p.objects), fmt.Sprint(changes))
-	}
+	p.changes(3*time.Second, -1)
 	return p
 }
 
-// write writes an object if change changes it.
-func (p *program) write(key string, change func(*corev1.ConfigMap)) error {
+// changes lets the user change one object again and again, or each of them in turn if it is -1.
+func (p *program) changes(every time.Duration, object int) {
+	changes := 0
+	p.user = func() {
+		time.Sleep(every)
+		changes++
+		name := fmt.Sprint("settings-", changes%p.objects)
+		if object >= 0 {
+			name = fmt.Sprint("settings-", object)
+		}
+		p.change(name, fmt.Sprint(changes))
+	}
+}
+
+// write writes what was seen of an object into it, or its color if that is "". It sends no update
+// that changes nothing.
+func (p *program) write(key, seen string) error {
 	_, name, _ := strings.Cut(key, "/")
 	maps := p.client.CoreV1().ConfigMaps("default")
 	object, err := maps.Get(p.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	before := object.DeepCopy()
-	if object.Annotations == nil {
-		object.Annotations = map[string]string{}
-	}
-	if change(object); object.Annotations["seen"] == before.Annotations["seen"] {
+	seen = cmp.Or(seen, object.Data["color"])
+	if object.Annotations["seen"] == seen {
 		return nil
 	}
+	object.Annotations = map[string]string{"seen": seen}
 	_, err = maps.Update(p.t.Context(), object, metav1.UpdateOptions{})
 	return err
 }
@@ -214,27 +223,16 @@ func TestFindings(t *testing.T) {
 		}, 12 * time.Second, "", ""},
 		"healthy, and slower than another program": {func(p *program) {
 			p.reconcile = func(string) error { time.Sleep(5 * time.Second); return nil }
-			p.user = func() {
-				time.Sleep(2 * time.Second)
-				p.change("settings-3", time.Now().String())
-			}
+			p.changes(2*time.Second, 3)
 		}, 3 * time.Minute, "", ""},
 		"healthy, with one key for all objects": {func(p *program) {
 			p.handle = func(string) { p.queue.Add("key") }
 			p.reconcile = func(string) error { return nil }
-			changes := 0
-			p.user = func() {
-				time.Sleep(500 * time.Millisecond)
-				changes++
-				p.change(fmt.Sprint("settings-", changes%p.objects), time.Now().String())
-			}
+			p.changes(500*time.Millisecond, -1)
 		}, 2 * time.Minute, "", ""},
 		"healthy, with resyncs": {func(p *program) {
 			p.resync = time.Minute
-			p.user = func() {
-				time.Sleep(time.Second)
-				p.change(fmt.Sprint("settings-", time.Now().Unix()%10), time.Now().String())
-			}
+			p.changes(time.Second, -1)
 		}, 4 * time.Minute, "", ""},
 		"healthy, and some reconciles do not call Forget": {func(p *program) {
 			p.forget = func(key string) {
@@ -264,9 +262,7 @@ func TestFindings(t *testing.T) {
 			p.reconcile = func(string) error { return nil }
 			p.user = func() {
 				time.Sleep(time.Minute)
-				_ = p.write("default/settings-1", func(c *corev1.ConfigMap) {
-					c.Annotations["seen"] = time.Now().String()
-				})
+				_ = p.write("default/settings-1", time.Now().String())
 			}
 		}, 12 * time.Minute, health.UnreadCache, "nothing has read the store of informer " +
 			"configmaps in 1\\dm\\S+: its handlers only add keys, and 10 objects, about 1.6 MB"},
@@ -306,9 +302,7 @@ func TestFindings(t *testing.T) {
 					return nil
 				}
 				writes++
-				return p.write(key, func(c *corev1.ConfigMap) {
-					c.Annotations["seen"] = fmt.Sprint(writes)
-				})
+				return p.write(key, fmt.Sprint(writes))
 			}
 		}, time.Minute, health.Loop, "queue settings reconciles default/settings-3 in a loop: " +
 			"\\d+ of the last 40 reconciles followed an update during the one before: update of " +
@@ -322,18 +316,13 @@ func TestFindings(t *testing.T) {
 				}
 				time.Sleep(3 * time.Second)
 				writes++
-				return p.write(key, func(c *corev1.ConfigMap) {
-					c.Annotations["seen"] = fmt.Sprint(writes)
-				})
+				return p.write(key, fmt.Sprint(writes))
 			}
 			p.user = func() { <-p.ended }
 		}, 2 * time.Minute, health.Loop, "queue settings reconciles default/settings-3 in a " +
 			"loop: .*"},
 		"a hot key": {func(p *program) {
-			p.user = func() {
-				time.Sleep(500 * time.Millisecond)
-				p.change("settings-4", time.Now().String())
-			}
+			p.changes(500*time.Millisecond, 4)
 			p.reconcile = func(string) error { return nil }
 		}, 2 * time.Minute, health.HotKey, "queue settings reconciled default/settings-4 " +
 			"\\d+ times in 2m0s, more often than all its other keys"},
@@ -354,11 +343,7 @@ func TestFindings(t *testing.T) {
 			"before its end: .data.mine; 1 change in all"},
 		"requests are throttled": {func(p *program) {
 			p.qps = 2
-			p.user = func() {
-				time.Sleep(250 * time.Millisecond)
-				p.change(fmt.Sprint("settings-", time.Now().UnixMilli()/250%10),
-					time.Now().String())
-			}
+			p.changes(250*time.Millisecond, -1)
 		}, time.Minute, health.Throttled, "requests wait for the limiter of their own client, " +
 			"not for the server: seen in \\d+ of \\d+ looks in the last \\S+; \\d+ requests now, " +
 			"most sent by health_test.\\(\\*program\\).write"},
