@@ -163,8 +163,7 @@ func someDeltas() []deltafifo.Delta {
 	}
 }
 
-// If a part of a batch fails, the changes of the other deltas are emitted. If all of it fails, none
-// is.
+// If a part of a batch fails, the changes of the other deltas are emitted.
 func TestProcess_BatchWithABrokenItem(t *testing.T) {
 	p, r := newDeltaTest(t, newTestStore())
 	require.NoError(t, p.store.Add(podAt("a", "1")))

@@ -22,7 +22,8 @@ import (
 
 const testNamespace = "ns"
 
-// server is a ListerWatcher, ours and client-go's: a collection of ConfigMaps and a log in the order of resourceVersions.
+// server is a ListerWatcher, ours and client-go's: a collection of ConfigMaps and a log in order of
+// resourceVersions.
 //
 //	V1  a watch from n delivers the events of the log after n, each once, or 410 if the log does
 //	    not reach back to n

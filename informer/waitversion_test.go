@@ -142,7 +142,10 @@ func TestStory_WaitIsForTheStoreNotTheQueue(t *testing.T) {
 		require.NoError(t, w.waitFor(w.t.Context(), "2"))
 		assert.Equal(t, []string{"a@2"}, w.stored())
 		assert.Equal(t, time.Second, time.Since(before))
-	}, only(oursRealFIFO), withOptions(beforeWrites(func() error { time.Sleep(delay); return nil })))
+	}, only(oursRealFIFO), withOptions(beforeWrites(func() error {
+		time.Sleep(delay)
+		return nil
+	})))
 }
 
 func TestWaitForResourceVersion_NamesWantAndHave(t *testing.T) {

@@ -452,7 +452,7 @@ func TestFindings_OfALeaseThatIsRenewedSeldom(t *testing.T) {
 	})
 }
 
-// ready adds a queue of a program that nobody records, and a key to it.
+// ready adds a queue without a journal, and a key to it.
 func ready(t *testing.T, page *health.Handler, key string) *workqueue.Typed[string] {
 	queue := workqueue.NewTyped[string](workqueue.Config[string]{})
 	t.Cleanup(queue.ShutDown)
@@ -538,8 +538,8 @@ func TestFindings_OfIdleUpdates(t *testing.T) {
 	}
 	assert.Empty(t, page.Page().Findings)
 	update("red")
-	requireFinding(t, page.Page(), health.IdleUpdates, "20 of 20 updates that handler idle of informer "+
-		"configmaps got changed no field that this informer keeps")
+	requireFinding(t, page.Page(), health.IdleUpdates, "20 of 20 updates that handler idle of "+
+		"informer configmaps got changed no field that this informer keeps")
 	for range 20 {
 		update("blue")
 	}

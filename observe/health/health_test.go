@@ -147,7 +147,9 @@ func TestHandler_WithoutChecksIsAliveAndReady(t *testing.T) {
 // The endpoints are read-only.
 func TestHandler_RefusesWrites(t *testing.T) {
 	for _, target := range []string{"/healthz", "/readyz", "/readyz/ping", "/debug/informers"} {
-		code := func(method string) int { return serve(health.New(), method, "localhost", target).Code }
+		code := func(method string) int {
+			return serve(health.New(), method, "localhost", target).Code
+		}
 		assert.Equal(t, http.StatusMethodNotAllowed, code(http.MethodPost), target)
 		assert.Equal(t, http.StatusMethodNotAllowed, code(http.MethodDelete), target)
 		assert.Less(t, code(http.MethodHead), 405, target)

@@ -252,7 +252,8 @@ func TestStory_ThePageNamesMissingCaches(t *testing.T) {
 func TestPage_Informer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := record(t)
-		maps := informer.New[*corev1.ConfigMap](testserver.New(t, apitest.Options{}).Client(), "configmaps",
+		client := testserver.New(t, apitest.Options{}).Client()
+		maps := informer.New[*corev1.ConfigMap](client, "configmaps",
 			informer.Options{Namespace: "team", LabelSelector: "app=web",
 				FieldSelector: "metadata.name!=a"})
 		page.AddInformer("settings", maps)
@@ -266,7 +267,8 @@ func TestPage_Informer(t *testing.T) {
 		assert.Contains(t, shown.String(), "informer settings: not started, 0 objects\n"+
 			"  selects configmaps namespace=team labels=app=web fields=metadata.name!=a\n")
 
-		page.AddInformer("", quietInformer{Health: informer.Health{Name: "configmaps", Started: true},
+		page.AddInformer("", quietInformer{
+			Health: informer.Health{Name: "configmaps", Started: true},
 			Handlers: []informer.HandlerStatus{{Name: "slow", Calls: 7, Panics: 1, Pending: 2,
 				OldestPending: time.Second}}})
 		slow := page.newHandler("slow", informer.ResourceEventHandlerFuncs{

@@ -106,6 +106,7 @@ func TestFindings_OfUnreadCaches(t *testing.T) {
 	hasAdder := func(_ *recording, s *stored) {
 		s.handlers = []informer.HandlerStatus{{Name: "adder"}}
 	}
+	isRead := func(_ *recording, s *stored) { s.read = true }
 	for name, test := range map[string]struct {
 		plant func(page *recording, s *stored)
 		calls int
@@ -117,7 +118,7 @@ func TestFindings_OfUnreadCaches(t *testing.T) {
 		"a handler with few calls":         {hasAdder, 4, 1, ""},
 		"a handler that was not called":    {hasAdder, 0, 1, ""},
 		"a handler that reads the objects": {hasAdder, 9, 3, ""},
-		"read":                             {func(_ *recording, s *stored) { s.read = true }, 0, 1, ""},
+		"read":                             {isRead, 0, 1, ""},
 		"small": {func(_ *recording, s *stored) {
 			require.NoError(t, s.Replace(s.List()[:10], "1"))
 		}, 0, 1, ""},

@@ -520,7 +520,8 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 	queue.Done(key)
 	answer = page.Why("ns/b")
 	assert.Equal(t, health.Reconciled, answer.Reason)
-	assert.Regexp(t, "ns/b joins queue .* in .*, after AddAfter or RequeueAfter", answer.Evidence[0])
+	assert.Regexp(t, "ns/b joins queue .* in .*, after AddAfter or RequeueAfter",
+		answer.Evidence[0])
 }
 
 // Many handlers get each change of a pod, and one of them adds a key: it is not filtered out.
