@@ -329,9 +329,7 @@ func (h *history) check(w *world) {
 // step changes something at random.
 func (h *history) step(w *world, random *rand.Rand) {
 	name := string(rune('a' + random.IntN(4)))
-	w.server.mu.Lock()
-	_, exists := w.server.objects[name]
-	w.server.mu.Unlock()
+	exists := w.server.has(name)
 	h.change(w, func() { stepOn(w.server, name, exists, random.IntN(16)) })
 	if random.IntN(3) == 0 {
 		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond)

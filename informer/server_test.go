@@ -74,7 +74,14 @@ func (s *server) create(name string) {
 	s.publishLocked(watch.Added, obj)
 }
 
-func (s *server) update(name string) {
+func (s *server) has(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.objects[name] != nil
+}
+
+// write is update that returns the new resourceVersion.
+func (s *server) write(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rv++
@@ -82,7 +89,10 @@ func (s *server) update(name string) {
 	obj.ResourceVersion = strconv.Itoa(s.rv)
 	s.objects[name] = obj
 	s.publishLocked(watch.Modified, obj)
+	return s.rv
 }
+
+func (s *server) update(name string) { s.write(name) }
 
 // delete removes an object. No watch reports a lost delete.
 func (s *server) delete(name string, lost bool) {

@@ -289,15 +289,6 @@ func TestModel_WaitersReadTheirOwnWrites(t *testing.T) {
 	}
 }
 
-// write is update that returns the new resourceVersion.
-func (s *server) write(name string) int {
-	s.update(name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	made, _ := strconv.Atoi(s.objects[name].ResourceVersion)
-	return made
-}
-
 // A change that the store refuses is not lost: the informer lists again. Until then no later
 // resourceVersion is reported, and the store is known to be old.
 func TestStory_RefusedChangeIsListedAgain(t *testing.T) {

@@ -583,7 +583,7 @@ func TestFindings_OfUpdatesOfMetadataAlone(t *testing.T) {
 			return &metav1.PartialObjectMetadata{ObjectMeta: m}
 		}
 		for n := range 25 {
-			require.NoError(t, pods.objects.Add(version(n+1)))
+			require.NoError(t, pods.Add(version(n+1)))
 			handler.OnUpdate(version(n), version(n+1))
 		}
 		found := page.Page().Findings

@@ -103,22 +103,25 @@ func (s quietInformer) Status() informer.Status { return informer.Status(s) }
 
 func (s quietElector) Status() leaderelection.Status { return leaderelection.Status(s) }
 
-// storedInformer has a store.
-type storedInformer struct {
-	quietInformer
-	objects store.Store
+// stored is an informer that has synced, with objects.
+type stored struct {
+	store.Indexer
+	handlers []informer.HandlerStatus
+	unread   bool
 }
 
-func (i storedInformer) GetStore() store.Store { return i.objects }
-
-// holding returns an informer that has synced these objects.
-func holding(t *testing.T, objects ...any) storedInformer {
-	i := storedInformer{
-		quietInformer{Health: informer.Health{Started: true, HasSynced: true}},
-		store.New(store.MetaNamespaceKeyFunc, store.Options{}),
-	}
+func holding(t *testing.T, objects ...any) *stored {
+	s := &stored{Indexer: store.New(store.MetaNamespaceKeyFunc, store.Options{})}
 	for _, o := range objects {
-		require.NoError(t, i.objects.Add(o))
+		require.NoError(t, s.Add(o))
 	}
-	return i
+	return s
 }
+
+func (s *stored) Status() informer.Status {
+	return informer.Status{Objects: store.Len(s.Indexer), Handlers: s.handlers,
+		Health: informer.Health{Name: "configmaps", Started: true, HasSynced: true}}
+}
+
+func (s *stored) GetStore() store.Store { return s.Indexer }
+func (s *stored) Unread() bool          { return s.unread }

@@ -21,32 +21,17 @@ import (
 	"example.com/informerstack/store"
 )
 
-// stored is an informer with objects, which nothing has read.
-type stored struct {
-	store.Indexer
-	read     bool
-	handlers []informer.HandlerStatus
-}
-
+// newStored returns an informer that nothing has read.
 func newStored(t *testing.T, objects int, change func(*corev1.ConfigMap)) *stored {
-	s := &stored{Indexer: store.New(store.MetaNamespaceKeyFunc, store.Options{})}
+	s := holding(t)
+	s.unread = true
 	for i := range objects {
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: fmt.Sprint("settings-", i)}}
-		change(object)
-		require.NoError(t, s.Add(object))
+		o := object(fmt.Sprint("settings-", i), "")
+		change(o)
+		require.NoError(t, s.Add(o))
 	}
 	return s
 }
-
-func (s *stored) Status() informer.Status {
-	return informer.Status{Objects: store.Len(s.Indexer), Handlers: s.handlers,
-		Health: informer.Health{Name: "configmaps", Started: true, HasSynced: true}}
-}
-
-func (s *stored) GetStore() store.Store { return s.Indexer }
-
-func (s *stored) Unread() bool { return !s.read }
 
 func withData(bytes int) func(*corev1.ConfigMap) {
 	return func(c *corev1.ConfigMap) {
@@ -106,7 +91,7 @@ func TestFindings_OfUnreadCaches(t *testing.T) {
 	hasAdder := func(_ *recording, s *stored) {
 		s.handlers = []informer.HandlerStatus{{Name: "adder"}}
 	}
-	isRead := func(_ *recording, s *stored) { s.read = true }
+	isRead := func(_ *recording, s *stored) { s.unread = false }
 	for name, test := range map[string]struct {
 		plant func(page *recording, s *stored)
 		calls int

@@ -277,13 +277,14 @@ func TestWhy_OfOneInformerOfMany(t *testing.T) {
 
 // countedStore counts how often its keys are listed.
 type countedStore struct {
-	store.Store
+	store.Indexer
+	store.Counter
 	lists int
 }
 
 func (s *countedStore) ListKeys() []string {
 	s.lists++
-	return s.Store.ListKeys()
+	return s.Indexer.ListKeys()
 }
 
 // All keys are listed once for an answer that names other namespaces, and never for any other.
@@ -291,8 +292,9 @@ func TestWhy_ListsKeysOnce(t *testing.T) {
 	page := health.New()
 	add := func(name string) *countedStore {
 		i := holding(t, object(name, "1"))
-		objects := &countedStore{Store: i.objects}
-		page.AddInformer(name, storedInformer{i.quietInformer, objects})
+		objects := &countedStore{Indexer: i.Indexer, Counter: i.Indexer.(store.Counter)}
+		i.Indexer = objects
+		page.AddInformer(name, i)
 		return objects
 	}
 	a, b := add("a"), add("b")
@@ -304,7 +306,7 @@ func TestWhy_ListsKeysOnce(t *testing.T) {
 
 // selectingInformer knows what it selects.
 type selectingInformer struct {
-	storedInformer
+	*stored
 	selection informer.FactoryKey
 }
 
