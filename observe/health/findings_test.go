@@ -162,9 +162,14 @@ func (p *program) run(d time.Duration) health.Page {
 	require.NoError(p.t, err)
 	noted.Named(registration.Status().Name)
 
-	functions := []func(context.Context){maps.Run, func(ctx context.Context) {
-		for ctx.Err() == nil {
+	functions := []func(context.Context){maps.Run, func(context.Context) {
+		for {
 			p.user()
+			select {
+			case <-p.ended:
+				return
+			default:
+			}
 		}
 	}}
 	for range p.workers {
@@ -522,28 +527,30 @@ func TestFindings_OfAStandby(t *testing.T) {
 // A program that writes an object without a change gets it a new version all the same, if its
 // managed fields change.
 func TestFindings_OfIdleUpdates(t *testing.T) {
-	page := record(t)
-	handler := page.newHandler("idle", informer.ResourceEventHandlerFuncs{})
-	version := 0
-	update := func(color string) {
-		before := object("settings", fmt.Sprint(version))
-		version++
-		after := object("settings", fmt.Sprint(version))
-		before.Data = map[string]string{"color": "red"}
-		after.Data = map[string]string{"color": color}
-		handler.OnUpdate(before, after)
-	}
-	for range 19 {
+	synctest.Test(t, func(t *testing.T) { // in fake time no comparison takes too long
+		page := record(t)
+		handler := page.newHandler("idle", informer.ResourceEventHandlerFuncs{})
+		version := 0
+		update := func(color string) {
+			before := object("settings", fmt.Sprint(version))
+			version++
+			after := object("settings", fmt.Sprint(version))
+			before.Data = map[string]string{"color": "red"}
+			after.Data = map[string]string{"color": color}
+			handler.OnUpdate(before, after)
+		}
+		for range 19 {
+			update("red")
+		}
+		assert.Empty(t, page.Page().Findings)
 		update("red")
-	}
-	assert.Empty(t, page.Page().Findings)
-	update("red")
-	requireFinding(t, page.Page(), health.IdleUpdates, "20 of 20 updates that handler idle of "+
-		"informer configmaps got changed no field that this informer keeps")
-	for range 20 {
-		update("blue")
-	}
-	assert.Empty(t, page.Page().Findings)
+		requireFinding(t, page.Page(), health.IdleUpdates, "20 of 20 updates that handler idle of "+
+			"informer configmaps got changed no field that this informer keeps")
+		for range 20 {
+			update("blue")
+		}
+		assert.Empty(t, page.Page().Findings)
+	})
 }
 
 // controller-runtime resyncs each ten hours: one of them may come while a page is open.
@@ -571,22 +578,24 @@ func TestFindings_OfResyncs(t *testing.T) {
 // An informer of metadata alone does not have what changed, such as the status of a Pod.
 func TestFindings_OfUpdatesOfMetadataAlone(t *testing.T) {
 	for _, whole := range []bool{false, true} {
-		page := record(t)
-		pods := holding(t)
-		page.AddInformer("configmaps", pods)
-		handler := page.newHandler("idle", informer.ResourceEventHandlerFuncs{})
-		version := func(n int) any {
-			m := object("web-1", fmt.Sprint(n)).ObjectMeta
-			if whole {
-				return &corev1.Pod{ObjectMeta: m}
+		synctest.Test(t, func(t *testing.T) { // in fake time no comparison takes too long
+			page := record(t)
+			pods := holding(t)
+			page.AddInformer("configmaps", pods)
+			handler := page.newHandler("idle", informer.ResourceEventHandlerFuncs{})
+			version := func(n int) any {
+				m := object("web-1", fmt.Sprint(n)).ObjectMeta
+				if whole {
+					return &corev1.Pod{ObjectMeta: m}
+				}
+				return &metav1.PartialObjectMetadata{ObjectMeta: m}
 			}
-			return &metav1.PartialObjectMetadata{ObjectMeta: m}
-		}
-		for n := range 25 {
-			require.NoError(t, pods.Add(version(n+1)))
-			handler.OnUpdate(version(n), version(n+1))
-		}
-		found := page.Page().Findings
-		assert.Equal(t, whole, len(found) == 1, found)
+			for n := range 25 {
+				require.NoError(t, pods.Add(version(n+1)))
+				handler.OnUpdate(version(n), version(n+1))
+			}
+			found := page.Page().Findings
+			assert.Equal(t, whole, len(found) == 1, found)
+		})
 	}
 }
