@@ -65,10 +65,8 @@ func TestDifference_NilPointerIsAKeyError(t *testing.T) {
 			})
 		}
 	}
-	require.Panics(
-		t,
-		func() { _ = clientgo.NewStore(clientgo.MetaNamespaceKeyFunc).Add((*corev1.Pod)(nil)) },
-	)
+	require.Panics(t,
+		func() { _ = clientgo.NewStore(clientgo.MetaNamespaceKeyFunc).Add((*corev1.Pod)(nil)) })
 	_, err := MetaNamespaceIndexFunc((*corev1.Pod)(nil))
 	require.EqualError(t, err, "object has no meta: *v1.Pod is nil")
 }
@@ -163,11 +161,8 @@ func TestKeys(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, parseErr)
 			require.Equal(t, NewObjectName(namespace, name), parsed)
-			require.Equal(
-				t,
-				types.NamespacedName{Namespace: namespace, Name: name},
-				parsed.AsNamespacedName(),
-			)
+			require.Equal(t, types.NamespacedName{Namespace: namespace, Name: name},
+				parsed.AsNamespacedName())
 			key, err := MetaNamespaceKeyFunc(&metav1.ObjectMeta{Namespace: namespace, Name: name})
 			require.NoError(t, err)
 			require.Equal(t, parsed.String(), key)
@@ -202,12 +197,8 @@ func TestTombstoneKeys(t *testing.T) {
 	require.NoError(t, s.Add(pod("ns/a rv=5")))
 	require.NoError(t, s.Delete(gone))
 	require.Empty(t, s.List())
-	require.Equal(
-		t,
-		"5",
-		s.LastStoreSyncResourceVersion(),
-		"a tombstone does not know when it happened",
-	)
+	require.Equal(t, "5", s.LastStoreSyncResourceVersion(),
+		"a tombstone does not know when it happened")
 }
 
 // An object without metadata leaves the store's resourceVersion as it is. A whole list has a

@@ -77,11 +77,8 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 						require.NotPanics(t, func() { write.do(m, f) })
 						f.callNo = 0
 						require.NotEqual(t, before, snapshot(m))
-						require.NotEqual(
-							t,
-							name != "addindexers",
-							m.LastStoreSyncResourceVersion() == "1",
-						)
+						require.NotEqual(t, name != "addindexers",
+							m.LastStoreSyncResourceVersion() == "1")
 						checkLaws(t, m)
 						return
 					}
@@ -99,10 +96,8 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 // An old object was changed in place and can no longer be indexed: no part of a batch with it is
 // applied. client-go applies the changes before that object.
 func TestDifference_BatchIsNotAppliedInPart(t *testing.T) {
-	s := New(
-		MetaNamespaceKeyFunc,
-		Options{Indexers: Indexers{"node": byNode, "picky": playerIndexes["picky"]}},
-	)
+	s := New(MetaNamespaceKeyFunc,
+		Options{Indexers: Indexers{"node": byNode, "picky": playerIndexes["picky"]}})
 	b := pod("ns/b node=n1 broken=no")
 	require.NoError(t, s.Replace([]any{pod("ns/a node=n1"), b}, "1"))
 	b.Annotations["broken"] = "error"
@@ -144,8 +139,7 @@ func TestDifference_TransactionIndexesTheLastWriteOfAKey(t *testing.T) {
 	require.Nil(t, ours.Transaction(
 		Transaction{broken, TransactionTypeAdd}, Transaction{whole, TransactionTypeUpdate}))
 	require.Panics(t, func() {
-		theirs.Transaction(
-			clientgo.Transaction{Object: broken, Type: clientgo.TransactionTypeAdd},
+		theirs.Transaction(clientgo.Transaction{Object: broken, Type: clientgo.TransactionTypeAdd},
 			clientgo.Transaction{Object: whole, Type: clientgo.TransactionTypeUpdate})
 	})
 	require.Equal(t, []any{whole}, ours.(Store).List())

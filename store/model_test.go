@@ -166,9 +166,7 @@ func (m *machine) addIndexersOrBookmark() {
 	}
 	got, want := m.ours.AddIndexers(
 		Indexers{"node": byNode},
-	), m.ref.AddIndexers(
-		clientgo.Indexers{"node": byNode},
-	)
+	), m.ref.AddIndexers(clientgo.Indexers{"node": byNode})
 	require.Equal(m.t, want == nil, got == nil)
 	if want != nil {
 		require.EqualError(m.t, got, want.Error())

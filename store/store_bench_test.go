@@ -42,9 +42,7 @@ func podNodeIndexFunc(obj any) ([]string, error) {
 	return []string{obj.(*corev1.Pod).Spec.NodeName}, nil
 }
 
-func podUIDIndexFunc(
-	obj any,
-) ([]string, error) {
+func podUIDIndexFunc(obj any) ([]string, error) {
 	return []string{string(obj.(*corev1.Pod).UID)}, nil
 }
 
@@ -86,12 +84,8 @@ var benchImpls = []benchImpl{
 			"node":         podNodeIndexFunc, "uid": podUIDIndexFunc,
 		})
 	}, func(s storage, namespace string, appendFn func(any)) error {
-		return clientgo.ListAllByNamespace(
-			s.(clientgo.Indexer),
-			namespace,
-			labels.Everything(),
-			appendFn,
-		)
+		return clientgo.ListAllByNamespace(s.(clientgo.Indexer), namespace, labels.Everything(),
+			appendFn)
 	}},
 }
 

@@ -197,10 +197,8 @@ func (p *player) maps() string {
 		slices.Sort(values)
 		for _, value := range values {
 			keys, _ := p.store.IndexKeys(name, value)
-			lines = append(
-				lines,
-				fmt.Sprintf("indices[%q][%q] = {%s}", name, value, strings.Join(keys, ", ")),
-			)
+			lines = append(lines,
+				fmt.Sprintf("indices[%q][%q] = {%s}", name, value, strings.Join(keys, ", ")))
 		}
 	}
 	return join(strings.Join(lines, "\n"), nil)

@@ -19,20 +19,13 @@ import (
 
 func TestIndexers_OfARunningInformer(t *testing.T) {
 	each(t, func(t *testing.T, create constructor) {
-		i := create(
-			newSource(t, pod("a", "n1"), pod("b", "n1"), pod("c", "n2")),
-			&corev1.Pod{},
-			0,
-			cache.Indexers{"node": byNode},
-		)
+		i := create(newSource(t, pod("a", "n1"), pod("b", "n1"), pod("c", "n2")), &corev1.Pod{}, 0,
+			cache.Indexers{"node": byNode})
 		defer run(t, i)()
 		synctest.Wait()
 		require.NoError(t, i.AddIndexers(cache.Indexers{"name": byName}))
-		require.NoError(
-			t,
-			i.GetIndexer().
-				AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		)
+		require.NoError(t, i.GetIndexer().
+			AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
 		require.ErrorContains(t, i.AddIndexers(cache.Indexers{"node": byNode}), "indexer conflict")
 
 		indexer := i.GetIndexer()
@@ -129,10 +122,7 @@ func TestModel_IndexerIsClientGos(t *testing.T) {
 		ours, theirs := adapt.NewIndexer(
 			cache.MetaNamespaceKeyFunc,
 			indexers,
-		), cache.NewIndexer(
-			cache.MetaNamespaceKeyFunc,
-			indexers,
-		)
+		), cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
 		for range 100 {
 			obj := pod(fmt.Sprint(random.IntN(10)), fmt.Sprint(random.IntN(4)))
 			operation := random.IntN(6)
@@ -155,18 +145,14 @@ func operate(i cache.Indexer, operation int, obj *corev1.Pod) string {
 	case 2:
 		return fmt.Sprint(i.Delete(obj))
 	case 3:
-		return fmt.Sprint(
-			i.Replace([]any{obj, pod("other", obj.Spec.NodeName)}, "7"),
-			i.LastStoreSyncResourceVersion(),
-		)
+		return fmt.Sprint(i.Replace([]any{obj, pod("other", obj.Spec.NodeName)}, "7"),
+			i.LastStoreSyncResourceVersion())
 	case 4:
 		_, exists, err := i.GetByKey("ns/" + obj.Name)
 		return fmt.Sprint(exists, err)
 	default:
-		return fmt.Sprint(
-			i.AddIndexers(cache.Indexers{"name" + obj.Spec.NodeName: byName}),
-			len(i.GetIndexers()),
-		)
+		return fmt.Sprint(i.AddIndexers(cache.Indexers{"name" + obj.Spec.NodeName: byName}),
+			len(i.GetIndexers()))
 	}
 }
 

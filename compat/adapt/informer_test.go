@@ -43,11 +43,8 @@ func TestStory_LifeOfAnInformer(t *testing.T) {
 		require.False(t, i.HasSynced())
 		require.False(t, cache.IsDone(i.HasSyncedChecker()))
 		require.Equal(t, "SharedIndexInformer *v1.Pod", i.HasSyncedChecker().Name())
-		require.Contains(
-			t,
-			registration.HasSyncedChecker().Name(),
-			"SharedIndexInformer *v1.Pod + event handler ",
-		)
+		require.Contains(t, registration.HasSyncedChecker().Name(),
+			"SharedIndexInformer *v1.Pod + event handler ")
 		require.False(t, i.IsStopped())
 		require.Empty(t, i.LastSyncResourceVersion())
 
@@ -55,13 +52,8 @@ func TestStory_LifeOfAnInformer(t *testing.T) {
 		defer stop()
 		require.True(
 			t,
-			cache.WaitFor(
-				t.Context(),
-				"",
-				i.HasSyncedChecker(),
-				registration.HasSyncedChecker(),
-				i.GetController().HasSyncedChecker(),
-			),
+			cache.WaitFor(t.Context(), "", i.HasSyncedChecker(), registration.HasSyncedChecker(),
+				i.GetController().HasSyncedChecker()),
 		)
 		require.True(t, i.HasSynced())
 		require.True(t, registration.HasSynced())
@@ -73,30 +65,21 @@ func TestStory_LifeOfAnInformer(t *testing.T) {
 		synctest.Wait()
 		source.Delete(pod("b", "n1"))
 		synctest.Wait()
-		require.Equal(
-			t,
-			[]string{"add b@2 initial=false", "update a@1 to a@3", "delete b@4"},
-			seen.take(),
-		)
+		require.Equal(t, []string{"add b@2 initial=false", "update a@1 to a@3", "delete b@4"},
+			seen.take())
 		require.Equal(t, "4", i.LastSyncResourceVersion())
 		require.Equal(t, "4", i.GetController().LastSyncResourceVersion())
 
 		require.ErrorContains(t, i.SetTransform(nil), "informer has already started")
 		require.ErrorContains(t, i.SetWatchErrorHandler(nil), "informer has already started")
-		require.ErrorContains(
-			t,
-			i.SetWatchErrorHandlerWithContext(nil),
-			"informer has already started",
-		)
+		require.ErrorContains(t, i.SetWatchErrorHandlerWithContext(nil),
+			"informer has already started")
 
 		stop()
 		require.True(t, i.IsStopped())
 		_, err = i.AddEventHandler(seen.handler())
-		require.ErrorContains(
-			t,
-			err,
-			"was not added to shared informer because it has stopped already",
-		)
+		require.ErrorContains(t, err,
+			"was not added to shared informer because it has stopped already")
 		require.ErrorContains(t, i.AddIndexers(cache.Indexers{"name": byName}), "stopped already")
 	})
 }
@@ -184,12 +167,8 @@ type foreignHandle struct {
 // client-go 0.37's cache.ShutDownEventHandler waits for this channel.
 func TestHandlers_TellWhenTheyHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := adapt.NewSharedIndexInformer(
-			newSource(t, pod("a", "n1")),
-			&corev1.Pod{},
-			0,
-			cache.Indexers{},
-		)
+		i := adapt.NewSharedIndexInformer(newSource(t, pod("a", "n1")), &corev1.Pod{}, 0,
+			cache.Indexers{})
 		defer run(t, i)()
 		registration, err := i.AddEventHandler(
 			cache.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(time.Second) }},
@@ -219,15 +198,11 @@ func TestResync_ByInformerByHandlerByOptions(t *testing.T) {
 		_, err = i.AddEventHandlerWithResyncPeriod(byHandler.handler(), 2*time.Minute)
 		require.NoError(t, err)
 		period, none := 3*time.Minute, time.Duration(0)
-		_, err = i.AddEventHandlerWithOptions(
-			byOptions.handler(),
-			cache.HandlerOptions{ResyncPeriod: &period},
-		)
+		_, err = i.AddEventHandlerWithOptions(byOptions.handler(),
+			cache.HandlerOptions{ResyncPeriod: &period})
 		require.NoError(t, err)
-		_, err = i.AddEventHandlerWithOptions(
-			never.handler(),
-			cache.HandlerOptions{ResyncPeriod: &none},
-		)
+		_, err = i.AddEventHandlerWithOptions(never.handler(),
+			cache.HandlerOptions{ResyncPeriod: &none})
 		require.NoError(t, err)
 		defer run(t, i)()
 		time.Sleep(6*time.Minute + time.Second)
@@ -257,11 +232,8 @@ func TestTransform(t *testing.T) {
 // The options of a finished informer cannot be set any more. controller-runtime sets a transform
 // that is nil.
 func TestSharedIndexInformer_IsFinished(t *testing.T) {
-	core := informer.NewSharedIndexInformer(
-		adapt.CoreListerWatcher(failing),
-		&corev1.Pod{},
-		informer.Options{},
-	)
+	core := informer.NewSharedIndexInformer(adapt.CoreListerWatcher(failing), &corev1.Pod{},
+		informer.Options{})
 	i := adapt.SharedIndexInformer(core)
 	require.NoError(t, i.SetTransform(nil))
 	require.NoError(t, i.SetWatchErrorHandler(nil))
@@ -282,14 +254,11 @@ func TestNewSharedIndexInformerWithOptions_Setters(t *testing.T) {
 					return p, nil
 				}
 			}
-			i := adapt.NewSharedIndexInformerWithOptions(
-				newSource(t, pod("a", "n1")),
-				&corev1.Pod{},
-				informer.Options{
+			i := adapt.NewSharedIndexInformerWithOptions(newSource(t, pod("a", "n1")),
+				&corev1.Pod{}, informer.Options{
 					Indexers:  adapt.CoreIndexers(cache.Indexers{"node": byNode}),
 					Reflector: reflector.Options{Transform: rename("option")},
-				},
-			)
+				})
 			require.NoError(t, i.SetTransform(nil))
 			want := "option"
 			if set {
@@ -321,12 +290,8 @@ func TestWatchErrorHandler(t *testing.T) {
 		note := func(r *cache.Reflector, err error) {
 			seen.note("%s: %v", r.TypeDescription(), err)
 			require.NotEmpty(t, r.Name())
-			require.NotContains(
-				t,
-				r.Name(),
-				"adapt/informer.go",
-				"the name is the caller's, not the adapter's",
-			)
+			require.NotContains(t, r.Name(), "adapt/informer.go",
+				"the name is the caller's, not the adapter's")
 			cache.DefaultWatchErrorHandler(klog.NewContext(t.Context(), klog.Logger{}), r, err)
 		}
 		older := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
@@ -339,15 +304,12 @@ func TestWatchErrorHandler(t *testing.T) {
 
 		newer := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
 		require.NoError(t, newer.SetWatchErrorHandlerWithContext(nil))
-		require.NoError(
-			t,
-			newer.SetWatchErrorHandlerWithContext(
-				func(ctx context.Context, r *cache.Reflector, err error) {
-					require.NoError(t, ctx.Err())
-					note(r, err)
-				},
-			),
-		)
+		require.NoError(t, newer.SetWatchErrorHandlerWithContext(
+			func(ctx context.Context, r *cache.Reflector, err error) {
+				require.NoError(t, ctx.Err())
+				note(r, err)
+			},
+		))
 		stop = run(t, newer)
 		time.Sleep(100 * time.Millisecond)
 		stop()
@@ -407,12 +369,10 @@ func TestCoreInformer(t *testing.T) {
 		require.NoError(t, err)
 		_, err = i.AddEventHandler(&namedHandler)
 		require.NoError(t, err)
-		_, err = i.AddEventHandler(
-			cache.FilteringResourceEventHandler{
-				Handler:    namedHandler,
-				FilterFunc: func(any) bool { return true },
-			},
-		)
+		_, err = i.AddEventHandler(cache.FilteringResourceEventHandler{
+			Handler:    namedHandler,
+			FilterFunc: func(any) bool { return true },
+		})
 		require.NoError(t, err)
 		_, err = i.AddEventHandler(seen.handler())
 		require.NoError(t, err)

@@ -174,9 +174,7 @@ func TestLocks_AreTheirInsides(t *testing.T) {
 			require.NoError(t, err)
 			record.AcquireTime, record.RenewTime = local(
 				record.AcquireTime,
-			), local(
-				record.RenewTime,
-			)
+			), local(record.RenewTime)
 			want := written
 			want.AcquireTime, want.RenewTime = local(want.AcquireTime), local(want.RenewTime)
 			assert.Equal(t, want, *record)
@@ -189,18 +187,13 @@ func TestLocks_AreTheirInsides(t *testing.T) {
 
 		written.HolderIdentity = "b"
 		require.NoError(t, locks[2].Update(ctx, written))
-		require.True(
-			t,
-			apierrors.IsConflict(locks[0].Update(ctx, written)),
-			"another elector was faster",
-		)
+		require.True(t, apierrors.IsConflict(locks[0].Update(ctx, written)),
+			"another elector was faster")
 		require.True(t, apierrors.IsConflict(locks[1].Update(ctx, written)))
 	})
 }
 
 // local is the same time, in a form that can be compared.
-func local(
-	at metav1.Time,
-) metav1.Time {
+func local(at metav1.Time) metav1.Time {
 	return metav1.NewTime(at.Truncate(time.Microsecond).Local())
 }

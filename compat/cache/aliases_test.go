@@ -34,12 +34,8 @@ func TestKeyFunctions_AsInClientGo(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"", "a", "ns/a", "a/b/c", "/a", "ns/"} {
-		require.Equal(
-			t,
-			call(split(clientgo.SplitMetaNamespaceKey)(key)),
-			call(split(cache.SplitMetaNamespaceKey)(key)),
-			key,
-		)
+		require.Equal(t, call(split(clientgo.SplitMetaNamespaceKey)(key)),
+			call(split(cache.SplitMetaNamespaceKey)(key)), key)
 		theirs, theirErr := clientgo.ParseObjectName(key)
 		ours, err := cache.ParseObjectName(key)
 		require.Equal(t, call(theirs, theirErr), call(ours, err), key)
@@ -67,11 +63,8 @@ func TestKeyFunctions_AsInClientGo(t *testing.T) {
 		require.Equal(t, theirs.String(), ours.String(), "%v", obj)
 	}
 	require.Equal(t, "ns/a", cache.MetaObjectToName(pod("a", 1)).String())
-	require.Equal(
-		t,
-		cache.NewObjectName("ns", "a"),
-		cache.NamespacedNameAsObjectName(types.NamespacedName{Namespace: "ns", Name: "a"}),
-	)
+	require.Equal(t, cache.NewObjectName("ns", "a"),
+		cache.NamespacedNameAsObjectName(types.NamespacedName{Namespace: "ns", Name: "a"}))
 	key, err := cache.IndexFuncToKeyFuncAdapter(byNode)(podOnNode("a", 1, "node", ""))
 	require.NoError(t, err)
 	require.Equal(t, "node", key)
@@ -116,10 +109,8 @@ func TestListAll(t *testing.T) {
 
 	var inNamespace, everywhere []string
 	require.NoError(t, cache.ListAllByNamespace(indexer, "ns", mine, noteIn(&inNamespace)))
-	require.NoError(
-		t,
-		cache.ListAllByNamespace(indexer, "", labels.Everything(), noteIn(&everywhere)),
-	)
+	require.NoError(t,
+		cache.ListAllByNamespace(indexer, "", labels.Everything(), noteIn(&everywhere)))
 	require.Equal(t, []string{"near"}, inNamespace)
 	require.Len(t, everywhere, 3)
 }

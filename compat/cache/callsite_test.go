@@ -64,12 +64,9 @@ func TestDifference_ReflectorIsNamedAfterTheProgram(t *testing.T) {
 			i := cache.NewSharedInformer(
 				cache.ToListWatcherWithWatchListSemantics(unlistable, refuser{}), &v1.Pod{}, 0,
 			)
-			require.NoError(
-				t,
-				i.SetWatchErrorHandler(
-					func(r *cache.Reflector, _ error) { seen.note("%s", r.Name()) },
-				),
-			)
+			require.NoError(t, i.SetWatchErrorHandler(
+				func(r *cache.Reflector, _ error) { seen.note("%s", r.Name()) },
+			))
 			stopCh := make(chan struct{})
 			time.AfterFunc(time.Millisecond, func() { close(stopCh) })
 			run(i, stopCh)

@@ -131,11 +131,8 @@ func TestConsistency_OfReflector(t *testing.T) {
 						)
 					}
 					require.Equal(t, lost == "", replaced)
-					require.Equal(
-						t,
-						[]string{"stream", `list at "2" Exact`, `list at "2" Exact`},
-						server.asked.take(),
-					)
+					require.Equal(t, []string{"stream", `list at "2" Exact`, `list at "2" Exact`},
+						server.asked.take())
 				})
 			})
 		}

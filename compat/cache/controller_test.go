@@ -73,11 +73,8 @@ func TestConfig_WatchErrorHandlers(t *testing.T) {
 		{WatchErrorHandler: old, WatchErrorHandlerWithContext: young},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			config.Queue = cache.NewRealFIFO(
-				cache.MetaNamespaceKeyFunc,
-				cache.NewStore(cache.MetaNamespaceKeyFunc),
-				nil,
-			)
+			config.Queue = cache.NewRealFIFO(cache.MetaNamespaceKeyFunc,
+				cache.NewStore(cache.MetaNamespaceKeyFunc), nil)
 			config.ListerWatcher = cache.ToListWatcherWithWatchListSemantics(broken, refuser{})
 			config.Process = func(any, bool) error { return nil }
 			defer run(cache.New(&config))()

@@ -32,9 +32,7 @@ func isFaster(ctx context.Context) bool {
 	return !reflect.DeepEqual(client, decoding.Negotiator(ctx, client, nil))
 }
 
-func (s *seen) ListWithContext(
-	ctx context.Context, _ metav1.ListOptions,
-) (runtime.Object, error) {
+func (s *seen) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	s.lists = append(s.lists, isFaster(ctx))
 	return &corev1.PodList{}, nil
 }

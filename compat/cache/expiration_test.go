@@ -26,16 +26,10 @@ func TestFakeExpirationStore(t *testing.T) {
 			return itemKey(obj.(*cache.TimestampedEntry).Obj)
 		},
 	}
-	s := cache.NewFakeExpirationStore(
-		itemKey,
-		forgotten,
-		policy,
-		testingclock.NewFakeClock(time.Now()),
-	)
-	require.NoError(
-		t,
-		s.Replace([]any{item{"keep", 1}, item{"a", 1}, item{"b", 1}, item{"c", 1}}, ""),
-	)
+	s := cache.NewFakeExpirationStore(itemKey, forgotten, policy,
+		testingclock.NewFakeClock(time.Now()))
+	require.NoError(t,
+		s.Replace([]any{item{"keep", 1}, item{"a", 1}, item{"b", 1}, item{"c", 1}}, ""))
 	_, exists, err := s.Get(item{"a", 0})
 	require.NoError(t, err)
 	require.False(t, exists)
@@ -91,10 +85,8 @@ func TestTTLStores(t *testing.T) {
 	policy := &cache.TTLPolicy{TTL: time.Minute, Clock: clock}
 	require.False(t, policy.IsExpired(&cache.TimestampedEntry{Timestamp: clock.Now()}))
 	clock.Step(time.Hour)
-	require.True(
-		t,
-		policy.IsExpired(&cache.TimestampedEntry{Timestamp: clock.Now().Add(-2 * time.Minute)}),
-	)
+	require.True(t,
+		policy.IsExpired(&cache.TimestampedEntry{Timestamp: clock.Now().Add(-2 * time.Minute)}))
 	aged := &cache.TimestampedEntry{Timestamp: clock.Now().Add(-time.Minute)}
 	require.False(t, policy.IsExpired(aged), "it is as old as the TTL, and no older")
 	clock.Step(1)
@@ -156,14 +148,8 @@ func TestModel_RetryWithDeadline(t *testing.T) {
 				ours.After(errors.New("passing"))
 				theirs.After(errors.New("passing"))
 			case 3:
-				require.Equal(
-					t,
-					theirs.ShouldRetry(),
-					ours.ShouldRetry(),
-					"seed %d step %d",
-					seed,
-					step,
-				)
+				require.Equal(t, theirs.ShouldRetry(), ours.ShouldRetry(), "seed %d step %d", seed,
+					step)
 			}
 		}
 	}

@@ -59,25 +59,21 @@ const resyncPeriod = 10 * time.Minute
 var subjects = map[string][2]func(cache.ListerWatcher, cache.ResourceEventHandler) subject{
 	"simple": {
 		func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject {
-			s, c := cache.NewInformerWithOptions(
-				cache.InformerOptions{
-					ListerWatcher: lw,
-					ObjectType:    &v1.Pod{},
-					Handler:       handler,
-					ResyncPeriod:  resyncPeriod,
-				},
-			)
+			s, c := cache.NewInformerWithOptions(cache.InformerOptions{
+				ListerWatcher: lw,
+				ObjectType:    &v1.Pod{},
+				Handler:       handler,
+				ResyncPeriod:  resyncPeriod,
+			})
 			return subject{s, c, c.HasSyncedChecker().Name(), c.RunWithContext}
 		},
 		func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject {
-			s, c := clientgo.NewInformerWithOptions(
-				clientgo.InformerOptions{
-					ListerWatcher: lw,
-					ObjectType:    &v1.Pod{},
-					Handler:       handler,
-					ResyncPeriod:  resyncPeriod,
-				},
-			)
+			s, c := clientgo.NewInformerWithOptions(clientgo.InformerOptions{
+				ListerWatcher: lw,
+				ObjectType:    &v1.Pod{},
+				Handler:       handler,
+				ResyncPeriod:  resyncPeriod,
+			})
 			return subject{s, c, c.HasSyncedChecker().Name(), c.RunWithContext}
 		},
 	},
@@ -148,11 +144,8 @@ func gatedStory(t *testing.T, kind string, side int, set func()) []string {
 	}()
 	settle := func() {
 		synctest.Wait()
-		seen.note(
-			"-- store at %q, reflector at %q",
-			s.store.LastStoreSyncResourceVersion(),
-			s.controller.LastSyncResourceVersion(),
-		)
+		seen.note("-- store at %q, reflector at %q", s.store.LastStoreSyncResourceVersion(),
+			s.controller.LastSyncResourceVersion())
 	}
 	settle()
 	source.Modify(pod("a", 0))
@@ -222,11 +215,8 @@ func TestGates_AsInClientGo(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						stories[side] = gatedStory(t, kind, side, func() {
 							for _, gate := range off {
-								featurestesting.SetFeatureDuringTest(
-									t,
-									clientfeatures.Feature(gate),
-									false,
-								)
+								featurestesting.SetFeatureDuringTest(t,
+									clientfeatures.Feature(gate), false)
 							}
 						})
 					})
@@ -238,10 +228,7 @@ func TestGates_AsInClientGo(t *testing.T) {
 					ours, theirs = storeVersion.ReplaceAllString(
 						ours,
 						"",
-					), storeVersion.ReplaceAllString(
-						theirs,
-						"",
-					)
+					), storeVersion.ReplaceAllString(theirs, "")
 				}
 				require.Equal(t, theirs, ours)
 			})
@@ -308,11 +295,8 @@ func TestGates_ProcessBatch(t *testing.T) {
 			source.Add(pod("b", 0))
 			var seen log
 			controller := cache.New(&cache.Config{
-				Queue: cache.NewRealFIFO(
-					cache.MetaNamespaceKeyFunc,
-					cache.NewStore(cache.MetaNamespaceKeyFunc),
-					nil,
-				),
+				Queue: cache.NewRealFIFO(cache.MetaNamespaceKeyFunc,
+					cache.NewStore(cache.MetaNamespaceKeyFunc), nil),
 				ListerWatcher: source,
 				Process:       func(any, bool) error { seen.note("one"); return nil },
 				ProcessBatch: func(deltas []cache.Delta, _ bool) error {

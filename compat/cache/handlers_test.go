@@ -28,11 +28,7 @@ func TestHandlers_OneAddedTwice(t *testing.T) {
 			source,
 			&v1.Pod{},
 			0,
-		), cache.NewSharedInformer(
-			source,
-			&v1.Pod{},
-			0,
-		)
+		), cache.NewSharedInformer(source, &v1.Pod{}, 0)
 		count := func() int {
 			return len(i.(interface{ Status() informer.Status }).Status().Handlers)
 		}

@@ -22,10 +22,8 @@ func TestGenericLister(t *testing.T) {
 	} {
 		require.NoError(t, indexer.Add(parsePod(text)))
 	}
-	generic := cache.NewGenericLister(
-		indexer,
-		schema.GroupResource{Group: "apps", Resource: "deployments"},
-	)
+	generic := cache.NewGenericLister(indexer,
+		schema.GroupResource{Group: "apps", Resource: "deployments"})
 	obj, err := generic.ByNamespace("ns").Get("a")
 	require.NoError(t, err)
 	require.IsType(t, &v1.Pod{}, obj)

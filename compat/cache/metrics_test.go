@@ -32,10 +32,8 @@ func TestInformerName_IsUniqueUntilReleased(t *testing.T) {
 	first, second := n.WithResource(pods), n.WithResource(pods)
 	require.True(t, first.Reserved())
 	require.False(t, second.Reserved(), "two would write to one metric")
-	require.True(
-		t,
-		n.WithResource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Reserved(),
-	)
+	require.True(t,
+		n.WithResource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Reserved())
 	require.Equal(t, "kcm", second.Name())
 	require.Equal(t, pods, second.GroupVersionResource())
 
@@ -46,11 +44,8 @@ func TestInformerName_IsUniqueUntilReleased(t *testing.T) {
 	again, err := cache.NewInformerName("kcm")
 	require.NoError(t, err)
 	n.Release()
-	require.True(
-		t,
-		again.WithResource(pods).Reserved(),
-		"the old name must not release the new one",
-	)
+	require.True(t, again.WithResource(pods).Reserved(),
+		"the old name must not release the new one")
 
 	cache.ResetInformerNamesForTesting()
 	require.False(t, again.WithResource(pods).Reserved())
@@ -137,10 +132,8 @@ func TestInformerMetrics_OfTheProcess(t *testing.T) {
 	first, second := providerOfTheProcess(), &provider{values: map[string][]float64{}}
 	first.values = map[string][]float64{}
 	cache.SetInformerMetricsProvider(second)
-	store := cache.NewStore(
-		cache.MetaNamespaceKeyFunc,
-		cache.WithStoreMetrics(n.WithResource(pods), nil),
-	)
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc,
+		cache.WithStoreMetrics(n.WithResource(pods), nil))
 	require.NoError(t, store.Add(pod("a", 7)))
 	require.Equal(t, []float64{7}, first.values["version"])
 	require.Empty(t, second.values)

@@ -52,17 +52,10 @@ func TestModel_MutationCache(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		includeAdds := seed%2 == 0
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": byNode})
-		theirIndexer := clientgo.NewIndexer(
-			clientgo.MetaNamespaceKeyFunc,
-			clientgo.Indexers{"node": byNode},
-		)
-		ours := cache.NewIntegerResourceVersionMutationCache(
-			klog.Background(),
-			indexer,
-			indexer,
-			0,
-			includeAdds,
-		)
+		theirIndexer := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc,
+			clientgo.Indexers{"node": byNode})
+		ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0,
+			includeAdds)
 		theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(
 			klog.Background(), theirIndexer, theirIndexer, 0, includeAdds,
 		).(notifiable)
@@ -158,11 +151,8 @@ func TestMutationCache_AKeyWithoutAnObjectHidesNoWrite(t *testing.T) {
 // A write is returned until the store has caught up, and not afterwards.
 func TestMutationCache_ReadsOwnWrites(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	c := cache.NewIntegerResourceVersionMutationCacheWithOptions(
-		klog.Background(),
-		indexer,
-		cache.MutationCacheOptions{},
-	)
+	c := cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), indexer,
+		cache.MutationCacheOptions{})
 	require.NoError(t, indexer.Add(pod("a", 1)))
 	c.Mutation(pod("a", 2))
 	require.Equal(t, pod("a", 2), get(t, c, "ns/a"))
@@ -176,20 +166,10 @@ func TestMutationCache_ReadsOwnWrites(t *testing.T) {
 // An object that the store does not hold yet can be read more than once. client-go compares it with
 // itself, concludes that the store has caught up, and drops it.
 func TestDifference_MutationCacheKeepsWhatWasRead(t *testing.T) {
-	ours := cache.NewIntegerResourceVersionMutationCache(
-		klog.Background(),
-		cache.NewStore(cache.MetaNamespaceKeyFunc),
-		nil,
-		0,
-		true,
-	)
-	theirs := clientgo.NewIntegerResourceVersionMutationCache(
-		klog.Background(),
-		clientgo.NewStore(clientgo.MetaNamespaceKeyFunc),
-		nil,
-		0,
-		true,
-	)
+	ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(),
+		cache.NewStore(cache.MetaNamespaceKeyFunc), nil, 0, true)
+	theirs := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(),
+		clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), nil, 0, true)
 	for i, c := range []interface {
 		Mutation(any)
 		GetByKey(key string) (any, bool, error)
@@ -253,13 +233,8 @@ func get(t *testing.T, c cache.MutationCache, key string) any {
 func TestMutationCache_LateWriteOfADeletedObject(t *testing.T) {
 	for _, recreated := range []bool{false, true} {
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-		c := cache.NewIntegerResourceVersionMutationCache(
-			klog.Background(),
-			indexer,
-			indexer,
-			0,
-			true,
-		)
+		c := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0,
+			true)
 		written := podOnNode("a", 2, "", "first")
 		c.OnAddOrUpdate(written)
 		c.OnDelete(written)

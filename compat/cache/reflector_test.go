@@ -86,24 +86,18 @@ func TestReflector_ListAndWatch(t *testing.T) {
 		refuse := errors.New("full")
 		store := &cache.FakeCustomStore{ResyncFunc: func() error { return refuse }}
 		lw := cache.ToListWatcherWithWatchListSemantics(empty(&lists), refuser{})
-		require.NoError(
-			t,
-			cache.NewReflector(
-				lw, &v1.Pod{}, store, time.Second,
-			).ListAndWatchWithContext(t.Context()),
-		)
+		require.NoError(t, cache.NewReflector(
+			lw, &v1.Pod{}, store, time.Second,
+		).ListAndWatchWithContext(t.Context()))
 
 		store.ReplaceFunc = func([]any, string) error { return refuse }
 		require.ErrorIs(t, cache.NewReflector(lw, &v1.Pod{}, store, 0).ListAndWatch(nil), refuse)
 
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		require.NoError(
-			t,
-			cache.NewReflector(
-				lw, &v1.Pod{}, &cache.FakeCustomStore{}, 0,
-			).ListAndWatchWithContext(ctx),
-		)
+		require.NoError(t, cache.NewReflector(
+			lw, &v1.Pod{}, &cache.FakeCustomStore{}, 0,
+		).ListAndWatchWithContext(ctx))
 	})
 }
 
@@ -140,9 +134,7 @@ func TestListWatch_OldFunctionsServeNewCalls(t *testing.T) {
 		return nil, nil
 	}
 	oldWatch := func(metav1.ListOptions) (watch.Interface, error) { return watches("old") }
-	newWatch := func(
-		context.Context, metav1.ListOptions,
-	) (watch.Interface, error) {
+	newWatch := func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 		return watches("new")
 	}
 	for _, lw := range []*cache.ListWatch{

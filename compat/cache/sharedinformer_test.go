@@ -124,11 +124,8 @@ func TestStory_ProgramOfClientGo(t *testing.T) {
 		stop()
 		require.True(t, i.IsStopped())
 		_, err = i.AddEventHandler(seen.handler())
-		require.ErrorContains(
-			t,
-			err,
-			"was not added to shared informer because it has stopped already",
-		)
+		require.ErrorContains(t, err,
+			"was not added to shared informer because it has stopped already")
 	})
 }
 
@@ -157,10 +154,8 @@ func TestStory_RelistTellsDeletesFirst(t *testing.T) {
 // The handle is that of package informer, which reports the backlog.
 func TestRegistration_TellsHowFarTheHandlerIs(t *testing.T) {
 	i := cache.NewSharedInformer(framework.NewFakeControllerSource(), &v1.Pod{}, 0)
-	registration, err := i.AddEventHandlerWithOptions(
-		cache.ResourceEventHandlerFuncs{},
-		cache.HandlerOptions{Coalesce: true},
-	)
+	registration, err := i.AddEventHandlerWithOptions(cache.ResourceEventHandlerFuncs{},
+		cache.HandlerOptions{Coalesce: true})
 	require.NoError(t, err)
 	status := registration.(informer.ResourceEventHandlerRegistration).Status()
 	require.Zero(t, status.Pending)
@@ -176,10 +171,8 @@ func TestHandles_OfOthers(t *testing.T) {
 	require.ErrorContains(t, i.RemoveEventHandler(foreign{}), "invalid key type")
 	require.ErrorContains(t, cache.ShutDownEventHandler(i, foreign{}), "invalid key type")
 
-	registration, err := i.AddEventHandlerWithResyncPeriod(
-		cache.ResourceEventHandlerFuncs{},
-		time.Minute,
-	)
+	registration, err := i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{},
+		time.Minute)
 	require.NoError(t, err)
 	require.NoError(t, cache.ShutDownEventHandler(i, registration))
 	require.NoError(t, i.RemoveEventHandler(registration), "twice does no harm")
@@ -203,21 +196,13 @@ func TestWatchErrorHandlers(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
 			var seen log
 			if withContext {
-				require.NoError(
-					t,
-					i.SetWatchErrorHandlerWithContext(
-						func(ctx context.Context, r *cache.Reflector, err error) {
-							cache.DefaultWatchErrorHandler(ctx, r, io.EOF) // which it does not log
-							seen.note(
-								"%v %s %s %v",
-								ctx.Value(key{}),
-								r.Name(),
-								r.TypeDescription(),
-								err,
-							)
-						},
-					),
-				)
+				require.NoError(t, i.SetWatchErrorHandlerWithContext(
+					func(ctx context.Context, r *cache.Reflector, err error) {
+						cache.DefaultWatchErrorHandler(ctx, r, io.EOF) // which it does not log
+						seen.note("%v %s %s %v", ctx.Value(key{}), r.Name(),
+							r.TypeDescription(), err)
+					},
+				))
 			} else {
 				require.NoError(t, i.SetWatchErrorHandler(func(r *cache.Reflector, err error) {
 					seen.note("value %s %s %v", r.Name(), r.TypeDescription(), err)
@@ -242,16 +227,11 @@ func TestWatchErrorHandler_KnowsTheReflectorAgain(t *testing.T) {
 		},
 	}
 	synctest.Test(t, func(t *testing.T) {
-		i := cache.NewSharedInformer(
-			cache.ToListWatcherWithWatchListSemantics(broken, refuser{}),
-			&v1.Pod{},
-			0,
-		)
+		i := cache.NewSharedInformer(cache.ToListWatcherWithWatchListSemantics(broken, refuser{}),
+			&v1.Pod{}, 0)
 		failures := map[*cache.Reflector]int{}
-		require.NoError(
-			t,
-			i.SetWatchErrorHandler(func(r *cache.Reflector, _ error) { failures[r]++ }),
-		)
+		require.NoError(t,
+			i.SetWatchErrorHandler(func(r *cache.Reflector, _ error) { failures[r]++ }))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		i.RunWithContext(ctx)
@@ -349,20 +329,15 @@ func TestNewInformer_Family(t *testing.T) {
 				source.Add(podOnNode("a", 0, "n", ""))
 				store, controller := makeInformer(source)
 				defer run(controller)()
-				require.True(
-					t,
-					cache.WaitFor(t.Context(), "the informer", controller.HasSyncedChecker()),
-				)
+				require.True(t,
+					cache.WaitFor(t.Context(), "the informer", controller.HasSyncedChecker()))
 				require.Equal(t, []string{"add a@1 initial=true"}, seen.take())
 				obj, exists, err := store.GetByKey("ns/a")
 				require.NoError(t, err)
 				require.True(t, exists)
 				transformed := obj.(*v1.Pod).Spec.NodeName == ""
-				require.Equal(
-					t,
-					what == "transforming" || what == "transforming indexer",
-					transformed,
-				)
+				require.Equal(t, what == "transforming" || what == "transforming indexer",
+					transformed)
 				synctest.Wait() // the reflector notes it once the list is handed over
 				require.Equal(t, "1", controller.LastSyncResourceVersion())
 			})

@@ -123,12 +123,8 @@ func TestDifference_TransformToNilIsAnError(t *testing.T) {
 	require.Equal(t, []string{"ns/a"}, s.ListKeys())
 
 	require.NoError(t, s.Add(parsePod("ns/other")), "another type is no error")
-	require.ElementsMatch(
-		t,
-		[]string{"ns/a", "ns/other"},
-		s.ListKeys(),
-		"the key is that of the object before",
-	)
+	require.ElementsMatch(t, []string{"ns/a", "ns/other"}, s.ListKeys(),
+		"the key is that of the object before")
 	require.Equal(t, "9", s.LastStoreSyncResourceVersion())
 
 	ref := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc, clientgo.WithTransformer(transform))
@@ -146,11 +142,8 @@ func TestDifference_TransactionTransforms(t *testing.T) {
 		p.Spec.NodeName = "dropped"
 		return p, nil
 	}
-	s := cache.NewIndexer(
-		cache.MetaNamespaceKeyFunc,
-		cache.Indexers{"node": nodeOf},
-		cache.WithTransformer(transform),
-	)
+	s := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": nodeOf},
+		cache.WithTransformer(transform))
 	err := s.(cache.TransactionStore).Transaction(
 		cache.Transaction{Object: parsePod("ns/a node=n1"), Type: cache.TransactionTypeAdd},
 		cache.Transaction{Object: parsePod("ns/fails"), Type: cache.TransactionTypeUpdate},
@@ -225,10 +218,7 @@ func TestResourceVersionOfWhatHasNone(t *testing.T) {
 	ours, theirs := cache.NewStore(
 		name,
 		cache.WithTransformer(toName),
-	), clientgo.NewStore(
-		name,
-		clientgo.WithTransformer(toName),
-	)
+	), clientgo.NewStore(name, clientgo.WithTransformer(toName))
 	require.NoError(t, ours.Replace([]any{parsePod("ns/a rv=1")}, "5"))
 	require.NoError(t, theirs.Replace([]any{parsePod("ns/a rv=1")}, "5"))
 	require.NoError(t, ours.Update(parsePod("ns/a rv=6")))

@@ -180,11 +180,8 @@ func requireSameContent(t *testing.T, ours, theirs keyedStore, probe *v1.Pod) {
 		require.Equal(t, wantErr, err)
 		require.ElementsMatch(t, want, got)
 		for _, value := range slices.Concat(ours.ListIndexFuncValues(name), []string{"none"}) {
-			require.Equal(
-				t,
-				first(theirs.IndexKeys(name, value)),
-				first(ours.IndexKeys(name, value)),
-			)
+			require.Equal(t, first(theirs.IndexKeys(name, value)),
+				first(ours.IndexKeys(name, value)))
 			want, wantErr := theirs.ByIndex(name, value)
 			got, err := ours.ByIndex(name, value)
 			require.Equal(t, wantErr, err)

@@ -123,10 +123,7 @@ func TestDifference_TTLStoreReadsResourceVersions(t *testing.T) {
 	s, ref := cache.NewTTLStore(
 		cache.MetaNamespaceKeyFunc,
 		0,
-	), clientgo.NewTTLStore(
-		clientgo.MetaNamespaceKeyFunc,
-		0,
-	)
+	), clientgo.NewTTLStore(clientgo.MetaNamespaceKeyFunc, 0)
 	for _, s := range []cache.Store{s, ref} {
 		require.NoError(t, s.Replace(nil, "7"))
 		require.NoError(t, s.Add(parsePod("ns/a rv=8")))

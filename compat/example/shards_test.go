@@ -73,9 +73,7 @@ func TestGuarded_KeepsTheResult(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		want := reconcile.Result{RequeueAfter: time.Hour, Priority: new(7)}
 		failure := errors.New("no")
-		inner := reconcile.Func(func(
-			context.Context, reconcile.Request,
-		) (reconcile.Result, error) {
+		inner := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			return want, failure
 		})
 		value := func(reconcile.Request) (string, bool) { return "uid", true }

@@ -139,35 +139,27 @@ var constructors = []struct {
 	}, ""},
 	{"NewTypedRateLimitingQueueWithConfig", func() queue {
 		return workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewMaxOfRateLimiter(
-				workqueue.NewItemFastSlowRateLimiter(1, 2, 1),
-				&workqueue.MaxOfRateLimiter{},
-			),
+			workqueue.NewMaxOfRateLimiter(workqueue.NewItemFastSlowRateLimiter(1, 2, 1),
+				&workqueue.MaxOfRateLimiter{}),
 			workqueue.TypedRateLimitingQueueConfig[any]{Name: "q"},
 		)
 	}, func() queue {
 		return reference.NewTypedRateLimitingQueueWithConfig(
-			reference.NewMaxOfRateLimiter(
-				reference.NewItemFastSlowRateLimiter(1, 2, 1),
-				&reference.MaxOfRateLimiter{},
-			),
+			reference.NewMaxOfRateLimiter(reference.NewItemFastSlowRateLimiter(1, 2, 1),
+				&reference.MaxOfRateLimiter{}),
 			reference.TypedRateLimitingQueueConfig[any]{Name: "q"},
 		)
 	}, later},
 	{"a delay that is cut", func() queue {
-		return workqueue.NewRateLimitingQueue(
-			workqueue.NewWithMaxWaitRateLimiter(
-				workqueue.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour),
-				time.Minute,
-			),
-		)
+		return workqueue.NewRateLimitingQueue(workqueue.NewWithMaxWaitRateLimiter(
+			workqueue.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour),
+			time.Minute,
+		))
 	}, func() queue {
-		return reference.NewRateLimitingQueue(
-			reference.NewWithMaxWaitRateLimiter(
-				reference.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour),
-				time.Minute,
-			),
-		)
+		return reference.NewRateLimitingQueue(reference.NewWithMaxWaitRateLimiter(
+			reference.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour),
+			time.Minute,
+		))
 	}, ""},
 }
 
@@ -248,12 +240,10 @@ func TestSetProvider_OwnProviderWins(t *testing.T) {
 				var queues []queue
 				if impl == ours {
 					queues = []queue{
-						workqueue.NewTypedWithConfig(
-							workqueue.TypedQueueConfig[any]{
-								Name:            "q",
-								MetricsProvider: oursProvider{own},
-							},
-						),
+						workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{
+							Name:            "q",
+							MetricsProvider: oursProvider{own},
+						}),
 						workqueue.NewTypedDelayingQueueWithConfig(
 							workqueue.TypedDelayingQueueConfig[any]{
 								Name:            "q",

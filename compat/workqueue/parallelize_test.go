@@ -23,27 +23,13 @@ func TestParallelizeUntil(t *testing.T) {
 	for _, pieces := range []int{0, 1, 2, 7, 100} {
 		for _, workers := range []int{1, 3, 1000} {
 			for _, chunkSize := range []int{-1, 0, 1, 3, 7, 1000} {
-				name := fmt.Sprintf(
-					"%d pieces, %d workers, chunks of %d",
-					pieces,
-					workers,
-					chunkSize,
-				)
+				name := fmt.Sprintf("%d pieces, %d workers, chunks of %d", pieces, workers,
+					chunkSize)
 				ours, theirs := make([]atomic.Int32, pieces), make([]atomic.Int32, pieces)
-				workqueue.ParallelizeUntil(
-					t.Context(),
-					workers,
-					pieces,
-					func(p int) { ours[p].Add(1) },
-					workqueue.WithChunkSize(chunkSize),
-				)
-				reference.ParallelizeUntil(
-					t.Context(),
-					workers,
-					pieces,
-					func(p int) { theirs[p].Add(1) },
-					reference.WithChunkSize(chunkSize),
-				)
+				workqueue.ParallelizeUntil(t.Context(), workers, pieces,
+					func(p int) { ours[p].Add(1) }, workqueue.WithChunkSize(chunkSize))
+				reference.ParallelizeUntil(t.Context(), workers, pieces,
+					func(p int) { theirs[p].Add(1) }, reference.WithChunkSize(chunkSize))
 				for p := range pieces {
 					assert.EqualValues(t, 1, ours[p].Load(), name)
 					assert.EqualValues(t, 1, theirs[p].Load(), name)
@@ -146,12 +132,8 @@ func TestParallelizeUntil_WithChunkSize(t *testing.T) {
 func TestParallelizeUntil_WithoutOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended []int
-		workqueue.ParallelizeUntil(
-			t.Context(),
-			1,
-			3,
-			func(piece int) { ended = append(ended, piece) },
-		)
+		workqueue.ParallelizeUntil(t.Context(), 1, 3,
+			func(piece int) { ended = append(ended, piece) })
 		assert.Equal(t, []int{0, 1, 2}, ended)
 	})
 }
