@@ -4,7 +4,6 @@ package cache_test
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,15 +15,6 @@ import (
 
 	"example.com/informerstack/compat/cache"
 )
-
-func keysOf(list []any) []string {
-	keys := []string{}
-	for _, obj := range list {
-		keys = append(keys, first(cache.MetaNamespaceKeyFunc(obj)))
-	}
-	slices.Sort(keys)
-	return keys
-}
 
 // Expiry is lazy: a read drops the expired objects that it finds, and ListKeys reads no object.
 func TestTTLStore(t *testing.T) {

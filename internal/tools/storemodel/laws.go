@@ -17,7 +17,7 @@ var Keyless = []any{
 
 // RefusesKeyless requires that each method refuses an object without a key with an E, which names
 // it, and that nothing changes.
-func RefusesKeyless[E error](t *testing.T, s Store, objOf func(E) any) {
+func RefusesKeyless[E error](t *testing.T, s Unindexed, objOf func(E) any) {
 	t.Helper()
 	for _, bad := range Keyless {
 		require.NoError(t, s.Replace([]any{Pod("ns/a rv=1")}, "1"))

@@ -22,8 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Store has the methods that have the same types in every package.
-type Store interface {
+// Unindexed has the methods of a store that have the same types in every package.
+type Unindexed interface {
 	Add(obj any) error
 	Update(obj any) error
 	Delete(obj any) error
@@ -32,6 +32,13 @@ type Store interface {
 	LastStoreSyncResourceVersion() string
 	Get(obj any) (item any, exists bool, err error)
 	GetByKey(key string) (item any, exists bool, err error)
+	List() []any
+	ListKeys() []string
+}
+
+// Store is a store with indexes.
+type Store interface {
+	Unindexed
 	Lookups
 }
 
