@@ -15,15 +15,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"example.com/informerstack/compat/cache"
-	framework "example.com/informerstack/compat/cache/testing"
 	"example.com/informerstack/informer"
 )
 
 // If one handler is added twice, it gets each call twice, and each registration is removed alone.
 func TestHandlers_OneAddedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
+		source := newSource(t)
 		i, other := cache.NewSharedInformer(
 			source,
 			&v1.Pod{},
@@ -63,8 +61,7 @@ func TestHandlers_OneAddedTwice(t *testing.T) {
 // Hundreds of handlers are added and removed while objects change and the informer stops. Each gets
 // consistent calls: an object is added before it is updated or deleted. No goroutine stays behind.
 func TestHandlers_ComeAndGoByTheHundred(t *testing.T) {
-	source := framework.NewFakeControllerSource()
-	defer source.Shutdown()
+	source := newSource(t)
 	i := cache.NewSharedInformer(source, &v1.Pod{}, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running, adders sync.WaitGroup

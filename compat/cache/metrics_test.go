@@ -11,10 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/compat/cache"
 )
@@ -191,21 +188,8 @@ func TestDifference_ReflectorsReportToTheirProvider(t *testing.T) {
 	p := reflectorProviderOfTheProcess()
 	p.values = map[string][]float64{}
 	synctest.Test(t, func(t *testing.T) {
-		lw := &cache.ListWatch{
-			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-				time.Sleep(time.Second)
-				return &v1.PodList{
-					ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []v1.Pod{*pod("a", 7)},
-				}, nil
-			},
-			WatchFuncWithContext: func(
-				context.Context, metav1.ListOptions,
-			) (watch.Interface, error) {
-				return watch.NewFake(), nil
-			},
-		}
-		source := cache.ToListWatcherWithWatchListSemantics(lw, refuser{})
-		r := cache.NewNamedReflector("pods", source, &v1.Pod{}, &cache.FakeCustomStore{}, 0)
+		s := &server{pods: []v1.Pod{*pod("a", 7)}, listDelay: time.Second}
+		r := cache.NewNamedReflector("pods", s.lw(), &v1.Pod{}, &cache.FakeCustomStore{}, 0)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		r.RunWithContext(ctx)

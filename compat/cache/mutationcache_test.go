@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -18,24 +17,6 @@ import (
 
 	"example.com/informerstack/compat/cache"
 )
-
-func pod(name string, version int) *v1.Pod {
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       "ns",
-			Name:            name,
-			ResourceVersion: strconv.Itoa(version),
-		},
-	}
-}
-
-func podOnNode(name string, version int, node string, uid types.UID) *v1.Pod {
-	p := pod(name, version)
-	p.Spec.NodeName, p.UID = node, uid
-	return p
-}
-
-func byNode(obj any) ([]string, error) { return []string{obj.(*v1.Pod).Spec.NodeName}, nil }
 
 // notifiable is a mutation cache with notifications of the store: client-go's has them since v0.37.
 type notifiable interface {

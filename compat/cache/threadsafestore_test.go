@@ -124,8 +124,7 @@ func (s keyed) Get(obj any) (item any, exists bool, err error) {
 // Random operations leave our store, client-go's and a searched map with the same content.
 func TestModel_ThreadSafeStore(t *testing.T) {
 	storemodel.Play(t, 100, 1000, func(t *testing.T) []storemodel.Subject {
-		ours := cache.NewThreadSafeStore(
-			storemodel.Indexers[cache.Indexers](storemodel.First), nil)
+		ours := cache.NewThreadSafeStore(storemodel.Indexers[cache.Indexers](storemodel.First), nil)
 		theirs := clientgo.NewThreadSafeStore(
 			storemodel.Indexers[clientgo.Indexers](storemodel.First), clientgo.Indices{})
 		return []storemodel.Subject{{
