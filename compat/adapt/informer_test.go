@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/informer"
@@ -216,11 +215,7 @@ func TestResync_ByInformerByHandlerByOptions(t *testing.T) {
 func TestTransform(t *testing.T) {
 	each(t, func(t *testing.T, create constructor) {
 		i := create(newSource(t, pod("a", "n1")), &corev1.Pod{}, 0, cache.Indexers{"node": byNode})
-		require.NoError(t, i.SetTransform(func(obj any) (any, error) {
-			pod := obj.(*corev1.Pod).DeepCopy()
-			pod.Spec.NodeName = "transformed"
-			return pod, nil
-		}))
+		require.NoError(t, i.SetTransform(toNode("transformed")))
 		defer run(t, i)()
 		synctest.Wait()
 		found, err := i.GetIndexer().ByIndex("node", "transformed")
@@ -247,23 +242,16 @@ func TestSharedIndexInformer_IsFinished(t *testing.T) {
 func TestNewSharedIndexInformerWithOptions_Setters(t *testing.T) {
 	for _, set := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			rename := func(node string) func(obj any) (any, error) {
-				return func(obj any) (any, error) {
-					p := obj.(*corev1.Pod).DeepCopy()
-					p.Spec.NodeName = node
-					return p, nil
-				}
-			}
 			i := adapt.NewSharedIndexInformerWithOptions(newSource(t, pod("a", "n1")),
 				&corev1.Pod{}, informer.Options{
 					Indexers:  adapt.CoreIndexers(cache.Indexers{"node": byNode}),
-					Reflector: reflector.Options{Transform: rename("option")},
+					Reflector: reflector.Options{Transform: toNode("option")},
 				})
 			require.NoError(t, i.SetTransform(nil))
 			want := "option"
 			if set {
 				want = "setter"
-				require.NoError(t, i.SetTransform(rename("setter")))
+				require.NoError(t, i.SetTransform(toNode("setter")))
 			}
 			defer run(t, i)()
 			synctest.Wait()
@@ -292,28 +280,29 @@ func TestWatchErrorHandler(t *testing.T) {
 			require.NotEmpty(t, r.Name())
 			require.NotContains(t, r.Name(), "adapt/informer.go",
 				"the name is the caller's, not the adapter's")
-			cache.DefaultWatchErrorHandler(klog.NewContext(t.Context(), klog.Logger{}), r, err)
+			cache.DefaultWatchErrorHandler(quiet(), r, err)
 		}
-		older := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
-		require.NoError(t, older.SetWatchErrorHandler(nil))
-		require.NoError(t, older.SetWatchErrorHandler(note))
-		stop := run(t, older)
-		time.Sleep(100 * time.Millisecond)
-		stop()
-		require.Contains(t, seen.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
-
-		newer := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
-		require.NoError(t, newer.SetWatchErrorHandlerWithContext(nil))
-		require.NoError(t, newer.SetWatchErrorHandlerWithContext(
-			func(ctx context.Context, r *cache.Reflector, err error) {
-				require.NoError(t, ctx.Err())
-				note(r, err)
+		for _, set := range []func(i cache.SharedIndexInformer){
+			func(i cache.SharedIndexInformer) {
+				require.NoError(t, i.SetWatchErrorHandler(nil))
+				require.NoError(t, i.SetWatchErrorHandler(note))
 			},
-		))
-		stop = run(t, newer)
-		time.Sleep(100 * time.Millisecond)
-		stop()
-		require.Contains(t, seen.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
+			func(i cache.SharedIndexInformer) {
+				require.NoError(t, i.SetWatchErrorHandlerWithContext(nil))
+				require.NoError(t, i.SetWatchErrorHandlerWithContext(
+					func(ctx context.Context, r *cache.Reflector, err error) {
+						require.NoError(t, ctx.Err())
+						note(r, err)
+					}))
+			},
+		} {
+			i := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
+			set(i)
+			stop := run(t, i)
+			time.Sleep(100 * time.Millisecond)
+			stop()
+			require.Contains(t, seen.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
+		}
 	})
 }
 
