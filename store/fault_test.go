@@ -41,7 +41,9 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 		"update": {2, func(m *threadSafeMap, _ *failing) {
 			m.Update("ns/a", pod("ns/a node=n3 tags=z rv=9"))
 		}},
-		"delete": {1, func(m *threadSafeMap, _ *failing) { m.DeleteWithObject("ns/a", pod("ns/a rv=9")) }},
+		"delete": {1, func(m *threadSafeMap, _ *failing) {
+			m.DeleteWithObject("ns/a", pod("ns/a rv=9"))
+		}},
 		"transaction": {4, func(m *threadSafeMap, _ *failing) {
 			m.apply(put("ns/a", "ns/a node=n3 rv=9"), drop("ns/b"),
 				put("ns/new", "ns/new node=n1 rv=9"))

@@ -11,7 +11,7 @@ import (
 	"example.com/informerstack/internal/tools/storemodel"
 )
 
-// subjects are our store, whose laws are checked, and client-go's.
+// subjects are our store, with its laws, and client-go's.
 func subjects(t testing.TB) []storemodel.Subject {
 	indexers := storemodel.Indexers[Indexers](storemodel.First)
 	indexers[NamespaceIndex] = MetaNamespaceIndexFunc

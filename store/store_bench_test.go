@@ -54,7 +54,7 @@ type benchImpl struct {
 	listAll    func(s storemodel.Store, namespace string, appendFn func(any)) error
 }
 
-// benchIndexers are the index functions, or none.
+// benchIndexers are the index functions, if there are any.
 func benchIndexers[M ~map[string]F, F ~func(any) ([]string, error)](indexed bool) M {
 	if !indexed {
 		return M{}
@@ -171,7 +171,9 @@ func BenchmarkIndex(b *testing.B) {
 func BenchmarkListAllByNamespace(b *testing.B) {
 	for _, found := range []int{1000, 1} {
 		b.Run(fmt.Sprintf("found=%d", found), func(b *testing.B) {
-			benchmark(b, func(b *testing.B, s storemodel.Store, pods []*corev1.Pod, impl benchImpl) {
+			benchmark(b, func(
+				b *testing.B, s storemodel.Store, pods []*corev1.Pod, impl benchImpl,
+			) {
 				if found == 1 {
 					pod := benchPod(benchPods)
 					pod.Namespace, pods = "small", []*corev1.Pod{pod}

@@ -245,7 +245,7 @@ func (c checked) DeleteWithObject(key string, obj any) {
 	checkLaws(c.t, c.threadSafeMap)
 }
 
-// The laws of every store whose callers compute the keys.
+// The laws of a store with keys that its callers compute.
 func TestKeyedLaws(t *testing.T) {
 	for name, law := range storemodel.KeyedLaws {
 		t.Run(name, func(t *testing.T) {

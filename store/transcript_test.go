@@ -126,7 +126,8 @@ func (p *player) newStore(indexes []string) storemodel.Store {
 	if p.ours {
 		return New(MetaNamespaceKeyFunc, Options{Indexers: indexersOf[Indexers](indexes)})
 	}
-	return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, indexersOf[clientgo.Indexers](indexes))
+	return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc,
+		indexersOf[clientgo.Indexers](indexes))
 }
 
 func (p *player) addIndexers(indexes []string) error {

@@ -160,7 +160,8 @@ func TestLocks_AreTheirInsides(t *testing.T) {
 		for _, lock := range locks {
 			record, raw, err := lock.Get(ctx)
 			require.NoError(t, err)
-			record.AcquireTime, record.RenewTime = local(record.AcquireTime), local(record.RenewTime)
+			record.AcquireTime = local(record.AcquireTime)
+			record.RenewTime = local(record.RenewTime)
 			want := written
 			want.AcquireTime, want.RenewTime = local(want.AcquireTime), local(want.RenewTime)
 			assert.Equal(t, want, *record)

@@ -218,7 +218,8 @@ func TestNewInformer_Family(t *testing.T) {
 	}
 	var seen log
 	handler, indexers := seen.handler(), cache.Indexers{"node": byNode}
-	for what, makeInformer := range map[string]func(cache.ListerWatcher) (cache.Store, cache.Controller){
+	type constructor = func(cache.ListerWatcher) (cache.Store, cache.Controller)
+	for what, makeInformer := range map[string]constructor{
 		"plain": func(lw cache.ListerWatcher) (cache.Store, cache.Controller) {
 			return cache.NewInformer(lw, &v1.Pod{}, 0, handler)
 		},

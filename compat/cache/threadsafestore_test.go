@@ -14,7 +14,7 @@ import (
 	"example.com/informerstack/internal/tools/storemodel"
 )
 
-// The laws of every store whose callers compute the keys.
+// The laws of a store with keys that its callers compute.
 func TestThreadSafeStore_KeyedLaws(t *testing.T) {
 	for name, law := range storemodel.KeyedLaws {
 		t.Run(name, func(t *testing.T) {

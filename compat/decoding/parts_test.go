@@ -337,8 +337,8 @@ func TestNegotiator_OwnUnmarshalJSON(t *testing.T) {
 	events := ""
 	const count = 20
 	for i := range count {
-		obj := fmt.Sprintf(`{"kind":"Custom","apiVersion":"example.com/v1","metadata":{"name":"a"},`+
-			`"spec":{"i":%d},"any":{"n":%d,"f":1.5}}`, i, i)
+		obj := fmt.Sprintf(`{"kind":"Custom","apiVersion":"example.com/v1",`+
+			`"metadata":{"name":"a"},"spec":{"i":%d},"any":{"n":%d,"f":1.5}}`, i, i)
 		list += obj + ","
 		events += `{"type":"ADDED","object":` + obj + `}`
 	}

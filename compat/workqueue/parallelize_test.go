@@ -23,7 +23,7 @@ func TestParallelizeUntil(t *testing.T) {
 	for _, pieces := range []int{0, 1, 2, 7, 100} {
 		for _, workers := range []int{1, 3, 1000} {
 			for _, chunkSize := range []int{-1, 0, 1, 3, 7, 1000} {
-				name := fmt.Sprintf("%d pieces, %d workers, chunks of %d", pieces, workers, chunkSize)
+				name := fmt.Sprint(pieces, " pieces, ", workers, " workers, chunks of ", chunkSize)
 				did, theirs := make([]atomic.Int32, pieces), make([]atomic.Int32, pieces)
 				workqueue.ParallelizeUntil(t.Context(), workers, pieces,
 					func(p int) { did[p].Add(1) }, workqueue.WithChunkSize(chunkSize))

@@ -41,7 +41,9 @@ var benchImpls = []struct {
 }{
 	{"form=compressed/impl=ours", func() storemodel.Store { return ofForm(compact.Compressed()) }},
 	{"form=fields/impl=ours", func() storemodel.Store { return ofForm(fiveFields()) }},
-	{"form=summary/impl=ours", func() storemodel.Store { return ofForm(compact.Summary(summarize)) }},
+	{"form=summary/impl=ours", func() storemodel.Store {
+		return ofForm(compact.Summary(summarize))
+	}},
 	{"form=stripped/impl=client-go", func() storemodel.Store {
 		return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{
 			clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc, "node": byNode})

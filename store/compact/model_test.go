@@ -69,7 +69,9 @@ func byPhase(obj any) ([]string, error) {
 
 // subjectOf is a store of a form. A reader's object has the key of the whole object, and the lazy
 // reads find what the others find.
-func subjectOf(t *testing.T, s *Indexer, same func(testing.TB, *corev1.Pod, any)) storemodel.Subject {
+func subjectOf(
+	t *testing.T, s *Indexer, same func(testing.TB, *corev1.Pod, any),
+) storemodel.Subject {
 	subject := storemodel.Subject{Store: s, Same: same, Laws: func() {
 		list := s.List()
 		require.Len(t, list, s.Len())

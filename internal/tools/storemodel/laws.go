@@ -38,7 +38,7 @@ func RefusesKeyless[E error](t *testing.T, s Unindexed, objOf func(E) any) {
 	}
 }
 
-// Keyed is a store whose callers compute the keys.
+// Keyed is a store with keys that its callers compute.
 type Keyed interface {
 	Update(key string, obj any)
 	DeleteWithObject(key string, obj any)
@@ -48,8 +48,8 @@ type Keyed interface {
 	Lookups
 }
 
-// KeyedLaws are what each store by key does. The first one has the index "node" of ByNode, the
-// other none.
+// KeyedLaws are what each store by key does. The first store has the index "node" of ByNode, the
+// other no index.
 var KeyedLaws = map[string]func(t *testing.T, indexed, plain Keyed){
 	"takes anything":           takesAnything,
 	"results are the caller's": resultsAreTheCallersOwn,

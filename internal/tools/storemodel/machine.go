@@ -65,7 +65,7 @@ type Subject struct {
 	AddIndexers func(map[string]IndexFunc) error
 	// Transact applies the changes. Nil: one after the other.
 	Transact func([]Change)
-	// Same compares an object that was read with the one that was stored. Nil: it is that one.
+	// Same compares an object that was read with the stored one. Nil: they are the same.
 	Same func(t testing.TB, want *corev1.Pod, got any)
 	// Laws checks invariants of the store's own. It may be nil.
 	Laws func()
@@ -85,7 +85,7 @@ type Machine struct {
 	count    int // of pods
 }
 
-// New returns a machine whose operations are those of the input.
+// New returns a machine that takes its operations from the input.
 func New(t testing.TB, input []byte, subjects ...Subject) *Machine {
 	return &Machine{
 		T: t, subjects: subjects, input: input,

@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Pod makes a test object: "ns/name node=n1 tags=a,b rv=7". Other fields are annotations and labels.
+// Pod makes a test object: "ns/name node=n1 tags=a,b rv=7". The other fields are annotations and
+// labels.
 func Pod(text string) *corev1.Pod {
 	words := strings.Fields(text)
 	namespace, name, found := strings.Cut(words[0], "/")
@@ -59,7 +60,7 @@ func KeysOf(list []any) []string {
 // IndexFunc computes the values of an object in one index.
 type IndexFunc = func(obj any) ([]string, error)
 
-// Indexers makes the index functions of a package, whose types are its own.
+// Indexers makes the index functions in the types of a package.
 func Indexers[M ~map[string]F, F ~func(any) ([]string, error)](funcs map[string]IndexFunc) M {
 	m := M{}
 	for name, f := range funcs {
