@@ -118,6 +118,7 @@ func TestDifference_UpdateWithoutVersionIsAChange(t *testing.T) {
 			})
 			defer i.start(t)()
 			time.Sleep(resyncPeriod * 3 / 2) // one resync check
+			synctest.Wait()
 			open.Modify(parsePod("ns/a node=n1"))
 			time.Sleep(resyncPeriod * 3 / 2)
 			synctest.Wait()
