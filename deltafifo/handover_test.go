@@ -41,9 +41,7 @@ func TestMetrics_DeltaFIFO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var queued depths
 		var latency latencies
-		f := NewDeltaFIFO(Options{
-			Metrics: Metrics{Depth: queued.add, Latency: latency.add},
-		})
+		f := NewDeltaFIFO(Options{Metrics: Metrics{Depth: queued.add, Latency: latency.add}})
 		require.NoError(t, f.Add(object("ns/a", "1")))
 		require.NoError(t, f.Add(object("ns/b", "1")))
 		require.NoError(t, f.Update(object("ns/a", "2")))

@@ -15,7 +15,6 @@ import (
 	reference "k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
-	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/workqueue"
 )
 
@@ -101,32 +100,16 @@ func (r referenceRecorder) NewRetriesMetric(q string) reference.CounterMetric {
 	return r.metric("retries", q)
 }
 
-// onBothWithMetrics runs f on a queue of ours and on one of client-go's that has metrics.
+// onBothWithMetrics is onBoth with queues that have metrics.
 func onBothWithMetrics(t *testing.T, f func(t *testing.T, q queue, r *recorder)) {
-	for _, impl := range []string{transcript.Ours, clientGo} {
-		t.Run("impl="+impl, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRecorder()
-				var q queue
-				if impl == transcript.Ours {
-					q = workqueue.NewTypedRateLimitingQueue(
-						workqueue.DefaultTypedItemBasedRateLimiter[string](),
-						workqueue.Config[string]{Metrics: r.metrics("q")},
-					)
-				} else {
-					q = reference.NewTypedRateLimitingQueueWithConfig(
-						reference.DefaultTypedItemBasedRateLimiter[string](),
-						reference.TypedRateLimitingQueueConfig[string]{
-							Name: "q", MetricsProvider: referenceRecorder{r},
-						},
-					)
-				}
-				defer q.ShutDown()
-				f(t, q, r)
-				checkLaws(t, q)
-			})
-		})
-	}
+	var r *recorder
+	onEach(t, func() queue {
+		r = newRecorder()
+		return ours(workqueue.Config[string]{Metrics: r.metrics("q")})
+	}, func() queue {
+		r = newRecorder()
+		return theirs(workqueue.Config[string]{}, referenceRecorder{r})
+	}, func(t *testing.T, impl string, q queue) { f(t, q, r) })
 }
 
 // An item has waited since its first Add, however often it was added afterwards: while it was

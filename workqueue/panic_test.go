@@ -45,8 +45,7 @@ func (c *brokenClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 func TestDelaying_ClockThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &brokenClock{FakeClock: testingclock.NewFakeClock(time.Now())}
-		q := workqueue.NewTypedDelayingQueue(
-			workqueue.Config[string]{Clock: c})
+		q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{Clock: c})
 		q.AddAfter("a", time.Hour)
 		c.timersBroken = true
 		assert.Panics(t, func() { q.AddAfter("b", time.Minute) })

@@ -131,13 +131,9 @@ func benchAdders8Workers8(b *testing.B, maxAhead int64) {
 	const each = 1 << 17
 	keys := make([]string, 8*each)
 	for i := range keys {
-		keys[i] = "namespace-" + strconv.Itoa(
-			i%97,
-		) + "/name-" + strconv.Itoa(
+		keys[i] = "namespace-" + strconv.Itoa(i%97) + "/name-" + strconv.Itoa(
 			i,
-		) + "-" + strconv.Itoa(
-			i/each,
-		)
+		) + "-" + strconv.Itoa(i/each)
 	}
 	bench(b, oursPlain, theirsPlain, func(b *testing.B, q plain) {
 		var ahead [8]struct {
