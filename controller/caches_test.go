@@ -89,5 +89,6 @@ func TestStory_StopWhileWaitingForCaches(t *testing.T) {
 		w.run()
 		w.stop()
 		w.workerSaw()
+		assert.Equal(t, PhaseStopped, w.c.Snapshot().Phase)
 	})
 }

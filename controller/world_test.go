@@ -27,11 +27,14 @@ type (
 	stringQueue   = workqueue.TypedRateLimitingInterface[string]
 )
 
+var exponential = workqueue.NewTypedItemExponentialFailureRateLimiter[string]
+
 // world is a controller in a synctest bubble. Its reconcile does what the test planned. After each
 // verb everything that can happen has happened, and the laws hold.
 type world struct {
 	t      *testing.T
 	c      *Controller[string]
+	ctx    context.Context // of which the context of Run is made
 	cancel context.CancelFunc
 	start  time.Time
 	ended  chan struct{} // closed when Run has returned
@@ -65,15 +68,12 @@ func story(t *testing.T, opts Options[string], play func(w *world)) {
 
 func newWorld(t *testing.T, opts Options[string]) *world {
 	w := &world{
-		t: t, start: time.Now(), ended: make(chan struct{}),
+		t: t, ctx: context.Background(), start: time.Now(), ended: make(chan struct{}),
 		plan: map[string][]string{}, held: map[string]chan struct{}{}, inside: map[string]int{},
 		errs: map[string]error{}, cache: map[string]string{}, read: map[string][]string{},
 	}
 	if opts.RateLimiter == nil {
-		opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-			time.Second,
-			time.Hour,
-		)
+		opts.RateLimiter = exponential(time.Second, time.Hour)
 	}
 	if opts.Metrics.End == nil {
 		opts.Metrics.End = w.end
@@ -89,7 +89,7 @@ func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, kl
 func (w *world) run() { w.runWith(klog.Logger{}) }
 
 func (w *world) runWith(logger klog.Logger) {
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
+	ctx, cancel := context.WithCancel(klog.NewContext(w.ctx, logger))
 	w.cancel = sync.OnceFunc(func() {
 		w.narrate.Event("worker", "the context of Run ends")
 		cancel()
@@ -251,10 +251,8 @@ func (w *world) deadLetters(want ...string) {
 func (w *world) letters() []string {
 	var letters []string
 	for _, letter := range w.c.DeadLetters().List() {
-		letters = append(
-			letters,
-			fmt.Sprintf("%s %s %d", letter.Key, letter.Reason, letter.Attempts),
-		)
+		text := fmt.Sprintf("%s %s %d", letter.Key, letter.Reason, letter.Attempts)
+		letters = append(letters, text)
 	}
 	return letters
 }
@@ -358,13 +356,8 @@ func checkLaws[K comparable](t *testing.T, c *Controller[K]) {
 	}
 	for key, s := range k.failing {
 		assert.GreaterOrEqual(t, s.Attempts, 1, "G3: %v", key)
-		assert.True(
-			t,
-			k.maxAttempts == 0 || s.Attempts < k.maxAttempts,
-			"G3: %v has %d attempts",
-			key,
-			s.Attempts,
-		)
+		few := k.maxAttempts == 0 || s.Attempts < k.maxAttempts
+		assert.True(t, few, "G3: %v has %d attempts", key, s.Attempts)
 	}
 	assert.Equal(t, len(k.letters), k.order.Len(), "G4")
 	assert.LessOrEqual(t, len(k.letters), k.capacity, "G4")
