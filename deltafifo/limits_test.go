@@ -3,14 +3,11 @@
 package deltafifo
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"strings"
 	"testing"
 	"unsafe"
 
-	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -33,56 +30,17 @@ func limitBatches(q *cache.RealFIFO) *cache.RealFIFO {
 // as on the model and on client-go.
 func TestModel_CrossesLimits(t *testing.T) {
 	smallLimits(t)
-	for name, k := range kinds {
-		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
-			for seed := range uint64(20) {
-				rnd := rand.New(rand.NewPCG(seed, 2))
-				var script []operation
-				for range 6 {
-					for range 1 + rnd.IntN(20) {
-						script = append(script, operationOf(
-							byte(rnd.IntN(13)), byte(rnd.Uint32()), byte(len(script))))
-					}
-					for range rnd.IntN(25) {
-						op := operation{"pop", nil}
-						if rnd.IntN(2) == 0 {
-							op = operation{"batch", nil}
-						}
-						script = append(script, op)
-					}
-				}
-				impls := []string{naive, ours, clientGo}
-				if k.losing {
-					impls = impls[:2] // TestDifference_LostKeyFailsNoReplace
-				}
-				compare(t, k, impls, script)
+	compareRandom(t, 20, func(rnd *rand.Rand) (script []operation) {
+		for range 6 {
+			for range 1 + rnd.IntN(20) {
+				script = append(script, operationOf(
+					byte(rnd.IntN(13)), byte(rnd.Uint32()), byte(len(script))))
 			}
-		})
-	}
-}
-
-// A queue that becomes empty after more keys than it keeps room for loses no key, and is usable as
-// before: with each number of keys around the limit, three times.
-func TestLongQueueKeepsItsContent(t *testing.T) {
-	for _, n := range []int{longQueue, longQueue + 1, 2 * longQueue} {
-		f := NewDeltaFIFO(Options{})
-		f.Close() // a Pop of a lost key must not block
-		for round := range 3 {
-			var want, got []string
-			for i := range n {
-				key := fmt.Sprintf("ns/%d", i)
-				want = append(want, fmt.Sprintf("%s: added@%d", key, round))
-				require.NoError(t, f.Add(object(key, fmt.Sprint(round))))
+			for range rnd.IntN(25) {
+				pops := []string{"pop", "batch"}
+				script = append(script, op(pops[rnd.IntN(2)]))
 			}
-			for range n {
-				_, err := f.Pop(func(obj any, _ bool) error {
-					got = append(got, describe(obj.(Deltas)))
-					return nil
-				})
-				require.NoError(t, err)
-			}
-			require.Equal(t, want, got)
-			f.checkLaws(t)
 		}
-	}
+		return script
+	})
 }

@@ -291,22 +291,28 @@ func compare(t testing.TB, k kind, impls []string, script []operation) {
 	}
 }
 
-// Random scripts have the same outcome on ours, on a naive model and on client-go.
-func TestModel(t *testing.T) {
+// compareRandom compares random scripts on the naive model, on ours and on client-go.
+func compareRandom(t *testing.T, seeds uint64, script func(rnd *rand.Rand) []operation) {
 	for name, k := range kinds {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
-			for seed := range uint64(60) {
-				rnd := rand.New(rand.NewPCG(seed, 1))
-				script := make([]operation, 60)
-				for i := range script {
-					script[i] = operationOf(byte(rnd.Uint32()), byte(rnd.Uint32()), byte(i))
-				}
-				impls := []string{naive, ours, clientGo}
-				if k.losing {
-					impls = impls[:2] // TestDifference_LostKeyFailsNoReplace
-				}
-				compare(t, k, impls, script)
+			impls := []string{naive, ours, clientGo}
+			if k.losing {
+				impls = impls[:2] // TestDifference_LostKeyFailsNoReplace
+			}
+			for seed := range seeds {
+				compare(t, k, impls, script(rand.New(rand.NewPCG(seed, 1))))
 			}
 		})
 	}
+}
+
+// Random scripts have the same outcome on ours, on a naive model and on client-go.
+func TestModel(t *testing.T) {
+	compareRandom(t, 60, func(rnd *rand.Rand) []operation {
+		script := make([]operation, 60)
+		for i := range script {
+			script[i] = operationOf(byte(rnd.Uint32()), byte(rnd.Uint32()), byte(i))
+		}
+		return script
+	})
 }

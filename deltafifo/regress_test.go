@@ -13,26 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// both runs a test on ours and on client-go.
-func both(t *testing.T, k kind, test func(t *testing.T, w *world)) {
-	for _, impl := range []string{ours, clientGo} {
-		t.Run("impl="+impl, func(t *testing.T) {
-			w := newWorld(t, impl, k)
-			test(t, w)
-			w.laws(t)
-		})
-	}
-}
-
-// do applies operations, as a transcript spells them.
-func (w *world) do(ops ...operation) {
-	for _, op := range ops {
-		w.step(op, kind{})
-	}
-}
-
-func op(name string, args ...string) operation { return operation{name, args} }
-
 // kubernetes/kubernetes#83911: a relist keeps a delete that was queued before it.
 func TestRegress_83911_ReplaceKeepsTheQueuedDelete(t *testing.T) {
 	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
