@@ -93,19 +93,6 @@ func TestStory_DrainEmptiesTheQueue(t *testing.T) {
 	})
 }
 
-// When the grace period ends, what has not been drained is left.
-func TestStory_DrainEndsWithTheGracePeriod(t *testing.T) {
-	story(t, Options[string]{GracePeriod: time.Minute, Drain: true}, func(w *world) {
-		w.answers("a", "hold")
-		w.run()
-		w.change("a", "b", "c")
-		w.cancel()
-		<-w.ended
-		w.workerSaw("a: hold")
-		assert.Equal(t, time.Minute, time.Since(w.start))
-	})
-}
-
 // After the stop keys are ignored, and the dead letters can still be read.
 func TestUseAfterStop(t *testing.T) {
 	story(t, Options[string]{}, func(w *world) {
