@@ -165,8 +165,7 @@ func serve[T comparable](q workqueue.TypedInterface[T]) T {
 	return item
 }
 
-// drain calls ShutDownWithDrain. The function that it returns reports whether the call has
-// returned.
+// drain calls ShutDownWithDrain, and returns a function that reports whether that has returned.
 func drain(q interface{ ShutDownWithDrain() }) (drained func() bool) {
 	var returned atomic.Bool
 	go func() {

@@ -163,7 +163,9 @@ func TestInput_AfterShutDown(t *testing.T) {
 
 // An order of the owner's own: last in, first out, and a touch brings an item forward.
 func TestQueue_OwnOrder(t *testing.T) {
-	config := func() workqueue.Config[string] { return workqueue.Config[string]{Order: &stack{}} }
+	config := func() workqueue.Config[string] {
+		return workqueue.Config[string]{Order: &order[string]{lifo: true}}
+	}
 	onBothWith(t, config, func(t *testing.T, impl string, q queue) {
 		for _, item := range []string{"a", "b", "c", "a"} {
 			q.Add(item)
@@ -182,14 +184,14 @@ func TestQueue_OwnOrder(t *testing.T) {
 // An order that hands out what it was never given, or twice what it was given once: the worker gets
 // it.
 func TestQueue_OrderOfStrangeItems(t *testing.T) {
-	var order *stack
+	var own *order[string]
 	config := func() workqueue.Config[string] {
-		order = &stack{}
-		return workqueue.Config[string]{Order: order}
+		own = &order[string]{lifo: true}
+		return workqueue.Config[string]{Order: own}
 	}
 	onBothWith(t, config, func(t *testing.T, impl string, q queue) {
 		q.Add("a")
-		order.items = append(order.items, "stranger", "a")
+		own.items = append(own.items, "stranger", "a")
 		for _, want := range []string{"a", "stranger", "a"} {
 			assert.Equal(t, want, next(q))
 			checkLaws(t, q)
@@ -204,13 +206,13 @@ func TestQueue_OrderOfStrangeItems(t *testing.T) {
 // An order that panics does not keep the lock. The queue is as it was before the call, but a Done
 // ends, and the Add that came before it is lost.
 func TestQueue_OrderThatPanics(t *testing.T) {
-	order := &stack{}
-	q := workqueue.NewTyped(workqueue.Config[string]{Order: order})
+	own := &order[string]{lifo: true}
+	q := workqueue.NewTyped(workqueue.Config[string]{Order: own})
 	broken := func(call func()) {
 		t.Helper()
-		order.broken = true
+		own.broken = true
 		assert.PanicsWithValue(t, "broken", call)
-		order.broken = false
+		own.broken = false
 		q.CheckLaws(t)
 	}
 	broken(func() { q.Add("a") }) // Push
@@ -225,38 +227,7 @@ func TestQueue_OrderThatPanics(t *testing.T) {
 	broken(func() { q.Done("a") }) // Push
 	assert.Equal(t, workqueue.Snapshot[string]{Taken: 1}, q.Snapshot(), "no worker has it")
 	q.Add("a")
-	assert.Equal(t, []string{"a"}, order.items)
-}
-
-// stack panics in every method while it is broken.
-type stack struct {
-	items  []string
-	broken bool
-}
-
-func (s *stack) check() {
-	if s.broken {
-		panic("broken")
-	}
-}
-
-func (s *stack) Touch(item string) {
-	s.check()
-	for i := range s.items {
-		if s.items[i] == item {
-			s.items = append(append(s.items[:i:i], s.items[i+1:]...), item)
-			return
-		}
-	}
-}
-
-func (s *stack) Push(item string) { s.check(); s.items = append(s.items, item) }
-func (s *stack) Len() int         { s.check(); return len(s.items) }
-func (s *stack) Pop() string {
-	s.check()
-	last := s.items[len(s.items)-1]
-	s.items = s.items[:len(s.items)-1]
-	return last
+	assert.Equal(t, []string{"a"}, own.items)
 }
 
 // A clock of the owner's own moves what waits: one that can call back, and one that has timers
