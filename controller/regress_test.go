@@ -4,6 +4,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,7 +34,8 @@ func TestRegress110696_LimiterForgetsDeletedKeys(t *testing.T) {
 				var keys []string
 				for i := range 100 {
 					keys = append(keys, fmt.Sprintf("ns/%d", i))
-					w.answers(keys[i], "error", tc.afterDeletes, tc.afterDeletes, tc.afterDeletes)
+					w.fails(keys[i], 1)
+					w.answers(keys[i], slices.Repeat([]string{tc.afterDeletes}, 100)...)
 				}
 				w.run()
 				w.change(keys...)
