@@ -178,7 +178,7 @@ func drain(q interface{ ShutDownWithDrain() }) (drained func() bool) {
 	}
 }
 
-// ownQueue is a queue of the owner's own. It counts its ends, and calls before, if set, in each Add.
+// ownQueue is a queue of the owner's own. It counts its ends, and calls before, if set, in Add.
 type ownQueue struct {
 	workqueue.ContextInterface[string]
 	before            func(item string)

@@ -88,8 +88,9 @@ func BenchmarkAddGetDone_Metrics(b *testing.B) {
 			Retries: func() {},
 		}})
 	}, func() plain {
+		ignores := func(_, _ string) ignored { return ignored{} }
 		return reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{
-			Name: "q", MetricsProvider: provider[ignored](func(_, _ string) ignored { return ignored{} }),
+			Name: "q", MetricsProvider: provider[ignored](ignores),
 		})
 	}, func(b *testing.B, q plain) { addGetDone(b, q, keys) })
 }

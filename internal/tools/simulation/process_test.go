@@ -243,7 +243,8 @@ func errorText(err error) string {
 func (p *process) newElector(config *rest.Config) *leaderelection.LeaderElector {
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: newLock(config, onLeases, p.name), LeaseDuration: leaseDuration,
-		RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, Rejoin: true, ReleaseOnCancel: p.index%2 == 0,
+		RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, Rejoin: true,
+		ReleaseOnCancel: p.index%2 == 0,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
 		},
