@@ -423,6 +423,32 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 	}
 }
 
+// A time is reached with everything that was handed over before it was known.
+func TestReached_WithItsTime(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	eachFollowed(t, func(t *testing.T, q followed) {
+		current := func(asOf time.Time) {
+			q.tracker.Note(freshness.Handover{Kind: freshness.Current, At: asOf})
+		}
+		held := func(version string, asOf time.Time) {
+			t.Helper()
+			want := freshness.Moment{ResourceVersion: version, AsOf: asOf}
+			assert.Equal(t, want, q.tracker.Held())
+		}
+		q.handOver(listOf("5", at), func() error { return q.Replace(nil, "5") })
+		popAll(t, q, nil)
+		q.update(named("a", "6"))
+		current(at.Add(time.Second))
+		q.update(named("b", "7"))
+		current(at.Add(time.Minute))
+		held("5", at)
+		popOne(t, q, nil)
+		held("6", at.Add(time.Second))
+		popAll(t, q, nil)
+		held("7", at.Add(time.Minute))
+	})
+}
+
 // counts is a Progress that writes down its calls.
 type counts []string
 

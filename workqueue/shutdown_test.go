@@ -178,21 +178,27 @@ func TestShutDown_WaitsForADueItem(t *testing.T) {
 	}
 }
 
-// The queue below a delaying queue is shut down again only to end a drain.
+// The queue below a delaying queue is shut down once, and again only to end a drain.
 func TestShutDown_OfTheQueueBelow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		below := newOwnQueue(nil)
-		q := ours(workqueue.Config[string]{Queue: below})
-		q.Add("a")
-		_, _ = q.Get()
-		q.ShutDown()
-		assert.Equal(t, 1, below.shutDowns)
-		drained := drain(q)
-		assert.False(t, drained())
-		for range 2 {
-			q.ShutDown()
-			assert.True(t, drained())
-			assert.Equal(t, 2, below.shutDowns)
-		}
-	})
+	for _, drainFirst := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			below := newOwnQueue(nil)
+			q := ours(workqueue.Config[string]{Queue: below})
+			q.Add("a")
+			_, _ = q.Get()
+			want := 1
+			if !drainFirst {
+				q.ShutDown()
+				assert.Equal(t, 1, below.shutDowns)
+				want = 2
+			}
+			drained := drain(q)
+			assert.False(t, drained())
+			for range 2 {
+				q.ShutDown()
+				assert.True(t, drained())
+				assert.Equal(t, want, below.shutDowns)
+			}
+		})
+	}
 }
