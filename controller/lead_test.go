@@ -153,27 +153,18 @@ func TestStory_ALeaderOfAnUnknownTermHasNoGrace(t *testing.T) {
 func TestRun_EndsWithTheTermBeforeItsContext(t *testing.T) {
 	for name, keys := range map[string][]string{"idle": nil, "busy": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				term, endTerm := context.WithCancel(t.Context())
-				calls := 0
-				reconcile := func(ctx context.Context, _ string) (Result, error) {
-					calls++
-					<-ctx.Done()
-					return Result{}, nil
-				}
-				c := New("c", reconcile, Options[string]{GracePeriod: time.Minute})
-				for _, key := range keys {
-					c.Enqueue(key)
-				}
-				returned := make(chan error, 1)
-				go func() { returned <- c.Run(termcontext.With(quiet(t.Context()), term)) }()
-				synctest.Wait()
+			story(t, Options[string]{GracePeriod: time.Minute}, func(w *world) {
+				term, endTerm := context.WithCancel(w.ctx)
+				w.ctx = termcontext.With(w.ctx, term)
+				w.answers("a", "hold")
+				w.change(keys...)
+				w.run()
 				endTerm()
-				synctest.Wait()
-				assert.Len(t, returned, 1)
-				assert.Equal(t, min(len(keys), 1), calls)
-				assert.Equal(t, PhaseStopped, c.Snapshot().Phase)
-				c.Queue().ShutDown()
+				<-w.ended
+				assert.Equal(t, w.start, time.Now())
+				saw, _ := w.takeSaw()
+				assert.Len(t, saw, min(len(keys), 1))
+				assert.Equal(t, PhaseStopped, w.c.Snapshot().Phase)
 			})
 		})
 	}

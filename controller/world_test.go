@@ -50,6 +50,7 @@ type world struct {
 	cache   map[string]string        // by key: the object that reconcile would read
 	read    map[string][]string      // by key: what each call read
 	reports []Report
+	refused map[string]Refused // by key: what Refuse has returned
 
 	narrate *narrate.Log
 	shown   []string // the last state that was narrated
@@ -71,6 +72,7 @@ func newWorld(t *testing.T, opts Options[string]) *world {
 		t: t, ctx: context.Background(), start: time.Now(), ended: make(chan struct{}),
 		plan: map[string][]string{}, held: map[string]chan struct{}{}, inside: map[string]int{},
 		errs: map[string]error{}, cache: map[string]string{}, read: map[string][]string{},
+		refused: map[string]Refused{},
 	}
 	if opts.RateLimiter == nil {
 		opts.RateLimiter = exponential(time.Second, time.Hour)
@@ -198,7 +200,7 @@ func (w *world) reconcileRead(key string, want ...string) {
 
 // answers plans the coming calls for key: "ok", "error", "terminal", "panic", "after 5s", "error
 // after 5s", "hold" (until release, or the end of the context), "ignore" (until release alone),
-// "hold then error", "goexit".
+// "hold then error", "goexit", "refuse then error".
 func (w *world) answers(key string, answers ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,6 +219,16 @@ func (w *world) release(key string) {
 	w.mu.Unlock()
 	require.NotNil(w.t, held, "no call holds %s", key)
 	close(held)
+	w.settle()
+}
+
+// requeue requeues a key of which a call was refused.
+func (w *world) requeue(key string) {
+	w.t.Helper()
+	w.mu.Lock()
+	refused := w.refused[key]
+	w.mu.Unlock()
+	refused.Requeue()
 	w.settle()
 }
 
@@ -286,6 +298,11 @@ func (w *world) reconcile(ctx context.Context, key string) (Result, error) {
 		what = strings.TrimPrefix(what, "hold then ")
 	case what == "ignore":
 		<-held
+	case strings.HasPrefix(what, "refuse"):
+		w.mu.Lock()
+		w.refused[key] = Refuse(ctx)
+		w.mu.Unlock()
+		what = strings.TrimPrefix(what, "refuse then ")
 	}
 	result, err := Result{}, w.errs[what]
 	what, delay, delayed := strings.Cut(what, "after ")
