@@ -109,16 +109,6 @@ func TestInput_BucketWithoutTokens(t *testing.T) {
 	}
 }
 
-func TestInput_NotPositiveDelays(t *testing.T) {
-	for _, base := range []time.Duration{0, -1, -time.Second} {
-		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](base, time.Hour)
-		for range 100 {
-			assert.Equal(t, base, limiter.When("a"))
-		}
-		assert.Equal(t, 100, limiter.NumRequeues("a"))
-	}
-}
-
 // Without a limiter everything works but what asks it; that panics, as in client-go. A snapshot
 // shows no failures.
 func TestInput_NilLimiter(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,12 +168,17 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 	}
 }
 
-// The delay doubles as long as it does not exceed the longest one, for any number of failures.
+// The delay doubles as long as it does not exceed the longest one, for any number of failures. One
+// that is not positive stays as it is.
 func TestExponentialLimiter_Doubles(t *testing.T) {
+	always := func(d time.Duration) []time.Duration { return slices.Repeat([]time.Duration{d}, 100) }
 	for _, c := range []struct {
 		base, longest time.Duration
 		want          []time.Duration // then longest
 	}{
+		{0, time.Hour, always(0)},
+		{-1, time.Hour, always(-1)},
+		{-time.Second, time.Hour, always(-time.Second)},
 		{1, 1, nil},
 		{1, 2, []time.Duration{1}},
 		{1, 3, []time.Duration{1, 2}},
@@ -187,7 +193,7 @@ func TestExponentialLimiter_Doubles(t *testing.T) {
 		{math.MaxInt64 / 2, math.MaxInt64 - 1, []time.Duration{math.MaxInt64 / 2}},
 	} {
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](c.base, c.longest)
-		for n := range 70 {
+		for n := range 100 {
 			want := c.longest
 			if n < len(c.want) {
 				want = c.want[n]
