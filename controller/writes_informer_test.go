@@ -90,11 +90,12 @@ func eachInformer(t *testing.T, c *collection, test func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				never := false
+				noisy := func(i store.Indexer) store.Indexer { return noisyStore{i, c} }
 				c.pods = informer.NewSharedIndexInformer(c.listerWatcher(), &corev1.Pod{},
 					informer.Options{
 						InOrder:     inOrder,
 						Reflector:   reflector.Options{UseWatchList: &never},
-						WrapIndexer: func(i store.Indexer) store.Indexer { return noisyStore{i, c} },
+						WrapIndexer: noisy,
 					})
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan struct{})

@@ -171,26 +171,27 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 // The delay doubles as long as it does not exceed the longest one, for any number of failures. One
 // that is not positive stays as it is.
 func TestExponentialLimiter_Doubles(t *testing.T) {
-	always := func(d time.Duration) []time.Duration { return slices.Repeat([]time.Duration{d}, 100) }
+	type delays = []time.Duration
+	always := func(d time.Duration) delays { return slices.Repeat(delays{d}, 100) }
 	for _, c := range []struct {
 		base, longest time.Duration
-		want          []time.Duration // then longest
+		want          delays // then longest
 	}{
 		{0, time.Hour, always(0)},
 		{-1, time.Hour, always(-1)},
 		{-time.Second, time.Hour, always(-time.Second)},
 		{1, 1, nil},
-		{1, 2, []time.Duration{1}},
-		{1, 3, []time.Duration{1, 2}},
-		{1, 4, []time.Duration{1, 2}},
-		{3, 23, []time.Duration{3, 6, 12}},
-		{3, 24, []time.Duration{3, 6, 12}},
+		{1, 2, delays{1}},
+		{1, 3, delays{1, 2}},
+		{1, 4, delays{1, 2}},
+		{3, 23, delays{3, 6, 12}},
+		{3, 24, delays{3, 6, 12}},
 		{5, 4, nil},
 		{5, 0, nil},
 		{5, -1, nil},
 		{-1, -5, nil},
-		{1 << 61, math.MaxInt64, []time.Duration{1 << 61, 1 << 62}},
-		{math.MaxInt64 / 2, math.MaxInt64 - 1, []time.Duration{math.MaxInt64 / 2}},
+		{1 << 61, math.MaxInt64, delays{1 << 61, 1 << 62}},
+		{math.MaxInt64 / 2, math.MaxInt64 - 1, delays{math.MaxInt64 / 2}},
 	} {
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](c.base, c.longest)
 		for n := range 100 {
