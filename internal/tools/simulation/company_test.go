@@ -107,6 +107,7 @@ func (f *refusal) RoundTrip(r *http.Request) (*http.Response, error) {
 		return f.next.RoundTrip(r)
 	}
 	status := f.err.Status()
+	status.Kind, status.APIVersion = "Status", "v1"
 	if status.Code < http.StatusInternalServerError {
 		f.gate.countRefusal(r)
 	}

@@ -114,7 +114,7 @@ func (s *pageServer) RoundTrip(r *http.Request) (*http.Response, error) {
 // expire returns a 410 with a token.
 func expire(r *http.Request, token string) *http.Response {
 	status := apierrors.NewResourceExpired("the continue token is too old").ErrStatus
-	status.Continue = token
+	status.Kind, status.APIVersion, status.Continue = "Status", "v1", token
 	return statusAnswer(r, status)
 }
 

@@ -105,9 +105,9 @@ func (w *world) config(network http.RoundTripper, userAgent string) *rest.Config
 	}
 }
 
-// statusAnswer returns the answer of a server that refuses a request.
+// statusAnswer returns the answer of a server that refuses a request. Without a kind, the client
+// takes the error from the code.
 func statusAnswer(r *http.Request, status metav1.Status) *http.Response {
-	status.Kind, status.APIVersion = "Status", "v1"
 	text, err := json.Marshal(status)
 	if err != nil {
 		panic(err)
