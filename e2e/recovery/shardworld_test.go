@@ -58,7 +58,7 @@ type change struct {
 // member is a running replica with its own link to the server.
 type member struct {
 	name  string
-	way   *link
+	way   *cluster.Link
 	cmd   *exec.Cmd
 	ended chan struct{}
 	file  string
@@ -158,11 +158,11 @@ func (g *group) start(n int) {
 	g.t.Helper()
 	for range n {
 		g.started++
-		m := &member{name: fmt.Sprintf("r%d", g.started), way: newLink(),
+		m := &member{name: fmt.Sprintf("r%d", g.started), way: cluster.NewLink(),
 			ended: make(chan struct{})}
 		m.file = filepath.Join(g.dir, m.name)
 		server := strings.TrimPrefix(g.cluster.Config("").Host, "https://")
-		listener, err := m.way.listen(server)
+		listener, err := m.way.Listen(server)
 		require.NoError(g.t, err)
 		g.t.Cleanup(func() { _ = listener.Close() })
 		g.run(m, listener)

@@ -51,7 +51,7 @@ type world struct {
 	account  *account          // of the informers
 	probe    rest.Interface    // with this account, without a link
 	writers  []*writer
-	links    []*link
+	links    []*cluster.Link
 	requests map[string]*requests // by implementation
 	subjects []*subject
 	monitor  *monitor
@@ -100,10 +100,10 @@ func (w *world) startInformers(implementation string) {
 	for _, writer := range w.writers {
 		for range w.informers {
 			if len(started)%perClient == 0 {
-				l := newLink()
+				l := cluster.NewLink()
 				w.links = append(w.links, l)
 				p = newProcess(w.t, implementation,
-					w.requests[implementation].count(l.config(config)))
+					w.requests[implementation].count(l.Config(config)))
 				for i, from := range sick {
 					p.startSick(w.t, i, from)
 				}
@@ -265,7 +265,7 @@ func (w *world) watchBegins() error {
 	return errors.Join(err, events.Close())
 }
 
-func (w *world) eachLink(do func(*link)) {
+func (w *world) eachLink(do func(*cluster.Link)) {
 	for _, l := range w.links {
 		do(l)
 	}
