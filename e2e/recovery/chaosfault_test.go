@@ -141,7 +141,7 @@ func (w *world) narrowLevel() (
 
 // largeObjects returns a namespace with a LIST that is larger than a connection's buffers.
 func (w *world) largeObjects() (namespace string) {
-	namespace = w.newNamespace()
+	namespace = cluster.NewNamespace(w.t, w.admin)
 	for i := range 16 {
 		large := &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)},

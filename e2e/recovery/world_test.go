@@ -13,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -68,7 +66,7 @@ func newWorld(t *testing.T, s setup) *world {
 	w.grant()
 	w.probe = w.kind.client(t, w.account.config())
 	for range s.namespaces {
-		w.writers = append(w.writers, w.startWriter(w.newNamespace()))
+		w.writers = append(w.writers, w.startWriter(cluster.NewNamespace(t, w.admin)))
 	}
 	w.answers(isNil)
 	for _, implementation := range s.implementations {
@@ -76,14 +74,6 @@ func newWorld(t *testing.T, s setup) *world {
 	}
 	w.monitor = startMonitor(t, w.tolerance, w.subjects)
 	return w
-}
-
-func (w *world) newNamespace() string {
-	ns, err := w.admin.CoreV1().Namespaces().Create(w.t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "recovery-"}},
-		metav1.CreateOptions{})
-	require.NoError(w.t, err)
-	return ns.Name
 }
 
 // startInformers starts the informers of an implementation, with a client and a link for each

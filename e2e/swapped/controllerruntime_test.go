@@ -140,11 +140,7 @@ type copies struct {
 func newCopies(t *testing.T, servers *cluster.Cluster) *copies {
 	client, err := kubernetes.NewForConfig(servers.Config(cluster.AdminToken))
 	require.NoError(t, err)
-	namespace, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "copies-"}},
-		metav1.CreateOptions{})
-	require.NoError(t, err)
-	return &copies{t, servers, client, namespace.Name}
+	return &copies{t, servers, client, cluster.NewNamespace(t, client)}
 }
 
 func (c *copies) create(name, value string) {
@@ -196,16 +192,9 @@ type operator struct {
 func (c *copies) start(program, name string, flags ...string) *operator {
 	c.t.Helper()
 	address := freeAddress(c.t)
-	process, err := c.servers.Run(filepath.Base(program)+"-"+name, program, append([]string{
+	process := run(c.t, c.servers, filepath.Base(program)+"-"+name, program, append([]string{
 		"--kubeconfig", c.servers.Kubeconfig(), "--namespace", c.namespace, "--address", address,
 		"--lease-duration", leaseDuration.String()}, flags...)...)
-	require.NoError(c.t, err)
-	c.t.Cleanup(func() {
-		process.Kill()
-		if c.t.Failed() {
-			c.t.Logf("==> %s\n%s", name, process.LogTail(60))
-		}
-	})
 	return &operator{c.t, process, address}
 }
 

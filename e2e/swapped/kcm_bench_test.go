@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -64,29 +63,15 @@ func (m *manager) cost(name string) float64 {
 	return 0
 }
 
-// createConfigMaps creates many ConfigMaps of 1 kB, several at a time.
+// createConfigMaps creates many ConfigMaps of 1 kB.
 func (w *workload) createConfigMaps(count int) {
-	const writers = 8
-	var wait sync.WaitGroup
-	errs := make(chan error, count)
-	for writer := range writers {
-		wait.Go(func() {
-			for i := writer; i < count; i += writers {
-				configMap := &corev1.ConfigMap{
-					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)},
-					Data:       map[string]string{"k": strings.Repeat("x", 1000)},
-				}
-				_, err := w.client.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), configMap,
-					metav1.CreateOptions{})
-				errs <- err
-			}
-		})
-	}
-	wait.Wait()
-	close(errs)
-	for err := range errs {
-		require.NoError(w.t, err)
-	}
+	cluster.Each(w.t, count, func(i int) error {
+		_, err := w.client.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)},
+			Data:       map[string]string{"k": strings.Repeat("x", 1000)},
+		}, metav1.CreateOptions{})
+		return err
+	})
 }
 
 // hasReplicaSet waits for a ReplicaSet with the image.

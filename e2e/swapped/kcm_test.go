@@ -112,7 +112,7 @@ func startManager(
 	address := freeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	process, err := servers.Run("kube-controller-manager-"+name, program, append([]string{
+	process := run(t, servers, "kube-controller-manager-"+name, program, append([]string{
 		"--kubeconfig=" + servers.Kubeconfig(),
 		"--controllers=*,bootstrap-signer-controller,selinux-warning-controller," +
 			"token-cleaner-controller",
@@ -125,18 +125,11 @@ func startManager(
 		"--authorization-always-allow-paths=/healthz,/metrics,/debug/pprof/*",
 		"--flex-volume-plugin-dir=" + t.TempDir(), // it creates the folder if necessary
 	}, flags...)...)
-	require.NoError(t, err)
 	m := &manager{t, process, "https://" + address, &http.Client{
 		// it creates its own certificate
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 	}}
-	t.Cleanup(func() {
-		process.Kill()
-		m.client.CloseIdleConnections()
-		if t.Failed() {
-			t.Logf("==> kube-controller-manager-%s\n%s", name, process.LogTail(60))
-		}
-	})
+	t.Cleanup(m.client.CloseIdleConnections)
 	return m
 }
 

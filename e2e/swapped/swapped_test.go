@@ -29,16 +29,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/e2e/cluster"
 )
 
 // scratch is a folder that exists as long as the tests run.
 var scratch string
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
+	os.Exit(runAll(m))
 }
 
-func run(m *testing.M) int {
+func runAll(m *testing.M) int {
 	var err error
 	if scratch, err = os.MkdirTemp("", "swapped-"); err != nil {
 		fmt.Fprintln(os.Stderr, "make a folder:", err)
@@ -87,11 +89,37 @@ func compile(t testing.TB, dir, goWork, pkg string) (program string) {
 	return program
 }
 
+// moduleFolder returns the folder of a module that the module in dir depends on.
+func moduleFolder(t *testing.T, dir, module string) string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module)
+	list.Dir, list.Env = dir, environ("off")
+	out, err := list.Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(out))
+}
+
 // environ returns our environment with another GOWORK. With -trimpath, the builds of all copies of
 // client-go share their results, whatever their folders.
 func environ(goWork string, more ...string) []string {
 	flags := strings.TrimSpace(os.Getenv("GOFLAGS") + " -trimpath")
 	return append(os.Environ(), append(more, "GOWORK="+goWork, "GOFLAGS="+flags)...)
+}
+
+// run runs a program beside the servers until the test ends, and shows its log if the test failed.
+func run(
+	t testing.TB, servers *cluster.Cluster, name, program string, args ...string,
+) *cluster.Process {
+	t.Helper()
+	process, err := servers.Run(name, program, args...)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		process.Kill()
+		if t.Failed() {
+			t.Logf("==> %s\n%s", name, process.LogTail(60))
+		}
+	})
+	return process
 }
 
 // samePasses runs the tests of packages in the module in dir without and with swap, and requires
@@ -146,4 +174,21 @@ func testUntilPassed(t *testing.T, dir, goWork string, more []string, excused ma
 		maps.Copy(result, testJSON(t, dir, goWork, more, slices.Compact(again)...))
 	}
 	return result
+}
+
+// Prometheus finds its targets with shared informers, and has a queue for each role.
+func TestSwapped_Prometheus(t *testing.T) {
+	samePasses(t, "prometheus", nil, nil, "github.com/prometheus/prometheus/discovery/kubernetes")
+}
+
+// The library of external storage provisioners: shared informers, indexers, rate-limited queues and
+// leader election.
+//
+// Its tests need an idle machine. They check after 200 ms, and leave controllers running with
+// leases as short: a leader that is paused for longer loses its lease on this stack, which ends the
+// process; on client-go it renews when it wakes up. Also, each new controller adds to the scheme
+// that the running ones read, which ends the process on both.
+func TestSwapped_Provisioner(t *testing.T) {
+	samePasses(t, "provisioner", nil, nil,
+		"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/...")
 }

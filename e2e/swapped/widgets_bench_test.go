@@ -11,13 +11,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -101,37 +98,8 @@ func newWidgets(b *testing.B, servers *cluster.Cluster) *widgets {
 		Group: "wire.example.com", Version: "v1", Resource: "widgets",
 	}
 	w := &widgets{client.Resource(resource)}
-	_, err = client.Resource(schema.GroupVersionResource{
-		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-	}).Create(b.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "widgets.wire.example.com"},
-		"spec": map[string]any{
-			"group": resource.Group, "scope": "Cluster",
-			"names": map[string]any{"plural": "widgets", "kind": "Widget"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{
-					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
-				}},
-			}},
-		},
-	}}, metav1.CreateOptions{})
-	require.NoError(b, err)
-	require.Eventually(b, func() bool { return w.create(b.Context(), 0) == nil }, patience,
-		100*time.Millisecond)
-	var group sync.WaitGroup
-	for writer := range writers {
-		group.Go(func() {
-			for i := writer; i < *widgetCount; i += writers {
-				if err := w.create(b.Context(), i); err != nil {
-					b.Errorf("create a widget: %v", err)
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
+	cluster.Define(b, config, cluster.Definition(resource, "Widget", "Cluster"))
+	cluster.Each(b, *widgetCount, func(i int) error { return w.create(b.Context(), i) })
 	return w
 }
 
@@ -173,24 +141,9 @@ func (w *widgets) create(ctx context.Context, i int) error {
 func (w *widgets) change(b *testing.B) int64 {
 	ctx, stop := context.WithTimeout(b.Context(), *loadFor)
 	defer stop()
-	var group sync.WaitGroup
-	var next atomic.Int64
-	limiter := rate.NewLimiter(changesPerSec, 1)
-	for range writers {
-		group.Go(func() {
-			for limiter.Wait(ctx) == nil {
-				n := int(next.Add(1))
-				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"change":"%s"}}}`,
-					time.Now().Format(time.RFC3339Nano)) // the same text twice is no change
-				_, err := w.client.Patch(ctx, widgetName(n%*widgetCount), types.MergePatchType,
-					patch, metav1.PatchOptions{})
-				if err != nil && ctx.Err() == nil {
-					b.Errorf("change a widget: %v", err)
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	return next.Load()
+	return load(ctx, b, func(n int, patch []byte) error {
+		_, err := w.client.Patch(ctx, widgetName(n%*widgetCount), types.MergePatchType, patch,
+			metav1.PatchOptions{})
+		return err
+	})
 }
