@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"example.com/informerstack/cmd/informerstack/cli"
 )
 
 // Where there is nothing to see, the program explains why.
@@ -35,8 +33,7 @@ func TestRun_ExplainsWhyThereIsNothing(t *testing.T) {
 	} {
 		p := start(t, append([]string{"run"}, test.args...)...)
 		p.Prints(t, test.says)
-		p.Interrupt()
-		p.Exits(t, cli.OK)
+		p.Stops(t)
 		assert.NotContains(t, p.Stderr.String(), "--key")
 	}
 }

@@ -56,8 +56,7 @@ func TestRun_HostileErrorWhileRunning(t *testing.T) {
 		assert.Contains(t, text, "evil", path)
 		clitest.RequirePrintable(t, text)
 	}
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	clitest.RequirePrintable(t, p.Stderr.String())
 	clitest.RequirePrintable(t, p.Stdout.String())
 }
@@ -75,8 +74,7 @@ func TestRun_HostileLeader(t *testing.T) {
 	}))
 	p := start(t, "run", "--kubeconfig", kubeconfig, "--leader-elect")
 	p.Prints(t, "is the leader, this process is on standby.")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	assert.Contains(t, p.Stderr.String(), `evil\x1b[2J\u009b31m\r`)
 	clitest.RequirePrintable(t, p.Stderr.String())
 }
@@ -121,8 +119,7 @@ func TestRun_RefusesForeignPages(t *testing.T) {
 		"/read/README.md", "/metrics", "/healthz", "/livez", "/readyz", "/debug/informers"} {
 		refusesCrossSite(t, url+path)
 	}
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 // refusesCrossSite sends requests as a browser does for a page of another site that reads or writes

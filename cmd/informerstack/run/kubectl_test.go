@@ -47,8 +47,7 @@ func TestRun_ServesKubectl(t *testing.T) {
 	second.Exits(t, cli.Failed)
 	assert.Contains(t, second.Stderr.String(), "--serve: start server: listen tcp "+address)
 	assert.Contains(t, second.Stderr.String(), "choose another port")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 // The file that a link leads to is not overwritten, and the file is for the user alone.
@@ -60,8 +59,7 @@ func TestRun_ServeReplacesALink(t *testing.T) {
 	require.NoError(t, os.Symlink(other, kubeconfigName))
 	p := start(t, "run", "--serve", "127.0.0.1:0", "--rate", "0", "--no-page")
 	p.Prints(t, "Loaded 20 objects")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	text, err := os.ReadFile(other)
 	require.NoError(t, err)
 	assert.Equal(t, "kept", string(text))

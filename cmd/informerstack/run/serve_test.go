@@ -85,8 +85,7 @@ func TestRun_ServesItsState(t *testing.T) {
 			page.Controllers[0].Outcomes["success"] > 0
 	}, clitest.Patience, 10*time.Millisecond)
 
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	_, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	assert.Error(t, err, "nothing listens any more")
 }
@@ -105,8 +104,7 @@ func TestRun_AnswersTheRoot(t *testing.T) {
 		code, text = get(t, url+"/livez?verbose")
 		assert.Equal(t, http.StatusOK, code)
 		assert.Contains(t, text, "[+]ping ok")
-		p.Interrupt()
-		p.Exits(t, cli.OK)
+		p.Stops(t)
 	}
 }
 
@@ -122,8 +120,7 @@ func TestRun_ServesWhyTheCacheIsOld(t *testing.T) {
 		_, text := get(t, url+"/debug/informers")
 		return strings.Contains(text, "connection refused")
 	}, clitest.Patience, 10*time.Millisecond)
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 func TestRun_WithoutListenServesNothing(t *testing.T) {
@@ -131,8 +128,7 @@ func TestRun_WithoutListenServesNothing(t *testing.T) {
 	p.Prints(t, "reconciled")
 	assert.NotContains(t, p.Stderr.String(), "Serving")
 	assert.NotContains(t, p.Stderr.String(), "browser")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 func TestRun_ListenBadAddresses(t *testing.T) {

@@ -62,7 +62,6 @@ func TestCode_LitLineFollowsTheKey(t *testing.T) {
 		"workqueue Done":    "queue.Done(key)",
 	}
 	s := newScene(t, desktop)
-	s.control = pressKey
 	key := s.work()
 	s.await("it rests after Done", litLine+` === "queue.Done(key)"`)
 	s.click(button(" "))
@@ -100,7 +99,6 @@ func TestCode_LitLineFollowsTheKey(t *testing.T) {
 func TestCode_RemovesDone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, desktop)
-	s.control = pressKey
 	key := s.work()
 	s.tabTo("#change-done")
 	s.press(" ")
@@ -131,7 +129,6 @@ func TestCode_RemovesDone(t *testing.T) {
 func TestCode_AddsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, desktop)
-	s.control = pressKey
 	key := s.work()
 	s.toggle("add", true)
 	s.await("the text shows it", element(".source ins")+`?.textContent.trim() === "queue.Add(key)"`)
@@ -170,7 +167,6 @@ func TestCode_AddsAtOnce(t *testing.T) {
 func TestCode_SlowsTheHandler(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, desktop)
-	s.control = pressKey
 	s.work()
 	s.toggle("slow", true)
 	s.await("the text shows it",
@@ -191,7 +187,6 @@ func TestCode_SlowsTheHandler(t *testing.T) {
 func TestCode_FitsAPhone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, phone)
-	s.control = pressKey
 	for _, language := range []string{"en", "zh-Hans"} {
 		s.use("code")
 		s.await(language, "document.documentElement.lang === "+quoted(language))

@@ -22,7 +22,6 @@ func inStore(key string) string {
 func TestHistory_LooksBack(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, desktop)
-	s.control = pressKey
 	s.watching()
 	create := func() (key string) {
 		s.frames.forget()

@@ -83,13 +83,3 @@ func TestPage_KeepsItsFlow(t *testing.T) {
 		document.querySelectorAll(".card-store .tiles .chip").length === 3`)
 	s.await("the flow is the same", kept)
 }
-
-// A refused command is shown, and the program's text is no HTML.
-func TestPage_ShowsWhyACommandFailed(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, desktop)
-	s.excuse("/lab/command")
-	s.press(".")
-	s.await("the reason", `document.querySelector(".problem[role=alert]")?.textContent ===
-		"no hop is held: pause first"`)
-}
