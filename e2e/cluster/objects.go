@@ -53,7 +53,7 @@ var Definitions = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// Definition returns the CustomResourceDefinition, in YAML, of objects with any fields. The scope is
+// Definition returns the CustomResourceDefinition of objects with any fields, in YAML. The scope is
 // "Namespaced" or "Cluster".
 func Definition(resource schema.GroupVersionResource, kind, scope string) []byte {
 	return fmt.Appendf(nil, `

@@ -71,7 +71,7 @@ const stops = `new Promise((resolve) => {
 	check();
 })`
 
-// In slow motion the journey takes at least the delay per hop, and causes come before their effects:
+// In slow motion a journey takes at least the delay per hop, and causes come before their effects:
 // the store changes when the item has arrived.
 func TestPage_ShowsCausesFirst(t *testing.T) {
 	t.Parallel()
