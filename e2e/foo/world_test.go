@@ -238,7 +238,9 @@ func (w *world) noGoroutinesBut(before map[string]string) {
 		w.way.Reset()
 		utilnet.CloseIdleConnectionsFor(transport)
 		left := goroutines()
-		maps.DeleteFunc(left, func(id, _ string) bool { return before[id] != "" })
+		maps.DeleteFunc(left, func(id, stack string) bool {
+			return before[id] != "" || strings.Contains(stack, "cluster.startProcess") // restarted
+		})
 		if len(left) == 0 {
 			return
 		}
