@@ -55,7 +55,6 @@ func TestPage_IsAccessible(t *testing.T) {
 	t.Parallel()
 	for name, l := range looks {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			l.still = true // in the middle of a transition, colours have less contrast
 			s := newScene(t, l)
 			evaluate[bool](s.tab, axe+"; true")

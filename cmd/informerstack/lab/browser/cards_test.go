@@ -14,7 +14,6 @@ import (
 // The card of the store shows how current the copy is: the version that it holds, as of when it has
 // everything, and that a change may be missing, in both languages.
 func TestPage_ShowsHowCurrentTheStoreIs(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	shows := func(what, version, text string) {
 		t.Helper()
@@ -52,7 +51,6 @@ func TestPage_ShowsHowCurrentTheStoreIs(t *testing.T) {
 // An empty queue says nothing about the store, which is behind while a watch is stalled, and an
 // empty log says nothing about the past: it may have been compacted.
 func TestEmpty_ClaimsNothingElse(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.use("stall")
 	s.use("change")

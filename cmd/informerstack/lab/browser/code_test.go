@@ -97,7 +97,6 @@ func TestCode_LitLineFollowsTheKey(t *testing.T) {
 // Without Done a key stays in processing, on the card too, until the call is put back. The switch
 // works with the keyboard.
 func TestCode_RemovesDone(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	key := s.work()
 	s.tabTo("#change-done")
@@ -127,7 +126,6 @@ func TestCode_RemovesDone(t *testing.T) {
 
 // With Add in place of AddRateLimited a failing key is tried all the time, and never waits.
 func TestCode_AddsAtOnce(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	key := s.work()
 	s.toggle("add", true)
@@ -165,7 +163,6 @@ func TestCode_AddsAtOnce(t *testing.T) {
 
 // A slow handler has a backlog on its card, and the other one has not.
 func TestCode_SlowsTheHandler(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.work()
 	s.toggle("slow", true)
@@ -185,7 +182,6 @@ func TestCode_SlowsTheHandler(t *testing.T) {
 
 // On a phone the code fits the width, and a finger turns the switch.
 func TestCode_FitsAPhone(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, phone)
 	for _, language := range []string{"en", "zh-Hans"} {
 		s.use("code")

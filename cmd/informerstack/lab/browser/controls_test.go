@@ -35,9 +35,15 @@ type action struct {
 	Piece string `json:"piece"`
 }
 
-// newScene starts a program that changes nothing by itself, and opens its page. Controls are used
-// by their keys.
+// newScene makes a test parallel, starts a program that changes nothing by itself, and opens its
+// page. Controls are used by their keys.
 func newScene(t *testing.T, l look, args ...string) *scene {
+	t.Helper()
+	t.Parallel()
+	return openScene(t, l, args...)
+}
+
+func openScene(t *testing.T, l look, args ...string) *scene {
 	t.Helper()
 	p := start(t, append([]string{"run", "--objects", "6", "--rate", "0"}, args...)...)
 	s := &scene{program: p, frames: p.frames(), control: pressKey, used: map[string]bool{}}
@@ -96,7 +102,6 @@ func TestControls_DoWhatTheySay(t *testing.T) {
 		"click": clickControl, "key": pressKey, "help": runFromHelp,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := newScene(t, desktop)
 			s.control = control
 			for _, part := range []func(*scene){
@@ -417,7 +422,6 @@ func pageControls(s *scene) {
 
 // The settings are applied together, and Cancel changes nothing.
 func TestSettings_AreApplied(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.click(button(","))
 	s.choose("#set-workers", "3")
@@ -449,7 +453,6 @@ func TestSettings_AreApplied(t *testing.T) {
 // A dialog closes by its button, by Escape and by a click beside it, and the focus returns to the
 // button that opened it.
 func TestDialogs_ReturnTheFocus(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	for _, key := range []string{",", "?"} {
 		for way, closeIt := range map[string]func(){

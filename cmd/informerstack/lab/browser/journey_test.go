@@ -13,7 +13,6 @@ import (
 
 // A click on a key follows that key only, and its journey has every hop with its time.
 func TestPage_FollowsAKeyOnItsJourney(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.control = clickControl
 	s.watching()
@@ -74,7 +73,6 @@ const stops = `new Promise((resolve) => {
 // In slow motion a journey takes at least the delay per hop, and causes come before their effects:
 // the store changes when the item has arrived.
 func TestPage_ShowsCausesFirst(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.control = clickControl
 	s.watching()
@@ -103,7 +101,6 @@ func TestPage_ShowsCausesFirst(t *testing.T) {
 
 // A write is recorded when it is answered, but it is shown before the event that it has caused.
 func TestPage_ShowsAWriteBeforeItsEvent(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	rails := evaluate[[]string](s.tab, `import("/lab/assets/present.js").then(({ Presenter }) => {
 		const rails = [];
@@ -123,7 +120,6 @@ func TestPage_ShowsAWriteBeforeItsEvent(t *testing.T) {
 
 // The heading of each card explains the piece, with its code and its chapter.
 func TestPage_ExplainsEachPiece(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	seen := map[string]bool{}
 	pieces := evaluate[[]string](s.tab,
@@ -144,7 +140,6 @@ func TestPage_ExplainsEachPiece(t *testing.T) {
 
 // The reader chooses an index of the store.
 func TestPage_ShowsTheChosenIndex(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	for name, values := range map[string]int{"label:team": 3, "namespace": 1} {
 		s.choose(".index select", name)

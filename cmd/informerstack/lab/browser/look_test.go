@@ -29,7 +29,6 @@ func TestMotion_IsReducedOnRequest(t *testing.T) {
 	t.Parallel()
 	for name, still := range map[string]bool{"moving": false, "still": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := newScene(t, look{width: 1440, height: 900, still: still})
 			s.watching()
 			s.await("the rails are drawn", `document.querySelectorAll(".rails .head").length === 8`)
@@ -52,7 +51,6 @@ func TestMotion_IsReducedOnRequest(t *testing.T) {
 
 // The page has the theme of the system, until the reader chooses one.
 func TestTheme_IsThatOfTheSystem(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, dark)
 	shows := func(theme string) {
 		t.Helper()
@@ -74,7 +72,6 @@ func TestTheme_IsThatOfTheSystem(t *testing.T) {
 
 // A phone shows one column that is not wider than its screen, and every control can be touched.
 func TestPhone_HasOneColumn(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, phone)
 	before := s.watching()
 	fits := func(view string) {
@@ -140,7 +137,6 @@ func TestPhone_ShowsWhereTheChangeIs(t *testing.T) {
 
 // One is singular, in the messages that contain a number.
 func TestTexts_CountOne(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	assert.Equal(t, []string{"1 object", "1,001 objects", "0 objects.", "1 key with failures",
 		"+1 more", "1 个对象"}, evaluate[[]string](s.tab, `import("/lab/assets/text.js").then(
@@ -179,7 +175,6 @@ func TestPage_StaysInItsPlace(t *testing.T) {
 		"desktop": desktop, "tablet": tablet, "phone": phone,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := newScene(t, l, "--rate", "40")
 			s.use("fail")
 			s.use("slow")
@@ -194,7 +189,6 @@ func TestPage_StaysInItsPlace(t *testing.T) {
 // The page follows the key that the pointer was pressed on, even if another key has taken its place
 // before the release.
 func TestPage_FollowsTheKeyThatWasPressed(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.watching()
 	s.frames.forget()

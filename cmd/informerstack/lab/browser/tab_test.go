@@ -250,7 +250,6 @@ func (p *tab) capture() (png []byte, err error) {
 // A tab notices an error in the console, an exception, a violation of the policy, and a request to
 // another host.
 func TestTab_NoticesProblems(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	evaluate[bool](s.tab, `new Promise((resolve) => {
 		console.error("an error in the console");
