@@ -113,15 +113,9 @@ func TestRun_ServesThePage(t *testing.T) {
 
 func post(t *testing.T, url, token, body string) (code int) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/lab/command",
-		strings.NewReader(body))
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("X-Lab-Token", token)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	answer.Body.Close()
-	return answer.StatusCode
+	code, _ = send(t, http.MethodPost, url+"/lab/command", body,
+		map[string]string{"Content-Type": "application/json", "X-Lab-Token": token})
+	return code
 }
 
 // On another cluster the page shows, and does not write.
