@@ -4,7 +4,6 @@ package swapped_test
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,21 +45,6 @@ func BenchmarkSwapped_KubeControllerManager(b *testing.B) {
 			b.ReportMetric(0, "ns/op") // it includes the cost of the servers
 		})
 	}
-}
-
-// cost returns the value of a metric without labels.
-func (m *manager) cost(name string) float64 {
-	metrics, err := m.get("/metrics")
-	require.NoError(m.t, err)
-	for line := range strings.Lines(metrics) {
-		if text, ok := strings.CutPrefix(line, name+" "); ok {
-			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-			require.NoError(m.t, err)
-			return value
-		}
-	}
-	require.Fail(m.t, "no "+name)
-	return 0
 }
 
 // createConfigMaps creates many ConfigMaps of 1 kB.

@@ -30,7 +30,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/e2e/cluster"
 )
 
 // scratch is a folder that exists as long as the tests run.
@@ -104,22 +103,6 @@ func moduleFolder(t *testing.T, dir, module string) string {
 func environ(goWork string, more ...string) []string {
 	flags := strings.TrimSpace(os.Getenv("GOFLAGS") + " -trimpath")
 	return append(os.Environ(), append(more, "GOWORK="+goWork, "GOFLAGS="+flags)...)
-}
-
-// run runs a program beside the servers until the test ends, and shows its log if the test failed.
-func run(
-	t testing.TB, servers *cluster.Cluster, name, program string, args ...string,
-) *cluster.Process {
-	t.Helper()
-	process, err := servers.Run(name, program, args...)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		process.Kill()
-		if t.Failed() {
-			t.Logf("==> %s\n%s", name, process.LogTail(60))
-		}
-	})
-	return process
 }
 
 // samePasses runs the tests of packages in the module in dir without and with swap, and requires

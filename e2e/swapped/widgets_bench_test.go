@@ -6,10 +6,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
-	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,33 +50,17 @@ func (w *widgets) measure(b *testing.B, servers *cluster.Cluster, program, on st
 		"--kubeconfig", servers.Kubeconfig(), "--address", address)
 	require.NoError(b, err)
 	defer process.Kill()
-	number := func(pattern string) float64 {
-		response, err := http.Get("http://" + address + "/metrics")
-		if err != nil {
-			return 0
-		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		require.NoError(b, err)
-		found := regexp.MustCompile("(?m)^" + pattern + `\s+([0-9.e+]+)`).FindSubmatch(text)
-		if found == nil {
-			return 0
-		}
-		value, err := strconv.ParseFloat(string(found[1]), 64)
-		require.NoError(b, err)
-		return value
-	}
-	cpu := func() float64 { return number("process_cpu_seconds_total") }
+	operator := newRunning(b, process, "http://"+address, "")
 	require.Eventually(b, func() bool {
-		return number(`controller_runtime_reconcile_total\{.*success.*\}`) >=
-			float64(*widgetCount)
+		n, _ := operator.metric(`controller_runtime_reconcile_total\{.*success.*\}`)
+		return n >= float64(*widgetCount)
 	}, patience, 50*time.Millisecond)
 	b.ReportMetric(time.Since(start).Seconds(), "s-to-sync")
-	b.ReportMetric(cpu(), "cpu-s-to-sync")
+	b.ReportMetric(operator.cost("process_cpu_seconds_total"), "cpu-s-to-sync")
 	reportPeak(b, process)
-	before := cpu()
+	before := operator.cost("process_cpu_seconds_total")
 	changes := w.change(b)
-	b.ReportMetric(cpu()-before, "cpu-s-under-load")
+	b.ReportMetric(operator.cost("process_cpu_seconds_total")-before, "cpu-s-under-load")
 	b.ReportMetric(float64(changes)/loadFor.Seconds(), "changes/s")
 }
 
