@@ -132,7 +132,8 @@ func TestLessons_DoTheirTasks(t *testing.T) {
 func TestLessons_ShowTheirTasks(t *testing.T) {
 	for _, way := range ways {
 		for _, before := range []string{way.Right[:len(way.Right)-1], "x", "g", "h", "k", "d"} {
-			chapter(t, fmt.Sprintf("%s/%d/%s", way.Lesson, way.Step, before), func(t *testing.T, w *world) {
+			name := fmt.Sprintf("%s/%d/%s", way.Lesson, way.Step, before)
+			chapter(t, name, func(_ *testing.T, w *world) {
 				w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, way.Lesson, way.Step)
 				ok := w.turn("yours", 0)
 				w.after(time.Second)
