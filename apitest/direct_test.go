@@ -3,6 +3,7 @@
 package apitest_test
 
 import (
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -135,9 +136,9 @@ func TestServer_StartAndClose(t *testing.T) {
 
 	unstarted := apitest.NewServer(apitest.Options{})
 	unstarted.Close()
-	w := &recorder{header: map[string][]string{}}
+	w := httptest.NewRecorder()
 	unstarted.ServeHTTP(w, nil)
-	assert.Equal(t, 503, w.code)
+	assert.Equal(t, 503, w.Code)
 }
 
 // Whatever clients do, no goroutine of the server is left after Close.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,8 +90,6 @@ func TestFault_Observe(t *testing.T) {
 }
 
 func TestFault_Match(t *testing.T) {
-	r := apitest.Request{Verb: "watch", Group: "apps", Resource: "deployments", Namespace: "ns",
-		Name: "n"}
 	for _, test := range []struct {
 		match apitest.Match
 		want  bool
@@ -109,28 +109,16 @@ func TestFault_Match(t *testing.T) {
 	} {
 		s := apitest.NewServer(apitest.Options{})
 		s.Faults().Add(apitest.Fault{Match: test.match, Err: apierrors.NewServiceUnavailable("no")})
-		w := &recorder{header: http.Header{}}
-		req, err := http.NewRequest(http.MethodGet,
-			"/apis/apps/v1/watch/namespaces/ns/deployments/n?timeoutSeconds=1&resourceVersion=99",
-			nil)
-		require.NoError(t, err)
+		w := httptest.NewRecorder()
 		if !test.want { // the watch itself need not run
 			s.Faults().Add(apitest.Fault{Handler: http.NotFoundHandler()})
 		}
-		s.ServeHTTP(w, req)
-		assert.Equal(t, test.want, w.code == http.StatusServiceUnavailable, "%+v on %+v",
-			test.match, r)
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet,
+			"/apis/apps/v1/watch/namespaces/ns/deployments/n?timeoutSeconds=1&resourceVersion=99",
+			nil))
+		assert.Equal(t, test.want, w.Code == http.StatusServiceUnavailable, "%+v", test.match)
 	}
 }
-
-type recorder struct {
-	header http.Header
-	code   int
-}
-
-func (r *recorder) Header() http.Header         { return r.header }
-func (r *recorder) Write(p []byte) (int, error) { return len(p), nil }
-func (r *recorder) WriteHeader(code int)        { r.code = code }
 
 func TestFault_DropDelayHandler(t *testing.T) {
 	bubble(t, apitest.Options{}, func(t *testing.T, s *apitest.Server) {
@@ -196,24 +184,29 @@ func TestFault_StreamAfterEvents(t *testing.T) {
 				require.NoError(t, s.Create(configMap("default", fmt.Sprint("m", i))))
 			}
 			s.Faults().Add(test.fault)
-			lines := openWatch(t, s, mapsPath+"?watch=true")
-			var got []string
-			go func() {
-				for {
-					line, err := lines.ReadString('\n')
-					got = append(got, describe(line)...)
-					if err != nil {
-						if test.fault.Stream != apitest.StallStream &&
-							test.fault.Stream != apitest.NoStreamFault {
-							got = append(got, "end "+err.Error())
-						}
-						return
-					}
-				}
-			}()
-			synctest.Wait()
-			assert.Equal(t, test.want, got, "%+v", test.fault)
+			received := follow(t, s, mapsPath+"?watch=true")
+			assert.Equal(t, test.want, received(), "%+v", test.fault)
 		})
+	}
+}
+
+// follow opens a watch in a bubble. received returns its lines so far, and its end.
+func follow(t *testing.T, s *apitest.Server, path string) (received func() []string) {
+	lines := openWatch(t, s, path)
+	var got []string
+	go func() {
+		for {
+			line, err := lines.ReadString('\n')
+			got = append(got, describe(line)...)
+			if err != nil {
+				got = append(got, "end "+err.Error())
+				return
+			}
+		}
+	}()
+	return func() []string {
+		synctest.Wait()
+		return slices.Clone(got)
 	}
 }
 
@@ -241,23 +234,15 @@ func TestFault_Bookmarks(t *testing.T) {
 		bubble(t, apitest.Options{}, func(t *testing.T, s *apitest.Server) {
 			require.NoError(t, s.Create(configMap("default", "a")))
 			s.Faults().Add(fault)
-			lines := openWatch(t, s, stream)
-			go func() {
-				for {
-					line, err := lines.ReadString('\n')
-					if err != nil {
-						return
-					}
-					got = append(got, describe(line)...)
-				}
-			}()
+			received := follow(t, s, stream)
 			time.Sleep(wait)
-			synctest.Wait()
+			got = received()
 		})
 		return got
 	}
 	assert.Equal(t, []string{"ADDED", "BOOKMARK"}, read(t, apitest.Fault{}, time.Second))
-	assert.Equal(t, []string{"ADDED"}, read(t, apitest.Fault{DropBookmarks: true}, time.Hour))
+	assert.Equal(t, []string{"ADDED", "end EOF"}, // by its timeout
+		read(t, apitest.Fault{DropBookmarks: true}, time.Hour))
 	assert.Equal(t, []string{"ADDED"},
 		read(t, apitest.Fault{DelayBookmarks: time.Minute}, 59*time.Second))
 	assert.Equal(t, []string{"ADDED", "BOOKMARK"},

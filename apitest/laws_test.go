@@ -51,8 +51,8 @@ func (c *collection) checkLaws(l *revisionLog, seen map[int64]bool) error {
 			seen[rv] = true
 		}
 	}
-	if !slices.IsSortedFunc(c.entries, func(a, b *entry) int { return compare(a.key, b.key) }) ||
-		len(c.entries) != len(c.byKey) {
+	byKey := func(a, b *entry) int { return strings.Compare(a.key, b.key) }
+	if !slices.IsSortedFunc(c.entries, byKey) || len(c.entries) != len(c.byKey) {
 		return fmt.Errorf("entries are not the sorted keys")
 	}
 	for _, e := range c.entries {
@@ -64,16 +64,6 @@ func (c *collection) checkLaws(l *revisionLog, seen map[int64]bool) error {
 		}
 	}
 	return nil
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 func (e *entry) checkLaws(compacted int64) error {

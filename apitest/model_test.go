@@ -91,10 +91,10 @@ func (r *replay) apply(f frame) {
 	r.last = max(r.last, rv)
 }
 
-func (r *replay) run(ctx context.Context, s *apitest.Server) {
-	url := fmt.Sprintf("%s%s?watch=true&allowWatchBookmarks=true&resourceVersion=%d",
-		s.URL, mapsPath, r.from)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// eachFrame calls apply for each event of a watch of the ConfigMaps, until its end.
+func eachFrame(ctx context.Context, s *apitest.Server, query string, apply func(frame)) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		s.URL+mapsPath+"?watch=true&"+query, nil)
 	if err != nil {
 		return
 	}
@@ -108,7 +108,7 @@ func (r *replay) run(ctx context.Context, s *apitest.Server) {
 		if decoder.Decode(&f) != nil {
 			return
 		}
-		r.apply(f)
+		apply(f)
 	}
 }
 
@@ -144,7 +144,8 @@ func runModel(t *testing.T, ctx context.Context, s *apitest.Server, rng *rand.Ra
 			r := &replay{from: first + rng.IntN(m.rv-first+1)}
 			r.state, r.last = maps.Clone(m.at(r.from)), r.from
 			watches = append(watches, r)
-			go r.run(ctx, s)
+			query := fmt.Sprintf("allowWatchBookmarks=true&resourceVersion=%d", r.from)
+			go eachFrame(ctx, s, query, r.apply)
 		case dice < 96:
 			s.Faults().Compact()
 		case dice < 98:
@@ -200,16 +201,13 @@ func (m *model) write(t *testing.T, s *apitest.Server, rng *rand.Rand, step int)
 
 func (m *model) checkLists(t *testing.T, s *apitest.Server, first int) {
 	for rv := first; rv <= m.rv; rv++ {
-		resp, err := s.Client().Get(fmt.Sprintf(
-			"%s/api/v1/configmaps?resourceVersionMatch=Exact&resourceVersion=%d", s.URL, rv))
-		require.NoError(t, err)
-		var list corev1.ConfigMapList
-		err = json.NewDecoder(resp.Body).Decode(&list)
-		require.NoError(t, resp.Body.Close())
-		if resp.StatusCode == http.StatusGone {
+		answer := send(t, s, "GET", fmt.Sprintf(
+			"/api/v1/configmaps?resourceVersionMatch=Exact&resourceVersion=%d", rv), "", "")
+		if answer.code == http.StatusGone {
 			continue
 		}
-		require.NoError(t, err)
+		var list corev1.ConfigMapList
+		require.NoError(t, json.Unmarshal([]byte(answer.body), &list))
 		got := map[string]int{}
 		for _, item := range list.Items {
 			got[item.Name], _ = strconv.Atoi(item.ResourceVersion)

@@ -3,17 +3,14 @@
 package apitest_test
 
 import (
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -50,21 +47,6 @@ func TestRegress_87472_NothingIsLostBetweenListAndWatch(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#141528: a deletion is not lost either, wherever a watch begins.
-func TestRegress_141528_DeletionsAreNotLost(t *testing.T) {
-	ctx := t.Context()
-	s := start(t, apitest.Options{Scheme: scheme.Scheme})
-	maps := kubernetes.NewForConfigOrDie(config(s)).CoreV1().ConfigMaps("default")
-	require.NoError(t, s.Create(configMap("default", "a")))
-	list, err := maps.List(ctx, metav1.ListOptions{})
-	require.NoError(t, err)
-	require.NoError(t, s.Delete(configMap("default", "a")))
-	w, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-	require.NoError(t, err)
-	defer w.Stop()
-	assert.Equal(t, watch.Deleted, (<-w.ResultChan()).Type)
-}
-
 // kubernetes/kubernetes#139716, #129408: a streaming list of an empty collection ends too, with the
 // right annotation.
 func TestRegress_139716_StreamingListEnds(t *testing.T) {
@@ -75,17 +57,6 @@ func TestRegress_139716_StreamingListEnds(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, line, `"type":"BOOKMARK"`)
 	assert.Contains(t, line, `"k8s.io/initial-events-end":"true"`)
-}
-
-// A watch with a field selector receives only objects that match.
-func TestWatchesHonourFieldSelectors(t *testing.T) {
-	s := start(t, apitest.Options{})
-	lines := openWatch(t, s, mapsPath+"?watch=true&fieldSelector=metadata.name%3Db")
-	require.NoError(t, s.Create(configMap("default", "a")))
-	require.NoError(t, s.Create(configMap("default", "b")))
-	line, err := lines.ReadString('\n')
-	require.NoError(t, err)
-	assert.Contains(t, line, `"name":"b"`)
 }
 
 // kubernetes/kubernetes#92537, #115093: a version that does not exist yet is refused in the form
@@ -145,31 +116,5 @@ func TestRegress_83520_InformersRecoverFromExpiredVersions(t *testing.T) {
 					factory.Shutdown()
 				})
 		})
-	}
-}
-
-// Selectors of every form select the right objects.
-func TestSelectorsOfEveryForm(t *testing.T) {
-	s := start(t, apitest.Options{})
-	for _, app := range []string{"x", "y"} {
-		cm := configMap("default", app)
-		cm.Labels = map[string]string{"app": app}
-		require.NoError(t, s.Create(cm))
-	}
-	require.NoError(t, s.Create(
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "none"}}))
-	for selector, want := range map[string]string{
-		"app": "x y", "!app": "none", "app=x": "x", "app!=x": "none y", "app in (x,y)": "x y",
-		"app notin (x)": "none y", "other": "",
-	} {
-		got := send(t, s, "GET", mapsPath+"?labelSelector="+
-			strings.ReplaceAll(strings.ReplaceAll(selector, " ", "%20"), "=", "%3D"), "", "")
-		var names []string
-		for _, name := range []string{"none", "x", "y"} {
-			if strings.Contains(got.body, `"name":"`+name+`"`) {
-				names = append(names, name)
-			}
-		}
-		assert.Equal(t, want, strings.Join(names, " "), selector)
 	}
 }

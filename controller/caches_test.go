@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -81,13 +82,21 @@ func TestStory_MissingCacheIsNamed(t *testing.T) {
 	})
 }
 
-// A stop while the caches load is an ordinary stop.
+// A stop while the caches load, or before, is an ordinary stop.
 func TestStory_StopWhileWaitingForCaches(t *testing.T) {
-	story(t, Options[string]{}, func(w *world) {
-		w.c.opts.WaitFor = []Synced{newCache("pods")}
-		w.change("a")
-		w.run()
-		w.stop()
-		w.workerSaw()
-	})
+	for _, before := range []bool{false, true} {
+		story(t, Options[string]{}, func(w *world) {
+			ctx, cancel := context.WithCancel(w.ctx)
+			defer cancel()
+			if w.ctx = ctx; before {
+				cancel()
+			}
+			w.c.opts.WaitFor = []Synced{newCache("pods")}
+			w.change("a")
+			w.run()
+			w.stop()
+			w.workerSaw()
+			assert.Equal(t, PhaseStopped, w.c.Snapshot().Phase)
+		})
+	}
 }

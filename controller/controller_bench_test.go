@@ -64,9 +64,7 @@ func BenchmarkReconcile(b *testing.B) {
 	}
 }
 
-func timed(
-	reconcile func(context.Context, string) error,
-) func(context.Context, string) error {
+func timed(reconcile func(context.Context, string) error) func(context.Context, string) error {
 	return func(ctx context.Context, key string) error {
 		logger := klog.FromContext(ctx)
 		began := time.Now()

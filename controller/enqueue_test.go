@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -146,20 +145,4 @@ func TestQueueAddsAreChanges(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A handler in client-go's style, with the queue that it knows.
-func TestHandlerOfClientGo(t *testing.T) {
-	story(t, Options[string]{}, func(w *world) {
-		w.run()
-		queue := w.c.Queue()
-		h := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
-			key, err := cache.MetaNamespaceKeyFunc(obj)
-			require.NoError(t, err)
-			queue.Add(key)
-		}}
-		h.OnAdd(pod("a", "1"), false)
-		w.settle()
-		w.workerSaw("ns/a: ok")
-	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/informerstack/internal/helpers/termcontext"
-	"example.com/informerstack/workqueue"
 )
 
 // office is an election with one candidate: a term lasts from elect to depose. Its context carries
@@ -62,11 +61,19 @@ func (o *office) elect() {
 	o.w.settle()
 }
 
+// ledStory is a story of a controller with a Lead function.
+func ledStory(t *testing.T, opts Options[string], play func(w *world, o *office)) {
+	var o office
+	opts.Lead = o.lead
+	story(t, opts, func(w *world) {
+		o.w, o.elected = w, make(chan struct{})
+		play(w, &o)
+	})
+}
+
 // A replica that does not lead fills its caches and its queue. When elected, it handles the queue.
 func TestStory_NewLeaderWorksOffWhatCameBefore(t *testing.T) {
-	var o office
-	story(t, Options[string]{Lead: o.lead}, func(w *world) {
-		o.w, o.elected = w, make(chan struct{})
+	ledStory(t, Options[string]{}, func(w *world, o *office) {
 		w.run()
 		w.change("a", "b", "a")
 		w.after(time.Hour)
@@ -81,9 +88,8 @@ func TestStory_NewLeaderWorksOffWhatCameBefore(t *testing.T) {
 // A lost term ends what runs, whatever the grace period, before the workers are gone; the key is
 // the next term's, and is no failure of this one.
 func TestStory_LostTermLeavesItsKeysToTheNext(t *testing.T) {
-	var o office
-	story(t, Options[string]{Lead: o.lead, GracePeriod: time.Hour, MaxAttempts: 1}, func(w *world) {
-		o.w, o.elected = w, make(chan struct{})
+	opts := Options[string]{GracePeriod: time.Hour, MaxAttempts: 1}
+	ledStory(t, opts, func(w *world, o *office) {
 		w.answers("a", "hold")
 		w.run()
 		o.elect()
@@ -104,9 +110,7 @@ func TestStory_LostTermLeavesItsKeysToTheNext(t *testing.T) {
 
 // The work returns when no reconcile runs any more: until then, no other replica may begin.
 func TestStory_TermEndsAfterItsWork(t *testing.T) {
-	var o office
-	story(t, Options[string]{Lead: o.lead}, func(w *world) {
-		o.w, o.elected = w, make(chan struct{})
+	ledStory(t, Options[string]{}, func(w *world, o *office) {
 		w.answers("a", "ignore")
 		w.run()
 		o.elect()
@@ -123,60 +127,25 @@ func TestStory_TermEndsAfterItsWork(t *testing.T) {
 	})
 }
 
-// A leader that is stopped finishes its running calls within the grace period, as without a lease.
-func TestStory_StoppedLeaderHasItsGrace(t *testing.T) {
-	var o office
-	story(t, Options[string]{Lead: o.lead, GracePeriod: time.Minute}, func(w *world) {
-		o.w, o.elected = w, make(chan struct{})
-		w.answers("a", "hold")
-		w.run()
-		o.elect()
-		w.change("a", "b")
-		w.cancel()
-		w.after(30 * time.Second)
-		assert.Equal(t, PhaseStopping, w.c.Snapshot().Phase)
-		w.release("a")
-		<-w.ended
-		w.workerSaw("a: hold")
-	})
-}
-
 // A Lead function of another kind does not say how long it leads after it was stopped: there is no
-// grace then.
+// grace then. The term of an election around Run is not that of such a function, either.
 func TestStory_ALeaderOfAnUnknownTermHasNoGrace(t *testing.T) {
-	o := office{plain: true}
-	story(t, Options[string]{Lead: o.lead, GracePeriod: time.Minute, Drain: true}, func(w *world) {
-		o.w, o.elected = w, make(chan struct{})
-		w.answers("a", "hold")
-		w.run()
-		o.elect()
-		w.change("a", "b")
-		w.stop()
-		w.workerSaw("a: hold")
-		assert.Equal(t, w.start, time.Now())
-	})
-}
-
-// The term of an election around Run is not that of such a function, either.
-func TestLead_TheTermAroundRunGrantsNoGrace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		outer := t.Context()
-		run, stop := context.WithCancel(termcontext.With(quiet(outer), outer))
-		lead := func(ctx context.Context, work func(context.Context)) error {
-			work(ctx)
-			return nil
-		}
-		reconcile := func(ctx context.Context, _ string) (Result, error) {
-			stop()
-			<-ctx.Done()
-			return Result{}, nil
-		}
-		c := New("c", reconcile, Options[string]{Lead: lead, GracePeriod: time.Minute})
-		c.Enqueue("a")
-		start := time.Now()
-		assert.NoError(t, c.Run(run))
-		assert.Equal(t, start, time.Now())
-	})
+	for _, around := range []bool{false, true} {
+		opts := Options[string]{GracePeriod: time.Minute, Drain: true}
+		ledStory(t, opts, func(w *world, o *office) {
+			o.plain = true
+			if around {
+				w.ctx = termcontext.With(w.ctx, w.ctx)
+			}
+			w.answers("a", "hold")
+			w.run()
+			o.elect()
+			w.change("a", "b")
+			w.stop()
+			w.workerSaw("a: hold")
+			assert.Equal(t, w.start, time.Now())
+		})
+	}
 }
 
 // A Run that is the work of a term ends with the term, even if it looks at its context before that
@@ -184,27 +153,18 @@ func TestLead_TheTermAroundRunGrantsNoGrace(t *testing.T) {
 func TestRun_EndsWithTheTermBeforeItsContext(t *testing.T) {
 	for name, keys := range map[string][]string{"idle": nil, "busy": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				term, endTerm := context.WithCancel(t.Context())
-				calls := 0
-				reconcile := func(ctx context.Context, _ string) (Result, error) {
-					calls++
-					<-ctx.Done()
-					return Result{}, nil
-				}
-				c := New("c", reconcile, Options[string]{GracePeriod: time.Minute})
-				for _, key := range keys {
-					c.Enqueue(key)
-				}
-				returned := make(chan error, 1)
-				go func() { returned <- c.Run(termcontext.With(quiet(t.Context()), term)) }()
-				synctest.Wait()
+			story(t, Options[string]{GracePeriod: time.Minute}, func(w *world) {
+				term, endTerm := context.WithCancel(w.ctx)
+				w.ctx = termcontext.With(w.ctx, term)
+				w.answers("a", "hold")
+				w.change(keys...)
+				w.run()
 				endTerm()
-				synctest.Wait()
-				assert.Len(t, returned, 1)
-				assert.Equal(t, min(len(keys), 1), calls)
-				assert.Equal(t, PhaseStopped, c.Snapshot().Phase)
-				c.Queue().ShutDown()
+				<-w.ended
+				assert.Equal(t, w.start, time.Now())
+				saw, _ := w.takeSaw()
+				assert.Len(t, saw, min(len(keys), 1))
+				assert.Equal(t, PhaseStopped, w.c.Snapshot().Phase)
 			})
 		})
 	}
@@ -223,19 +183,13 @@ func TestLead_ErrorEndsRun(t *testing.T) {
 }
 
 // plainQueue is a queue that can wait for nothing but a shutdown.
-type plainQueue struct {
-	workqueue.TypedRateLimitingInterface[string]
-}
+type plainQueue struct{ stringQueue }
 
 func TestLead_NeedsAQueueThatCanBeLeft(t *testing.T) {
 	c := New("c", noop, Options[string]{
 		Lead: new(office).lead,
-		NewQueue: func(
-			_ string, limiter workqueue.TypedRateLimiter[string],
-		) workqueue.TypedRateLimitingInterface[string] {
-			return plainQueue{
-				workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{}),
-			}
+		NewQueue: func(name string, limiter stringLimiter) stringQueue {
+			return plainQueue{defaultQueue(name, limiter)}
 		},
 	})
 	err := c.Run(quiet(t.Context()))
@@ -291,34 +245,17 @@ func TestLead_AbandonedWork(t *testing.T) {
 
 // A call that a lost term cuts short does not count, but the failures before it do.
 func TestLead_ALostTermKeepsTheAttempts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		run, stop := context.WithCancel(quiet(t.Context()))
-		var depose context.CancelFunc
-		calls := 0
-		reconcile := func(ctx context.Context, _ string) (Result, error) {
-			if calls++; calls == 3 {
-				depose()
-				<-ctx.Done()
-			}
-			return Result{}, errors.New("poison")
-		}
-		lead := func(ctx context.Context, work func(context.Context)) error {
-			for ctx.Err() == nil {
-				var led context.Context
-				led, depose = context.WithCancel(ctx)
-				work(led)
-			}
-			return nil
-		}
-		c := New("c", reconcile, Options[string]{Lead: lead, MaxAttempts: 4})
-		c.Enqueue("a")
-		ended := make(chan error)
-		go func() { ended <- c.Run(run) }()
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		assert.Equal(t, 5, calls)
-		assert.Equal(t, 4, c.DeadLetters().List()[0].Attempts)
-		stop()
-		assert.NoError(t, <-ended)
+	ledStory(t, Options[string]{MaxAttempts: 4}, func(w *world, o *office) {
+		w.answers("a", "error", "error", "hold", "error", "error")
+		w.run()
+		o.elect()
+		w.change("a")
+		w.after(time.Minute)
+		o.depose()
+		w.settle()
+		o.elect()
+		w.after(time.Hour)
+		w.workerSaw("a: error", "a: error", "a: hold", "a: error", "a: error")
+		w.deadLetters("a MaxAttempts 4")
 	})
 }

@@ -15,8 +15,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"example.com/informerstack/workqueue"
 )
 
 // modelKey is all that there is to know about a key.
@@ -253,10 +251,7 @@ func TestConcurrentUse(t *testing.T) {
 		}
 		c := New("concurrent", m.concurrentReconcile, Options[string]{
 			Workers: 4, MaxAttempts: m.maxAttempts, DeadLetterCapacity: 3,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-				time.Nanosecond,
-				time.Microsecond,
-			),
+			RateLimiter: exponential(time.Nanosecond, time.Microsecond),
 		})
 		ctx, cancel := context.WithCancel(quiet(t.Context()))
 		var all sync.WaitGroup

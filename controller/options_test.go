@@ -72,38 +72,6 @@ func TestZeroKey(t *testing.T) {
 	})
 }
 
-// Keys are compared with ==, so that pointers to equal values are different keys. Use the values.
-func TestPointerKeysAreDifferentKeys(t *testing.T) {
-	type request struct{ namespace, name string }
-	c := New(
-		"pointers",
-		func(context.Context, *request) (Result, error) { return Result{}, nil },
-		Options[*request]{},
-	)
-	defer c.Queue().ShutDown()
-	c.Enqueue(&request{"ns", "a"})
-	c.Enqueue(&request{"ns", "a"})
-	assert.Equal(t, 2, c.Queue().Len())
-}
-
-// A server asks for a pause of a day. The limiter's MaxDelay is a minute: the key is tried again
-// after a minute.
-func TestStory_ServersPauseIsLimited(t *testing.T) {
-	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](
-		workqueue.ErrorDelays{MaxDelay: time.Minute})
-	story(t, Options[string]{RateLimiter: limiter}, func(w *world) {
-		w.answers("a", "throttled")
-		w.errs["throttled"] = apierrors.NewTooManyRequests("slow down", 24*60*60)
-		w.run()
-		w.change("a")
-		w.workerSaw("a: throttled")
-		w.after(time.Minute - 1)
-		w.workerSaw()
-		w.after(1)
-		w.workerSaw("a: ok")
-	})
-}
-
 // A rate limiter may decide by the error: a conflict is tried again after one second, throttling
 // after thirty.
 func TestStory_LimiterDecidesByError(t *testing.T) {

@@ -4,73 +4,39 @@ package controller
 
 import (
 	"context"
-	"errors"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 )
 
-// running starts c. The function that it returns stops c, and returns when Run has.
-func running(t *testing.T, c *Controller[string]) (stop func()) {
-	ctx, cancel := context.WithCancel(quiet(t.Context()))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		assert.NoError(t, c.Run(ctx))
-	}()
-	return func() { cancel(); <-ended }
-}
-
 // A call that is refused is neither a success nor a failure: the failures before it count on, and
 // so does the limiter. The key is called again when it is requeued, or changes.
 func TestRefuse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var refuse atomic.Bool
-		var calls atomic.Int64
-		var refused sync.Map // its keys are what Refuse has returned
-		c := New("c", func(ctx context.Context, key string) (Result, error) {
-			calls.Add(1)
-			if refuse.Load() {
-				refused.Store(Refuse(ctx), true)
-				return Result{RequeueAfter: time.Second}, TerminalError(errors.New("ignored"))
-			}
-			return Result{}, errors.New("failure")
-		}, Options[string]{MaxAttempts: 8})
-		defer running(t, c)()
-		wait := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
+	story(t, Options[string]{MaxAttempts: 8}, func(w *world) {
+		w.fails("a", 2)
+		w.answers("a", "refuse then terminal", "refuse then after 1s")
+		w.fails("a", 6)
+		w.run()
+		w.change("a")
+		w.after(time.Hour)
+		w.workerSaw("a: error", "a: error", "a: refuse then terminal")
+		w.limiterCounts("a", 2)
+		first := w.refused["a"]
+		w.requeue("a")
+		w.after(time.Hour)
+		w.workerSaw("a: refuse then after 1s")
+		assert.Equal(t, first, w.refused["a"], "the key is the same")
+		w.limiterCounts("a", 2)
+		w.deadLetters()
 
-		c.Enqueue("key")
-		wait(100 * time.Millisecond)
-		failures, before := c.Queue().NumRequeues("key"), int(calls.Load())
-		assert.Equal(t, before, failures)
-		refuse.Store(true)
-		wait(time.Hour)
-		assert.Equal(t, before+1, int(calls.Load()))
-		assert.Equal(t, failures, c.Queue().NumRequeues("key"))
-		requeue := func() (count int) {
-			for r := range refused.Range {
-				r.(Refused).Requeue()
-				count++
-			}
-			return count
-		}
-		assert.Equal(t, 1, requeue())
-		assert.Equal(t, 1, requeue(), "the key is the same")
-		wait(time.Hour)
-		assert.Equal(t, before+2, int(calls.Load()))
-		assert.Zero(t, c.DeadLetters().Len())
-
-		refuse.Store(false)
-		requeue()
-		wait(0)
-		assert.Equal(t, failures+1, c.Queue().NumRequeues("key"))
-		wait(time.Hour)
-		assert.Equal(t, before+2+8-failures, int(calls.Load()))
-		assert.Equal(t, 1, c.DeadLetters().Len())
+		w.requeue("a")
+		w.workerSaw("a: error")
+		w.limiterCounts("a", 3)
+		w.after(time.Hour)
+		w.workerSaw(slices.Repeat([]string{"a: error"}, 5)...)
+		w.deadLetters("a MaxAttempts 8")
 	})
 	assert.Nil(t, Refuse(t.Context()))
 }
@@ -79,11 +45,11 @@ func TestRefuse(t *testing.T) {
 // would wait for its Requeue.
 func TestRefuse_AfterTheCall(t *testing.T) {
 	for _, early := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
+		story(t, Options[string]{}, func(w *world) {
 			calls := 0
 			late := make(chan struct{})
 			results := make(chan Refused, 1)
-			c := New("c", func(ctx context.Context, key string) (Result, error) {
+			w.c.reconcile = func(ctx context.Context, key string) (Result, error) {
 				calls++
 				if early {
 					assert.Equal(t, Refuse(ctx), Refuse(ctx), "twice is once")
@@ -93,37 +59,30 @@ func TestRefuse_AfterTheCall(t *testing.T) {
 					results <- Refuse(ctx)
 				}()
 				return Result{}, nil
-			}, Options[string]{})
-			defer running(t, c)()
-			c.Enqueue("key")
-			synctest.Wait()
+			}
+			w.run()
+			w.change("a")
 			close(late)
 			assert.Nil(t, <-results)
-			time.Sleep(time.Hour)
+			w.after(time.Hour)
 			assert.Equal(t, 1, calls)
 		})
 	}
 }
 
-// A call that panics counts, whether or not it was refused. The key is called again both for its
-// failure and for Requeue.
+// A call that panics counts, whether or not it was refused. Requeue is no change: the key remains a
+// dead letter.
 func TestRefuse_ThenPanic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var refused Refused
-		calls := 0
-		c := New("c", func(ctx context.Context, key string) (Result, error) {
-			calls++
-			refused = Refuse(ctx)
-			panic("boom")
-		}, Options[string]{MaxAttempts: 3, Panic: RetryOnPanic})
-		defer running(t, c)()
-		c.Enqueue("key")
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		assert.Equal(t, 3, calls)
-		assert.Equal(t, 1, c.DeadLetters().Len())
-		refused.Requeue()
-		time.Sleep(time.Hour)
-		assert.Equal(t, 3, calls, "Requeue is no change: the key remains a dead letter")
+	story(t, Options[string]{MaxAttempts: 3, Panic: RetryOnPanic}, func(w *world) {
+		w.answers("a", slices.Repeat([]string{"refuse then panic"}, 3)...)
+		w.run()
+		w.change("a")
+		w.after(time.Hour)
+		w.workerSaw(slices.Repeat([]string{"a: refuse then panic"}, 3)...)
+		w.deadLetters("a MaxAttempts 3")
+		w.requeue("a")
+		w.after(time.Hour)
+		w.workerSaw()
+		w.deadLetters("a MaxAttempts 3")
 	})
 }

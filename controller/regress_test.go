@@ -4,6 +4,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,7 +34,8 @@ func TestRegress110696_LimiterForgetsDeletedKeys(t *testing.T) {
 				var keys []string
 				for i := range 100 {
 					keys = append(keys, fmt.Sprintf("ns/%d", i))
-					w.answers(keys[i], "error", tc.afterDeletes, tc.afterDeletes, tc.afterDeletes)
+					w.fails(keys[i], 1)
+					w.answers(keys[i], slices.Repeat([]string{tc.afterDeletes}, 100)...)
 				}
 				w.run()
 				w.change(keys...)
@@ -42,6 +44,8 @@ func TestRegress110696_LimiterForgetsDeletedKeys(t *testing.T) {
 				w.change(keys...)
 				w.after(time.Hour)
 				assert.Zero(t, w.c.Snapshot().Limited)
+				assert.Empty(t, w.c.Snapshot().Failing)
+				assert.Equal(t, tc.opts.MaxAttempts > 0, w.c.DeadLetters().Len() > 0)
 			})
 		})
 	}
@@ -52,9 +56,7 @@ func TestRegress110696_LimiterForgetsDeletedKeys(t *testing.T) {
 func TestRegress126027_ChangeSupersedesRetry(t *testing.T) {
 	for _, supersedes := range []bool{false, true} {
 		t.Run(fmt.Sprintf("AddSupersedesDelayed=%t", supersedes), func(t *testing.T) {
-			newQueue := func(
-				name string, limiter workqueue.TypedRateLimiter[string],
-			) workqueue.TypedRateLimitingInterface[string] {
+			newQueue := func(_ string, limiter stringLimiter) stringQueue {
 				return workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{
 					AddSupersedesDelayed: supersedes,
 				})
@@ -74,24 +76,4 @@ func TestRegress126027_ChangeSupersedesRetry(t *testing.T) {
 			})
 		})
 	}
-}
-
-// kubernetes/kubernetes#141079: a drain returned while keys were queued that no worker had taken
-// yet. Run waits for them all.
-func TestRegress141079_DrainWaitsForQueuedKeys(t *testing.T) {
-	story(t, Options[string]{GracePeriod: time.Hour, Drain: true}, func(w *world) {
-		var keys, want []string
-		for i := range 100 {
-			keys = append(keys, fmt.Sprint(i))
-			want = append(want, fmt.Sprint(i, ": ok"))
-		}
-		w.answers("first", "hold")
-		w.run()
-		w.change("first")
-		w.change(keys...)
-		w.cancel()
-		w.release("first")
-		<-w.ended
-		w.workerSaw(append([]string{"first: hold"}, want...)...)
-	})
 }

@@ -141,11 +141,8 @@ func TestResultRules(t *testing.T) {
 				ctx := klog.NewContext(t.Context(), klog.Logger{})
 				assert.True(t, w.c.processNextWorkItem(w.c.newShift(ctx, ctx)))
 
-				assert.Equal(
-					t,
-					append(append([]string{"Get"}, tc.wantCalls...), "Done"),
-					queue.calls,
-				)
+				want := append(append([]string{"Get"}, tc.wantCalls...), "Done")
+				assert.Equal(t, want, queue.calls)
 				assert.Equal(t, []Report{tc.want}, w.reported())
 			})
 		})
@@ -169,18 +166,12 @@ func TestPanicErrorUnwrapsErrorsAlone(t *testing.T) {
 
 // CrashOnPanic leaves the panic to the runtime, and the key is not in processing for ever.
 func TestCrashOnPanic(t *testing.T) {
-	c := New(
-		"crash",
-		func(context.Context, string) (Result, error) { panic("x") },
-		Options[string]{Panic: CrashOnPanic},
-	)
+	reconcile := func(context.Context, string) (Result, error) { panic("x") }
+	c := New("crash", reconcile, Options[string]{Panic: CrashOnPanic})
 	defer c.queue.ShutDown()
 	c.Enqueue("a")
-	assert.PanicsWithValue(
-		t,
-		"x",
-		func() { c.processNextWorkItem(c.newShift(t.Context(), t.Context())) },
-	)
+	shift := c.newShift(t.Context(), t.Context())
+	assert.PanicsWithValue(t, "x", func() { c.processNextWorkItem(shift) })
 	c.Enqueue("a")
 	assert.Equal(t, 1, c.queue.Len())
 }
@@ -206,20 +197,9 @@ func TestReconcileContext(t *testing.T) {
 		require.Len(t, ids, 2)
 		assert.NotEqual(t, ids[0], ids[1])
 		for i, key := range []string{"a", "b"} {
-			assert.Contains(
-				t,
-				log.String(),
-				fmt.Sprintf(`"hello" controller="story" key="%s" reconcileID="%s"`, key, ids[i]),
-			)
-			assert.Contains(
-				t,
-				log.String(),
-				fmt.Sprintf(
-					`trying again later" err="boom" controller="story" key="%s" reconcileID="%s"`,
-					key,
-					ids[i],
-				),
-			)
+			call := fmt.Sprintf(` controller="story" key="%s" reconcileID="%s"`, key, ids[i])
+			assert.Contains(t, log.String(), `"hello"`+call)
+			assert.Contains(t, log.String(), `trying again later" err="boom"`+call)
 		}
 	})
 }

@@ -12,24 +12,31 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// One moment with a key in every state that there is.
+// One moment with a key in every state that there is. A Status has the numbers of a Snapshot.
 func TestSnapshot(t *testing.T) {
-	story(t, Options[string]{Workers: 2}, func(w *world) {
+	story(t, Options[string]{Workers: 2, DeadLetterCapacity: 1}, func(w *world) {
+		assert.Equal(t, Status{Name: "story", Phase: PhaseNew}, w.c.Status())
 		w.answers("fails", "error", "error", "error")
 		w.answers("later", "after 1h")
 		w.answers("dead", "terminal")
+		w.answers("dead too", "terminal")
 		w.answers("first", "hold")
 		w.answers("second", "hold")
+		w.change("fails", "later", "dead", "dead too")
+		assert.Equal(t, Status{Name: "story", Phase: PhaseNew, Queued: 4}, w.c.Status())
+		assert.Equal(t, []string{"fails", "later", "dead", "dead too"}, w.c.Snapshot().Ready)
 		w.run()
-		w.change("fails", "later", "dead")
 		w.after(time.Second)
 		w.change("first")
 		w.after(500 * time.Millisecond)
 		w.change("second", "queued")
 
 		s := w.c.Snapshot()
-		assert.Equal(t, PhaseRunning, s.Phase)
-		assert.Equal(t, 1, s.Queued)
+		want := Status{Name: "story", Phase: PhaseRunning, Queued: 1, Running: 2, Failing: 1,
+			DeadLetters: 1, Evicted: 1}
+		assert.Equal(t, want, w.c.Status())
+		assert.Equal(t, want, s.Status)
+		assert.Equal(t, []string{"queued"}, s.Ready)
 		at := func(d time.Duration) time.Time { return w.start.Add(d) }
 		assert.Equal(t, []workqueue.Waiting[string]{
 			{Item: "fails", Due: at(3 * time.Second), Failures: 2},
@@ -44,9 +51,9 @@ func TestSnapshot(t *testing.T) {
 			Key: "fails", Attempts: 2,
 			First: Failure{errBoom, at(0)}, Last: Failure{errBoom, at(time.Second)},
 		}}, s.Failing)
-		assert.Equal(t, 1, s.DeadLetters)
-		assert.Equal(t, map[Outcome]uint64{OutcomeError: 3, OutcomeRequeueAfter: 1}, s.Outcomes)
-		w.release("first")
-		w.release("second")
+		assert.Equal(t, map[Outcome]uint64{OutcomeError: 4, OutcomeRequeueAfter: 1}, s.Outcomes)
+		w.stop()
+		assert.Equal(t, PhaseStopped, w.c.Status().Phase)
+		assert.Zero(t, w.c.Status().Running)
 	})
 }

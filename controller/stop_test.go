@@ -3,9 +3,7 @@
 package controller
 
 import (
-	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -25,11 +23,11 @@ func TestStory_StopEndsWhatRuns(t *testing.T) {
 	})
 }
 
-// With a grace period what runs may finish in peace. Nothing new begins.
+// With a grace period what runs may finish in peace. Nothing new begins. A leader has its grace,
+// too, within its term.
 func TestStory_GracePeriodLetsWhatRunsFinish(t *testing.T) {
-	story(t, Options[string]{GracePeriod: time.Minute}, func(w *world) {
+	play := func(w *world) {
 		w.answers("a", "hold")
-		w.run()
 		w.change("a", "b")
 		w.cancel()
 		w.after(30 * time.Second)
@@ -40,6 +38,16 @@ func TestStory_GracePeriodLetsWhatRunsFinish(t *testing.T) {
 		w.workerSaw("a: hold")
 		assert.Equal(t, OutcomeSuccess, w.reported()[0].Outcome)
 		assert.Equal(t, 30*time.Second, time.Since(w.start))
+	}
+	opts := Options[string]{GracePeriod: time.Minute}
+	story(t, opts, func(w *world) {
+		w.run()
+		play(w)
+	})
+	ledStory(t, opts, func(w *world, o *office) {
+		w.run()
+		o.elect()
+		play(w)
 	})
 }
 
@@ -64,8 +72,8 @@ func TestStory_GracePeriodEnds(t *testing.T) {
 	})
 }
 
-// Drain handles what is queued, too, and what changed while it ran; failures are not tried again,
-// delays not waited for.
+// Drain handles what is queued, too (kubernetes/kubernetes#141079), and what changed while it ran;
+// failures are not tried again, delays not waited for.
 func TestStory_DrainEmptiesTheQueue(t *testing.T) {
 	story(t, Options[string]{GracePeriod: time.Minute, Drain: true}, func(w *world) {
 		w.answers("a", "hold")
@@ -85,19 +93,6 @@ func TestStory_DrainEmptiesTheQueue(t *testing.T) {
 	})
 }
 
-// When the grace period ends, what has not been drained is left.
-func TestStory_DrainEndsWithTheGracePeriod(t *testing.T) {
-	story(t, Options[string]{GracePeriod: time.Minute, Drain: true}, func(w *world) {
-		w.answers("a", "hold")
-		w.run()
-		w.change("a", "b", "c")
-		w.cancel()
-		<-w.ended
-		w.workerSaw("a: hold")
-		assert.Equal(t, time.Minute, time.Since(w.start))
-	})
-}
-
 // After the stop keys are ignored, and the dead letters can still be read.
 func TestUseAfterStop(t *testing.T) {
 	story(t, Options[string]{}, func(w *world) {
@@ -114,18 +109,6 @@ func TestUseAfterStop(t *testing.T) {
 		w.after(time.Hour)
 		w.workerSaw()
 		w.deadLetters()
-	})
-}
-
-func TestRunWithEndedContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options[string]{WaitFor: []Synced{newCache("pods")}})
-		w.change("a")
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		assert.NoError(t, w.c.Run(ctx))
-		w.workerSaw()
-		assert.Equal(t, PhaseStopped, w.c.Snapshot().Phase)
 	})
 }
 

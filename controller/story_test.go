@@ -4,7 +4,6 @@ package controller
 
 import (
 	"errors"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,27 +114,6 @@ func TestStory_DeletionForgetsTheKey(t *testing.T) {
 	})
 }
 
-// A reconcile that fails for things that are gone would keep their keys in the rate limiter for
-// ever. With Exists it is not tried again.
-func TestStory_FailingKeyOfSomethingGoneIsForgotten(t *testing.T) {
-	var gone atomic.Bool
-	story(t, Options[string]{Exists: func(string) bool { return !gone.Load() }}, func(w *world) {
-		w.fails("a", 100)
-		w.run()
-		w.change("a")
-		w.after(time.Second)
-		w.workerSaw("a: error", "a: error")
-		gone.Store(true)
-		w.after(2 * time.Second)
-		w.workerSaw("a: error")
-		w.limiterCounts("a", 0)
-		assert.Empty(t, w.c.Snapshot().Failing)
-		w.after(time.Hour)
-		w.workerSaw()
-		w.deadLetters()
-	})
-}
-
 // cilium/cilium#27340: a delete failed and will be retried, and the object is created again
 // meanwhile. The queue holds a key, not the old event, so the retry sees the new object.
 func TestStory_RetriedDeleteSeesTheNewObject(t *testing.T) {
@@ -171,15 +149,18 @@ func TestStory_PanicIsRetried(t *testing.T) {
 
 // Under DeadLetterOnPanic the key is given up at the first panic.
 func TestStory_PanicIsBuried(t *testing.T) {
-	story(t, Options[string]{Panic: DeadLetterOnPanic}, func(w *world) {
-		w.answers("a", "error", "panic")
-		w.run()
-		w.change("a")
-		w.after(time.Minute)
-		w.workerSaw("a: error", "a: panic")
-		w.deadLetters("a Panicked 2")
-		w.limiterCounts("a", 0)
-	})
+	for _, panics := range []string{"panic", "goexit"} {
+		story(t, Options[string]{Panic: DeadLetterOnPanic}, func(w *world) {
+			w.answers("a", "error", panics)
+			w.run()
+			w.change("a")
+			w.after(time.Minute)
+			w.change("b")
+			w.workerSaw("a: error", "a: "+panics, "b: ok")
+			w.deadLetters("a Panicked 2")
+			w.limiterCounts("a", 0)
+		})
+	}
 }
 
 // A reconcile that ends its goroutine, as t.FailNow does, fails like one that panics. The
@@ -202,13 +183,9 @@ func TestStory_GoexitIsAFailure(t *testing.T) {
 			w.after(time.Minute)
 			w.deadLetters("a MaxAttempts 3")
 			letter, _ := w.c.DeadLetters().Get("a")
-			assert.EqualError(
-				t,
-				letter.Last.Err,
-				"panic: reconcile called runtime.Goexit [recovered]",
-			)
 			panicked, ok := errors.AsType[*PanicError](letter.Last.Err)
 			require.True(t, ok)
+			assert.EqualError(t, panicked, "panic: reconcile called runtime.Goexit [recovered]")
 			assert.Contains(t, string(panicked.Stack), "(*world).reconcile")
 
 			w.takeSaw()
@@ -221,16 +198,6 @@ func TestStory_GoexitIsAFailure(t *testing.T) {
 			assert.ElementsMatch(t, []string{"x: hold", "y: hold"}, saw)
 		})
 	}
-}
-
-func TestStory_GoexitIsBuriedAsAPanic(t *testing.T) {
-	story(t, Options[string]{Panic: DeadLetterOnPanic}, func(w *world) {
-		w.answers("a", "goexit")
-		w.run()
-		w.change("a", "b")
-		w.workerSaw("a: goexit", "b: ok")
-		w.deadLetters("a Panicked 1")
-	})
 }
 
 // It may also end its goroutine when the controller stops: Run returns all the same.

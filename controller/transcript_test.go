@@ -14,7 +14,6 @@ import (
 	clientgo "k8s.io/client-go/util/workqueue"
 
 	"example.com/informerstack/internal/tools/transcript"
-	"example.com/informerstack/workqueue"
 )
 
 // The transcripts run over our workqueue and over client-go's.
@@ -80,23 +79,12 @@ func (s *script) do(cmd transcript.Command) (out []string) {
 	case "discard":
 		out = append(out, fmt.Sprint(letters.Discard(cmd.Arg(0))))
 	case "limiter":
-		out = append(
-			out,
-			fmt.Sprintf("%s: %d requeues", cmd.Arg(0), w.c.queue.NumRequeues(cmd.Arg(0))),
-		)
+		key := cmd.Arg(0)
+		out = append(out, fmt.Sprintf("%s: %d requeues", key, w.c.queue.NumRequeues(key)))
 	case "state":
-		snapshot := w.c.Snapshot()
-		out = append(
-			out,
-			fmt.Sprintf(
-				"%s, %d queued, %d running, %d failing, %d given up",
-				snapshot.Phase,
-				snapshot.Queued,
-				len(snapshot.Running),
-				len(snapshot.Failing),
-				snapshot.DeadLetters,
-			),
-		)
+		s := w.c.Snapshot()
+		out = append(out, fmt.Sprintf("%s, %d queued, %d running, %d failing, %d given up",
+			s.Phase, s.Queued, len(s.Running), len(s.Failing), s.DeadLetters))
 	case "stop":
 		w.cancel()
 	default:
@@ -152,12 +140,7 @@ func (s *script) number(text string) int {
 }
 
 // clientGoQueue is an Options.NewQueue.
-func clientGoQueue(
-	name string,
-	limiter workqueue.TypedRateLimiter[string],
-) workqueue.TypedRateLimitingInterface[string] {
-	return clientgo.NewTypedRateLimitingQueueWithConfig(
-		limiter,
-		clientgo.TypedRateLimitingQueueConfig[string]{Name: name},
-	)
+func clientGoQueue(name string, limiter stringLimiter) stringQueue {
+	return clientgo.NewTypedRateLimitingQueueWithConfig(limiter,
+		clientgo.TypedRateLimitingQueueConfig[string]{Name: name})
 }

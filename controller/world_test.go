@@ -27,11 +27,14 @@ type (
 	stringQueue   = workqueue.TypedRateLimitingInterface[string]
 )
 
+var exponential = workqueue.NewTypedItemExponentialFailureRateLimiter[string]
+
 // world is a controller in a synctest bubble. Its reconcile does what the test planned. After each
 // verb everything that can happen has happened, and the laws hold.
 type world struct {
 	t      *testing.T
 	c      *Controller[string]
+	ctx    context.Context // of which the context of Run is made
 	cancel context.CancelFunc
 	start  time.Time
 	ended  chan struct{} // closed when Run has returned
@@ -47,6 +50,7 @@ type world struct {
 	cache   map[string]string        // by key: the object that reconcile would read
 	read    map[string][]string      // by key: what each call read
 	reports []Report
+	refused map[string]Refused // by key: what Refuse has returned
 
 	narrate *narrate.Log
 	shown   []string // the last state that was narrated
@@ -65,15 +69,13 @@ func story(t *testing.T, opts Options[string], play func(w *world)) {
 
 func newWorld(t *testing.T, opts Options[string]) *world {
 	w := &world{
-		t: t, start: time.Now(), ended: make(chan struct{}),
+		t: t, ctx: context.Background(), start: time.Now(), ended: make(chan struct{}),
 		plan: map[string][]string{}, held: map[string]chan struct{}{}, inside: map[string]int{},
 		errs: map[string]error{}, cache: map[string]string{}, read: map[string][]string{},
+		refused: map[string]Refused{},
 	}
 	if opts.RateLimiter == nil {
-		opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-			time.Second,
-			time.Hour,
-		)
+		opts.RateLimiter = exponential(time.Second, time.Hour)
 	}
 	if opts.Metrics.End == nil {
 		opts.Metrics.End = w.end
@@ -89,7 +91,7 @@ func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, kl
 func (w *world) run() { w.runWith(klog.Logger{}) }
 
 func (w *world) runWith(logger klog.Logger) {
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
+	ctx, cancel := context.WithCancel(klog.NewContext(w.ctx, logger))
 	w.cancel = sync.OnceFunc(func() {
 		w.narrate.Event("worker", "the context of Run ends")
 		cancel()
@@ -198,7 +200,7 @@ func (w *world) reconcileRead(key string, want ...string) {
 
 // answers plans the coming calls for key: "ok", "error", "terminal", "panic", "after 5s", "error
 // after 5s", "hold" (until release, or the end of the context), "ignore" (until release alone),
-// "hold then error", "goexit".
+// "hold then error", "goexit", "refuse then error".
 func (w *world) answers(key string, answers ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,6 +219,16 @@ func (w *world) release(key string) {
 	w.mu.Unlock()
 	require.NotNil(w.t, held, "no call holds %s", key)
 	close(held)
+	w.settle()
+}
+
+// requeue requeues a key of which a call was refused.
+func (w *world) requeue(key string) {
+	w.t.Helper()
+	w.mu.Lock()
+	refused := w.refused[key]
+	w.mu.Unlock()
+	refused.Requeue()
 	w.settle()
 }
 
@@ -251,10 +263,8 @@ func (w *world) deadLetters(want ...string) {
 func (w *world) letters() []string {
 	var letters []string
 	for _, letter := range w.c.DeadLetters().List() {
-		letters = append(
-			letters,
-			fmt.Sprintf("%s %s %d", letter.Key, letter.Reason, letter.Attempts),
-		)
+		text := fmt.Sprintf("%s %s %d", letter.Key, letter.Reason, letter.Attempts)
+		letters = append(letters, text)
 	}
 	return letters
 }
@@ -288,6 +298,11 @@ func (w *world) reconcile(ctx context.Context, key string) (Result, error) {
 		what = strings.TrimPrefix(what, "hold then ")
 	case what == "ignore":
 		<-held
+	case strings.HasPrefix(what, "refuse"):
+		w.mu.Lock()
+		w.refused[key] = Refuse(ctx)
+		w.mu.Unlock()
+		what = strings.TrimPrefix(what, "refuse then ")
 	}
 	result, err := Result{}, w.errs[what]
 	what, delay, delayed := strings.Cut(what, "after ")
@@ -358,13 +373,8 @@ func checkLaws[K comparable](t *testing.T, c *Controller[K]) {
 	}
 	for key, s := range k.failing {
 		assert.GreaterOrEqual(t, s.Attempts, 1, "G3: %v", key)
-		assert.True(
-			t,
-			k.maxAttempts == 0 || s.Attempts < k.maxAttempts,
-			"G3: %v has %d attempts",
-			key,
-			s.Attempts,
-		)
+		few := k.maxAttempts == 0 || s.Attempts < k.maxAttempts
+		assert.True(t, few, "G3: %v has %d attempts", key, s.Attempts)
 	}
 	assert.Equal(t, len(k.letters), k.order.Len(), "G4")
 	assert.LessOrEqual(t, len(k.letters), k.capacity, "G4")

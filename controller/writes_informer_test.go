@@ -22,10 +22,19 @@ import (
 	"example.com/informerstack/store"
 )
 
-// collection is a server's collection of pods, which the test sets.
+// collection is a server's collection of pods, which the test sets, and an informer of it.
 type collection struct {
-	list  *corev1.PodList
-	watch *watch.FakeWatcher
+	list   *corev1.PodList
+	watch  *watch.FakeWatcher
+	pods   informer.SharedIndexInformer
+	stored func() // is called after each change of the store, if set
+	writes controller.Writes[string]
+}
+
+func newCollection() *collection {
+	c := &collection{}
+	c.set("100", "60", "20")
+	return c
 }
 
 func (c *collection) set(resourceVersion string, podVersions ...string) {
@@ -33,6 +42,11 @@ func (c *collection) set(resourceVersion string, podVersions ...string) {
 	for _, version := range podVersions {
 		c.list.Items = append(c.list.Items, *podAt(version))
 	}
+}
+
+// seen reports whether the cache has seen the writes of the owner.
+func (c *collection) seen() bool {
+	return c.writes.Seen("owner", c.pods.GetStore().LastStoreSyncResourceVersion())
 }
 
 // podAt returns a pod that was created at resourceVersion.
@@ -54,45 +68,42 @@ func (c *collection) listerWatcher() reflector.ListerWatcher {
 	}
 }
 
-// onStore calls check after each object that is stored, and after each that is removed.
-type onStore struct {
+// noisyStore calls changed after each change.
+type noisyStore struct {
 	store.Indexer
-	check func()
+	c *collection
 }
 
-func (s onStore) Add(obj any) error    { defer s.check(); return s.Indexer.Add(obj) }
-func (s onStore) Update(obj any) error { defer s.check(); return s.Indexer.Update(obj) }
-func (s onStore) Delete(obj any) error { defer s.check(); return s.Indexer.Delete(obj) }
+func (s noisyStore) changed() {
+	if s.c.stored != nil {
+		s.c.stored()
+	}
+}
 
-// eachInformer runs test with an informer of c on each queue. check runs after each change of the
-// store.
-func eachInformer(
-	t *testing.T, c *collection, check func(informer.SharedIndexInformer),
-	test func(t *testing.T, pods informer.SharedIndexInformer),
-) {
+func (s noisyStore) Add(obj any) error    { defer s.changed(); return s.Indexer.Add(obj) }
+func (s noisyStore) Update(obj any) error { defer s.changed(); return s.Indexer.Update(obj) }
+func (s noisyStore) Delete(obj any) error { defer s.changed(); return s.Indexer.Delete(obj) }
+
+// eachInformer runs test with an informer of c on each queue.
+func eachInformer(t *testing.T, c *collection, test func(t *testing.T)) {
 	for name, inOrder := range map[string]bool{"DeltaFIFO": false, "RealFIFO": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var pods informer.SharedIndexInformer
 				never := false
-				pods = informer.NewSharedIndexInformer(
-					c.listerWatcher(),
-					&corev1.Pod{},
+				noisy := func(i store.Indexer) store.Indexer { return noisyStore{i, c} }
+				c.pods = informer.NewSharedIndexInformer(c.listerWatcher(), &corev1.Pod{},
 					informer.Options{
-						InOrder:   inOrder,
-						Reflector: reflector.Options{UseWatchList: &never},
-						WrapIndexer: func(inner store.Indexer) store.Indexer {
-							return onStore{inner, func() { check(pods) }}
-						},
-					},
-				)
+						InOrder:     inOrder,
+						Reflector:   reflector.Options{UseWatchList: &never},
+						WrapIndexer: noisy,
+					})
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan struct{})
-				go func() { defer close(ended); pods.Run(ctx) }()
+				go func() { defer close(ended); c.pods.Run(ctx) }()
 				defer func() { cancel(); <-ended }()
 				synctest.Wait()
-				require.True(t, pods.HasSynced())
-				test(t, pods)
+				require.True(t, c.pods.HasSynced())
+				test(t)
 			})
 		})
 	}
@@ -100,54 +111,43 @@ func eachInformer(
 
 // The cache has listed at 100: a write at 90 has been seen, although the newest object is at 60.
 func TestWrites_SeenAfterAListOfOldObjects(t *testing.T) {
-	c := &collection{}
-	c.set("100", "60", "20")
-	eachInformer(
-		t,
-		c,
-		func(informer.SharedIndexInformer) {},
-		func(t *testing.T, pods informer.SharedIndexInformer) {
-			var writes controller.Writes[string]
-			writes.Wrote("owner", "90")
-			assert.True(t, writes.Seen("owner", pods.GetStore().LastStoreSyncResourceVersion()))
+	c := newCollection()
+	eachInformer(t, c, func(t *testing.T) {
+		c.writes.Wrote("owner", "90")
+		assert.True(t, c.seen())
 
-			writes.Wrote("owner", "101") // of an object that this informer does not select
-			assert.False(t, writes.Seen("owner", pods.GetStore().LastStoreSyncResourceVersion()))
-			c.watch.Action(
-				watch.Bookmark,
-				&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "102"}},
-			)
-			synctest.Wait()
-			assert.True(t, writes.Seen("owner", pods.GetStore().LastStoreSyncResourceVersion()))
-		},
-	)
+		c.writes.Wrote("owner", "101") // of an object that this informer does not select
+		assert.False(t, c.seen())
+		newest := metav1.ObjectMeta{ResourceVersion: "102"}
+		c.watch.Action(watch.Bookmark, &corev1.Pod{ObjectMeta: newest})
+		synctest.Wait()
+		assert.True(t, c.seen())
+	})
 }
 
 // During a relist, objects newer than the child are stored before it: the write has been seen only
 // when the child is in the store.
 func TestWrites_NotSeenBeforeTheChildIsStored(t *testing.T) {
-	var writes controller.Writes[string]
-	writes.Wrote("owner", "105")
-	check := func(pods informer.SharedIndexInformer) {
-		if !writes.Seen("owner", pods.GetStore().LastStoreSyncResourceVersion()) {
+	c := newCollection()
+	c.writes.Wrote("owner", "105")
+	c.stored = func() {
+		if !c.seen() {
 			return
 		}
-		writes.Wrote("owner", "105")
-		_, exists, err := pods.GetStore().GetByKey("ns/created-at-105")
+		c.writes.Wrote("owner", "105")
+		_, exists, err := c.pods.GetStore().GetByKey("ns/created-at-105")
 		require.NoError(t, err)
-		require.True(t, exists, "seen at %s", pods.GetStore().LastStoreSyncResourceVersion())
+		require.True(t, exists, "seen at %s", c.pods.GetStore().LastStoreSyncResourceVersion())
 	}
-	c := &collection{}
-	c.set("100", "60", "20")
-	eachInformer(t, c, check, func(t *testing.T, pods informer.SharedIndexInformer) {
+	eachInformer(t, c, func(t *testing.T) {
 		c.set("120", "60", "110", "105", "115")
 		gone := apierrors.NewResourceExpired("too old resource version").Status()
 		c.watch.Error(&gone)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, "120", pods.GetStore().LastStoreSyncResourceVersion())
-		assert.True(t, writes.Seen("owner", "120"))
-		writes.Wrote("owner", "105")
+		assert.Equal(t, "120", c.pods.GetStore().LastStoreSyncResourceVersion())
+		assert.True(t, c.seen())
+		c.writes.Wrote("owner", "105")
 		c.set("100", "60", "20")
 	})
 }
@@ -156,14 +156,13 @@ func TestWrites_NotSeenBeforeTheChildIsStored(t *testing.T) {
 // Conflicted and Stale the next write waits for a newer copy, whatever else changes meanwhile.
 func TestRegress8258_AConflictWaitsForTheCache(t *testing.T) {
 	for patient, wantConflicts := range map[bool]int{true: 1, false: 5} {
-		c := &collection{}
-		c.set("100", "60", "20")
-		test := func(t *testing.T, pods informer.SharedIndexInformer) {
+		c := newCollection()
+		eachInformer(t, c, func(t *testing.T) {
 			const server = "110" // another client has written the pod that was created at 60
 			var writes controller.Writes[string]
 			conflicts, written := 0, 0
 			reconcile := func(_ context.Context, key string) (controller.Result, error) {
-				obj, _, err := pods.GetStore().GetByKey(key)
+				obj, _, err := c.pods.GetStore().GetByKey(key)
 				require.NoError(t, err)
 				switch pod := obj.(*corev1.Pod); {
 				case patient && writes.Stale(pod):
@@ -196,7 +195,6 @@ func TestRegress8258_AConflictWaitsForTheCache(t *testing.T) {
 			require.NoError(t, <-ended)
 			assert.Equal(t, 1, written)
 			assert.Equal(t, wantConflicts, conflicts, "patient: %v", patient)
-		}
-		eachInformer(t, c, func(informer.SharedIndexInformer) {}, test)
+		})
 	}
 }

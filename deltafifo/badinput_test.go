@@ -3,7 +3,6 @@
 package deltafifo
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,17 +70,6 @@ func TestBadInput_TypedNil(t *testing.T) {
 		}
 		require.NoError(t, w.queue.Add(object("ns/a", "1")))
 		require.Equal(t, "ns/a: added@1", w.pop()[:len("ns/a: added@1")])
-	})
-}
-
-// A nil list is an empty one.
-func TestBadInput_NilList(t *testing.T) {
-	allKinds(t, func(t *testing.T, w *world) {
-		require.NoError(t, w.queue.Replace(nil, ""))
-		w.laws(t)
-		w.queue.Close()
-		w.drain()
-		require.True(t, w.queue.HasSynced())
 	})
 }
 
@@ -164,17 +152,6 @@ func TestBadInput_BatchProcessPanics(t *testing.T) {
 	require.Equal(t, "closed", w.popBatch())
 }
 
-// Pop returns the item and process's error.
-func TestBadInput_ProcessFails(t *testing.T) {
-	failure := errors.New("process failed")
-	allKinds(t, func(t *testing.T, w *world) {
-		require.NoError(t, w.queue.Add(object("ns/a", "1")))
-		got, err := w.queue.Pop(func(any, bool) error { return failure })
-		require.Equal(t, failure, err)
-		require.Equal(t, Deltas{{Added, object("ns/a", "1")}}, got)
-	})
-}
-
 // A key function or a transformer that panics leaves the queue unlocked and unchanged.
 func TestBadInput_KeyFunctionOrTransformerPanics(t *testing.T) {
 	fails := true
@@ -227,10 +204,14 @@ func TestBadInput_TransformToAnotherType(t *testing.T) {
 }
 
 // After Close all methods work as before, except Pop of an empty queue. A second Close is a no-op.
+// A nil list is an empty one.
 func TestBadInput_UseAfterClose(t *testing.T) {
 	allKinds(t, func(t *testing.T, w *world) {
 		w.queue.Close()
 		w.queue.Close()
+		require.NoError(t, w.queue.Replace(nil, ""))
+		w.drain()
+		require.True(t, w.queue.HasSynced())
 		require.NoError(t, w.queue.Replace(objects("ns/a@1"), ""))
 		require.NoError(t, w.queue.Add(object("ns/b", "2")))
 		require.NoError(t, w.queue.Resync())

@@ -16,9 +16,9 @@ import (
 
 // Close wakes every consumer that waits.
 func TestCloseWakesAllConsumers(t *testing.T) {
-	for _, impl := range []string{ours, clientGo} {
-		for _, k := range []kind{{}, {real: true, known: true}} {
-			synctest.Test(t, func(t *testing.T) {
+	for _, k := range []kind{{}, {real: true, known: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			for _, impl := range []string{ours, clientGo} {
 				w := newWorld(t, impl, k)
 				got := make(chan string, 3)
 				for range 3 {
@@ -30,8 +30,8 @@ func TestCloseWakesAllConsumers(t *testing.T) {
 				for range 3 {
 					require.Equal(t, "closed", <-got)
 				}
-			})
-		}
+			}
+		})
 	}
 }
 
@@ -43,19 +43,15 @@ func TestStory_ResyncsNeverUndoAChange(t *testing.T) {
 		"realfifo":  {real: true, known: true},
 		"atomic":    {real: true, atomic: true, unlock: true},
 	} {
-		for _, impl := range []string{ours, clientGo} {
-			t.Run(name+"/impl="+impl, func(t *testing.T) {
-				smallLimits(t)
-				w := newWorld(t, impl, k)
+		t.Run(name, func(t *testing.T) {
+			smallLimits(t)
+			both(t, k, func(t *testing.T, w *world) {
 				want := produceAndResync(t, w)
-				w.known.mu.Lock()
-				defer w.known.mu.Unlock()
 				narrate.New(t).Event("store", "2000 changes and many resyncs: %d objects, all as "+
 					"on the server", len(w.known.objs))
 				require.Equal(t, want, w.known.objs)
-				w.laws(t)
 			})
-		}
+		})
 	}
 }
 
@@ -155,25 +151,22 @@ func TestStory_ProcessRunsUnderTheLock(t *testing.T) {
 // The queue has synced when every item of the first list is processed, even if two consumers
 // process and the last item is ready first.
 func TestStory_FirstListOfTwoConsumers(t *testing.T) {
-	for _, impl := range []string{ours, clientGo} {
-		t.Run("impl="+impl, func(t *testing.T) {
-			w := newWorld(t, impl, kind{real: true, atomic: true, unlock: true})
-			w.log = narrate.New(t)
-			require.NoError(t, w.queue.Resync())
-			require.NoError(t, w.queue.Replace(nil, ""))
-			_, err := w.queue.Pop(func(any, bool) error {
-				w.log.Event("queue", "first consumer processes a SyncAll")
-				require.Equal(t, "replacedall rv=: (first list)", w.pop())
-				w.log.Event("queue", "second consumer is done; HasSynced: %v", w.queue.HasSynced())
-				require.False(t, w.queue.HasSynced())
-				w.laws(t)
-				return nil
-			})
-			w.log.Event("queue", "first consumer is done; HasSynced: %v", w.queue.HasSynced())
-			require.NoError(t, err)
-			require.True(t, w.queue.HasSynced())
+	both(t, kind{real: true, atomic: true, unlock: true}, func(t *testing.T, w *world) {
+		w.log = narrate.New(t)
+		require.NoError(t, w.queue.Resync())
+		require.NoError(t, w.queue.Replace(nil, ""))
+		_, err := w.queue.Pop(func(any, bool) error {
+			w.log.Event("queue", "first consumer processes a SyncAll")
+			require.Equal(t, "replacedall rv=: (first list)", w.pop())
+			w.log.Event("queue", "second consumer is done; HasSynced: %v", w.queue.HasSynced())
+			require.False(t, w.queue.HasSynced())
+			w.laws(t)
+			return nil
 		})
-	}
+		w.log.Event("queue", "first consumer is done; HasSynced: %v", w.queue.HasSynced())
+		require.NoError(t, err)
+		require.True(t, w.queue.HasSynced())
+	})
 }
 
 // The deltas of a batch differ by the key of the transformed object, which is the one that the
@@ -197,28 +190,25 @@ func TestStory_BatchesGoByTransformedKeys(t *testing.T) {
 // Pop to finish. So it is not dropped as the delete of an unknown object.
 // (kubernetes/kubernetes#26966)
 func TestStory_DeleteDuringPopIsNotLost(t *testing.T) {
-	for _, impl := range []string{ours, clientGo} {
-		t.Run("impl="+impl, func(t *testing.T) {
-			w := newWorld(t, impl, kind{known: true, replaced: true})
-			w.log = narrate.New(t)
-			require.NoError(t, w.queue.Add(object("ns/a", "1")))
-			deleted := make(chan error, 1)
-			_, err := w.queue.Pop(func(obj any, _ bool) error {
-				started := make(chan struct{})
-				go func() {
-					w.log.Event("reflector", "Delete ns/a@2 begins during a Pop")
-					close(started)
-					deleted <- w.queue.Delete(object("ns/a", "2"))
-				}()
-				<-started
-				w.consume(obj.(Deltas), false)
-				return nil
-			})
-			require.NoError(t, err)
-			require.NoError(t, <-deleted)
-			require.Equal(t, "ns/a: deleted@2", w.pop())
+	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
+		w.log = narrate.New(t)
+		require.NoError(t, w.queue.Add(object("ns/a", "1")))
+		deleted := make(chan error, 1)
+		_, err := w.queue.Pop(func(obj any, _ bool) error {
+			started := make(chan struct{})
+			go func() {
+				w.log.Event("reflector", "Delete ns/a@2 begins during a Pop")
+				close(started)
+				deleted <- w.queue.Delete(object("ns/a", "2"))
+			}()
+			<-started
+			w.consume(obj.(Deltas), false)
+			return nil
 		})
-	}
+		require.NoError(t, err)
+		require.NoError(t, <-deleted)
+		require.Equal(t, "ns/a: deleted@2", w.pop())
+	})
 }
 
 // Several consumers can share a queue without losing or duplicating a key.

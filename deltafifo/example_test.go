@@ -76,9 +76,7 @@ func ExampleDeltaFIFO_Replace() {
 
 // A RealFIFO delivers the changes of many objects at once, in the order of arrival.
 func ExampleRealFIFO_PopBatch() {
-	queue := deltafifo.NewRealFIFO(deltafifo.Options{
-		KeyFunction: podKey, AtomicEvents: true,
-	})
+	queue := deltafifo.NewRealFIFO(deltafifo.Options{KeyFunction: podKey, AtomicEvents: true})
 	queue.Add(pod{"web", "Pending"})
 	queue.Add(pod{"db", "Pending"})
 	queue.Update(pod{"web", "Running"}) // the second change of web: another batch
@@ -145,9 +143,7 @@ func Example_whyDeltas() {
 
 	fmt.Println("A DeltaFIFO has one entry for each key, with all its changes:")
 	cache := store.New(podKey, store.Options{})
-	queue := deltafifo.NewDeltaFIFO(deltafifo.Options{
-		KeyFunction: podKey, KnownObjects: cache,
-	})
+	queue := deltafifo.NewDeltaFIFO(deltafifo.Options{KeyFunction: podKey, KnownObjects: cache})
 	for _, e := range script {
 		switch e.what {
 		case "add":

@@ -14,15 +14,6 @@ import (
 
 // A queue takes about linear time in the number of changes.
 func TestGrowth(t *testing.T) {
-	process := func(any, bool) error { return nil }
-	popAll := func(q Queue) {
-		q.Close()
-		for {
-			if _, err := q.Pop(process); err != nil {
-				return
-			}
-		}
-	}
 	objs := benchObjects(8 * 1000)
 	queues := map[string]func(known KeyListerGetter) Queue{
 		"DeltaFIFO": func(known KeyListerGetter) Queue {
@@ -60,7 +51,7 @@ func TestGrowth(t *testing.T) {
 					}
 					q := newQueue(known)
 					load(t, q, n)
-					popAll(q)
+					popAll(t, q, nil)
 				})
 			})
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
 	"example.com/informerstack/store"
@@ -35,15 +36,20 @@ func (d *depths) take() []int {
 	return got
 }
 
+// logged returns a logger at a level, and a function that returns what it has logged.
+func logged(t *testing.T, level int) (*klog.Logger, func() string) {
+	logger := ktesting.NewLogger(t,
+		ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(level)))
+	return &logger, logger.GetSink().(ktesting.Underlier).GetBuffer().String
+}
+
 func slowly(any, bool) error { time.Sleep(time.Second); return nil }
 
 func TestMetrics_DeltaFIFO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var queued depths
 		var latency latencies
-		f := NewDeltaFIFO(Options{
-			Metrics: Metrics{Depth: queued.add, Latency: latency.add},
-		})
+		f := NewDeltaFIFO(Options{Metrics: Metrics{Depth: queued.add, Latency: latency.add}})
 		require.NoError(t, f.Add(object("ns/a", "1")))
 		require.NoError(t, f.Add(object("ns/b", "1")))
 		require.NoError(t, f.Update(object("ns/a", "2")))
@@ -91,23 +97,21 @@ func TestSlowProcessIsLogged(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d waiting, %s", c.waiting, c.took), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				logger := ktesting.NewLogger(t,
-					ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
-				f := NewDeltaFIFO(Options{Logger: &logger, Name: "pods",
+				logger, text := logged(t, 2)
+				f := NewDeltaFIFO(Options{Logger: logger, Name: "pods",
 					Metrics: Metrics{Latency: new(latencies).add}})
 				for i := range c.waiting + 1 {
 					require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
 				}
 				f.Pop(func(any, bool) error { time.Sleep(c.took); return nil })
-				text := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
 				if !c.logged {
-					require.Empty(t, text)
+					require.Empty(t, text())
 					return
 				}
 				for _, want := range []string{
 					"DeltaFIFO Pop Process", `ID="ns/0"`, "Depth=11", "slow event handlers", "pods",
 				} {
-					require.Contains(t, text, want)
+					require.Contains(t, text(), want)
 				}
 			})
 		})
@@ -120,12 +124,12 @@ func TestUnreadableKnownObjectIsLogged(t *testing.T) {
 		`Known object cannot be read err="lookup failed" key="ns/a"`: {failing: true},
 		`Known key has no object key="ns/a"`:                         {hiding: true},
 	} {
-		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		logger, text := logged(t, 0)
 		objects.objs = map[string]any{"ns/a": object("ns/a", "1")}
-		f := NewDeltaFIFO(Options{Logger: &logger, KnownObjects: objects})
+		f := NewDeltaFIFO(Options{Logger: logger, KnownObjects: objects})
 		f.Close()
 		require.NoError(t, f.Replace(nil, "2"))
-		require.Contains(t, logger.GetSink().(ktesting.Underlier).GetBuffer().String(), want)
+		require.Contains(t, text(), want)
 		got, err := f.Pop(func(any, bool) error { return nil })
 		require.NoError(t, err)
 		require.Equal(t, Deltas{{Deleted, store.DeletedFinalStateUnknown{Key: "ns/a"}}}, got)
@@ -152,13 +156,12 @@ func TestReplaceLeavesTheListAsItIs(t *testing.T) {
 
 // A batch may take 100 ms for each of its deltas, up to a second.
 func TestSlowBatchIsLogged(t *testing.T) {
-	for took, logged := range map[time.Duration]bool{
+	for took, isLogged := range map[time.Duration]bool{
 		time.Second: false, 1001 * time.Millisecond: true,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			logger := ktesting.NewLogger(t,
-				ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
-			f := NewRealFIFO(Options{Logger: &logger, AtomicEvents: true})
+			logger, text := logged(t, 2)
+			f := NewRealFIFO(Options{Logger: logger, AtomicEvents: true})
 			for i := range 11 {
 				require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
 			}
@@ -170,8 +173,7 @@ func TestSlowBatchIsLogged(t *testing.T) {
 				time.Sleep(took)
 				return nil
 			}, nil)
-			text := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
-			require.Equal(t, logged, len(text) > 0, "%s: %s", took, text)
+			require.Equal(t, isLogged, len(text()) > 0, "%s: %s", took, text())
 		})
 	}
 }
@@ -286,12 +288,7 @@ func TestTransformerRunsOnceAtATime(t *testing.T) {
 
 // Our queues have the methods of client-go's.
 func TestMethodSets(t *testing.T) {
-	type same interface {
-		Add(any) error
-		Update(any) error
-		Delete(any) error
-		Replace([]any, string) error
-		Resync() error
+	type same interface { // besides those of a cache.ReflectorStore
 		HasSynced() bool
 		Name() string
 		Done() <-chan struct{}

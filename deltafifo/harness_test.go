@@ -91,6 +91,27 @@ func newWorld(t testing.TB, impl string, k kind) *world {
 	return w
 }
 
+// both runs a test on ours and on client-go.
+func both(t *testing.T, k kind, test func(t *testing.T, w *world)) {
+	for _, impl := range []string{ours, clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			w := newWorld(t, impl, k)
+			defer w.bound()()
+			test(t, w)
+			w.laws(t)
+		})
+	}
+}
+
+// do applies operations, as a transcript spells them.
+func (w *world) do(ops ...operation) {
+	for _, op := range ops {
+		w.step(op, kind{})
+	}
+}
+
+func op(name string, args ...string) operation { return operation{name, args} }
+
 func (w *world) transform(obj any) (any, error) {
 	o := obj.(*metav1.PartialObjectMetadata)
 	key := o.Namespace + "/" + o.Name

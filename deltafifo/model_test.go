@@ -4,11 +4,14 @@ package deltafifo
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/store"
 )
@@ -291,22 +294,91 @@ func compare(t testing.TB, k kind, impls []string, script []operation) {
 	}
 }
 
-// Random scripts have the same outcome on ours, on a naive model and on client-go.
-func TestModel(t *testing.T) {
+// compareRandom compares random scripts on the naive model, on ours and on client-go.
+func compareRandom(t *testing.T, seeds uint64, script func(rnd *rand.Rand) []operation) {
 	for name, k := range kinds {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
-			for seed := range uint64(60) {
-				rnd := rand.New(rand.NewPCG(seed, 1))
-				script := make([]operation, 60)
-				for i := range script {
-					script[i] = operationOf(byte(rnd.Uint32()), byte(rnd.Uint32()), byte(i))
-				}
-				impls := []string{naive, ours, clientGo}
-				if k.losing {
-					impls = impls[:2] // TestDifference_LostKeyFailsNoReplace
-				}
-				compare(t, k, impls, script)
+			impls := []string{naive, ours, clientGo}
+			if k.losing {
+				impls = impls[:2] // TestDifference_LostKeyFailsNoReplace
+			}
+			for seed := range seeds {
+				compare(t, k, impls, script(rand.New(rand.NewPCG(seed, 1))))
 			}
 		})
 	}
 }
+
+// Random scripts have the same outcome on ours, on a naive model and on client-go.
+func TestModel(t *testing.T) {
+	compareRandom(t, 60, func(rnd *rand.Rand) []operation {
+		script := make([]operation, 60)
+		for i := range script {
+			script[i] = operationOf(byte(rnd.Uint32()), byte(rnd.Uint32()), byte(i))
+		}
+		return script
+	})
+}
+
+// smallLimits lowers the limits of the queues until the test ends, so that a few objects cross
+// them.
+func smallLimits(t testing.TB) {
+	long, batch := longQueue, maxBatchLen
+	t.Cleanup(func() { longQueue, maxBatchLen = long, batch })
+	longQueue, maxBatchLen = 2, 3
+}
+
+// limitBatches gives a queue of client-go the same limit.
+func limitBatches(q *cache.RealFIFO) *cache.RealFIFO {
+	size := reflect.ValueOf(q).Elem().FieldByName("batchSize")
+	*(*int)(unsafe.Pointer(size.UnsafeAddr())) = maxBatchLen
+	return q
+}
+
+// Scripts that fill and drain the queue again and again cross each limit, and have the same outcome
+// as on the model and on client-go.
+func TestModel_CrossesLimits(t *testing.T) {
+	smallLimits(t)
+	compareRandom(t, 20, func(rnd *rand.Rand) (script []operation) {
+		for range 6 {
+			for range 1 + rnd.IntN(20) {
+				script = append(script, operationOf(
+					byte(rnd.IntN(13)), byte(rnd.Uint32()), byte(len(script))))
+			}
+			for range rnd.IntN(25) {
+				pops := []string{"pop", "batch"}
+				script = append(script, op(pops[rnd.IntN(2)]))
+			}
+		}
+		return script
+	})
+}
+
+// script reads operations from bytes, two for each operation.
+func script(data []byte) []operation {
+	var ops []operation
+	for i := 0; i+1 < len(data) && len(ops) < 200; i += 2 {
+		ops = append(ops, operationOf(data[i], data[i+1], byte(i/2)))
+	}
+	return ops
+}
+
+// fuzz compares scripts on our queues and on the model. All keep the laws.
+func fuzz(f *testing.F, real bool) {
+	smallLimits(f)
+	f.Add([]byte{0, 0, 4, 0, 0, 0, 13, 0})                    // add, delete, add, pop
+	f.Add([]byte{7, 3, 13, 0, 7, 2, 13, 0, 13, 0})            // two lists, the second smaller
+	f.Add([]byte{11, 1, 8, 0, 2, 1, 8, 0, 13, 0})             // resyncs
+	f.Add([]byte{0, 0, 0, 1, 2, 0, 10, 0, 9, 0, 10, 0, 7, 0}) // batches
+	f.Add([]byte{6, 0, 4, 0, 6, 0, 7, 35, 12, 0, 13, 0})      // tombstones, duplicates, no key
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, k := range kinds {
+			if k.real == real {
+				compare(t, k, []string{naive, ours}, script(data))
+			}
+		}
+	})
+}
+
+func FuzzDeltaFIFO(f *testing.F) { fuzz(f, false) }
+func FuzzRealFIFO(f *testing.F)  { fuzz(f, true) }

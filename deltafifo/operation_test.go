@@ -60,35 +60,42 @@ func operationOf(a, b, rv byte) operation {
 // step applies an operation and describes its visible effects.
 func (w *world) step(op operation, k kind) string {
 	var out string
-	switch op.name {
-	case "added":
-		out = describeError(w.queue.Add(parseObject(op.args[0])))
-	case "updated":
-		out = describeError(w.queue.Update(parseObject(op.args[0])))
-	case "deleted":
-		out = describeError(w.queue.Delete(parseObject(op.args[0])))
-	case "gone":
-		obj := parseObject(op.args[0])
-		out = describeError(w.queue.Delete(store.DeletedFinalStateUnknown{
-			Key: keyForMessage(obj), Obj: obj,
-		}))
-	case "replace":
-		out = describeError(w.queue.Replace(objects(op.args...), "100"))
-	case "resync":
-		out = describeError(w.queue.Resync())
-	case "known":
+	switch {
+	case op.name == "known":
 		w.known.set(parseObject(op.args[0]))
-	case "bookmark":
-		if q, ok := w.queue.(interface{ Bookmark(string) error }); ok {
-			out = describeError(q.Bookmark(op.args[0]))
-		}
-	case "batch":
-		if k.real {
-			out = w.popBatch()
-		}
-	case "pop":
+	case op.name == "batch" && k.real:
+		out = w.popBatch()
+	case op.name == "pop":
 		out = w.pop()
+	case op.name != "batch":
+		out = describeError(w.send(op))
 	}
 	w.laws(w.t)
 	return fmt.Sprintf("%s synced=%t", out, w.queue.HasSynced())
+}
+
+// send applies the operation of a producer.
+func (w *world) send(op operation) error {
+	switch op.name {
+	case "added":
+		return w.queue.Add(parseObject(op.args[0]))
+	case "updated":
+		return w.queue.Update(parseObject(op.args[0]))
+	case "deleted":
+		return w.queue.Delete(parseObject(op.args[0]))
+	case "gone": // a delete that is a tombstone
+		obj := parseObject(op.args[0])
+		return w.queue.Delete(store.DeletedFinalStateUnknown{Key: keyForMessage(obj), Obj: obj})
+	case "replace":
+		return w.queue.Replace(objects(op.args...), "100")
+	case "resync":
+		return w.queue.Resync()
+	case "bookmark":
+		if q, ok := w.queue.(interface{ Bookmark(string) error }); ok {
+			return q.Bookmark(op.args[0])
+		}
+		return nil
+	}
+	w.t.Fatalf("no operation %q", op.name)
+	return nil
 }

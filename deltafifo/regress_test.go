@@ -13,63 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// both runs a test on ours and on client-go.
-func both(t *testing.T, k kind, test func(t *testing.T, w *world)) {
-	for _, impl := range []string{ours, clientGo} {
-		t.Run("impl="+impl, func(t *testing.T) {
-			w := newWorld(t, impl, k)
-			test(t, w)
-			w.laws(t)
-		})
-	}
-}
-
-// do applies operations, as a transcript spells them.
-func (w *world) do(ops ...operation) {
-	for _, op := range ops {
-		w.step(op, kind{})
-	}
-}
-
-func op(name string, args ...string) operation { return operation{name, args} }
-
-// kubernetes/kubernetes#83911: a relist keeps a delete that was queued before it.
-func TestRegress_83911_ReplaceKeepsTheQueuedDelete(t *testing.T) {
-	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
-		w.known.set(object("ns/a", "1"))
-		w.do(op("deleted", "ns/a@1"), op("replace", "ns/a@2"))
-		require.Equal(t, "ns/a: deleted@1 replaced@2", w.pop())
-	})
-}
-
-// kubernetes/kubernetes#115620: an object that was created and deleted between two pops is reported
-// as deleted.
-func TestRegress_115620_ShortLivedObjectIsDeleted(t *testing.T) {
-	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
-		w.do(op("added", "ns/a@1"), op("replace"))
-		require.Equal(t, "ns/a: added@1 deleted(tombstone ns/a@1)", w.pop())
-		require.Empty(t, w.known.objs)
-
-		w.do(op("added", "ns/a@2"), op("deleted", "ns/a@3"), op("replace"))
-		require.Equal(t, "ns/a: added@2 deleted@3", w.pop())
-	})
-}
-
-// kubernetes/kubernetes#115620: a second relist does not queue a second delete, or a tombstone of a
-// tombstone.
-func TestRegress_115620_NoTombstoneInATombstone(t *testing.T) {
-	for name, k := range map[string]kind{
-		"known": {known: true, replaced: true}, "none known": {replaced: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			both(t, k, func(t *testing.T, w *world) {
-				w.do(op("added", "ns/a@1"), op("replace"), op("replace"))
-				require.Equal(t, "ns/a: added@1 deleted(tombstone ns/a@1)", w.pop())
-			})
-		})
-	}
-}
-
 // kubernetes/kubernetes#90825: Close may race with a Pop that is about to block.
 func TestRegress_90825_CloseWakesPop(t *testing.T) {
 	for name, k := range map[string]kind{"deltafifo": {}, "realfifo": {real: true, atomic: true}} {
@@ -83,18 +26,6 @@ func TestRegress_90825_CloseWakesPop(t *testing.T) {
 			}
 		})
 	}
-}
-
-// kubernetes/kubernetes#96797: the first list is counted by keys, so the queue syncs even if the
-// list names a key twice.
-func TestRegress_96797_DuplicateKeysInTheFirstList(t *testing.T) {
-	both(t, kind{replaced: true}, func(t *testing.T, w *world) {
-		w.do(op("replace", "ns/a@1", "ns/a@1", "ns/b@2"))
-		w.pop()
-		require.False(t, w.queue.HasSynced())
-		w.pop()
-		require.True(t, w.queue.HasSynced())
-	})
 }
 
 // kubernetes/kubernetes#26966: a delete is delivered whether its object is queued or was popped
@@ -186,20 +117,6 @@ func requireTransformedOnce(t *testing.T, obj any) {
 	}
 }
 
-// kubernetes/kubernetes#136264: a process function that hangs does not block the producers.
-func TestRegress_136264_ProducersGoOnWhileProcessing(t *testing.T) {
-	both(t, kind{real: true, atomic: true, unlock: true}, func(t *testing.T, w *world) {
-		require.NoError(t, w.queue.Add(object("ns/a", "1")))
-		_, err := w.queue.Pop(func(any, bool) error {
-			added := make(chan error)
-			go func() { added <- w.queue.Add(object("ns/b", "2")) }()
-			return <-added // deadlocks if Add waits
-		})
-		require.NoError(t, err)
-		require.Equal(t, "ns/b: added@2", w.pop())
-	})
-}
-
 // kubernetes/kubernetes#135462: a batch of one is delivered as by Pop, and an error loses only its
 // batch.
 func TestRegress_135462_BatchOfOne(t *testing.T) {
@@ -211,17 +128,5 @@ func TestRegress_135462_BatchOfOne(t *testing.T) {
 		err := w.queue.PopBatch(func([]Delta, bool) error { return failure }, nil)
 		require.ErrorIs(t, err, failure)
 		require.Equal(t, "single ns/b: added@4", w.popBatch())
-	})
-}
-
-// If a relist comes before the first list is consumed, the queue has synced when the keys of the
-// first list are popped, including the deletes.
-func TestRegress_HasSyncedCorrectOnDeletion(t *testing.T) {
-	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
-		w.do(op("replace", "ns/a@1", "ns/b@2"), op("replace", "ns/b@2"))
-		require.Equal(t, "ns/a: replaced@1 deleted(tombstone ns/a@1) (first list)", w.pop())
-		require.False(t, w.queue.HasSynced())
-		w.pop()
-		require.True(t, w.queue.HasSynced())
 	})
 }

@@ -106,17 +106,22 @@ func TestStory_LostDeleteBecomesTombstone(t *testing.T) {
 	})
 }
 
+// busy is a list and then changes of two objects, while the consumer sleeps.
+func (w *tale) busy() {
+	w.list()
+	w.create("ns/a", "1")
+	w.create("ns/b", "2")
+	w.update("ns/a", "3")
+	w.delete("ns/a", "4")
+	w.create("ns/a", "5")
+	w.after(6 * time.Minute)
+}
+
 // A slow consumer gets all changes of an object at once, and other objects do not wait behind each
 // of them.
 func TestStory_SlowConsumerMissesNothing(t *testing.T) {
 	story(t, kind{known: true, replaced: true}, func(w *tale) {
-		w.list()
-		w.create("ns/a", "1")
-		w.create("ns/b", "2")
-		w.update("ns/a", "3")
-		w.delete("ns/a", "4")
-		w.create("ns/a", "5")
-		w.after(2 * time.Minute)
+		w.busy()
 		w.consumerSaw("ns/a: added@1 updated@3 deleted@4 added@5", "ns/b: added@2")
 	})
 }
@@ -124,13 +129,7 @@ func TestStory_SlowConsumerMissesNothing(t *testing.T) {
 // The same with a RealFIFO: each change alone, in the order of arrival.
 func TestStory_RealFIFOKeepsTheOrderOfAllKeys(t *testing.T) {
 	story(t, kind{real: true, atomic: true}, func(w *tale) {
-		w.list()
-		w.create("ns/a", "1")
-		w.create("ns/b", "2")
-		w.update("ns/a", "3")
-		w.delete("ns/a", "4")
-		w.create("ns/a", "5")
-		w.after(6 * time.Minute)
+		w.busy()
 		w.consumerSaw("replacedall rv=: (first list)", "ns/a: added@1", "ns/b: added@2",
 			"ns/a: updated@3", "ns/a: deleted@4", "ns/a: added@5")
 	})

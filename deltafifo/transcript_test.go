@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 
 	"example.com/informerstack/internal/tools/transcript"
-	"example.com/informerstack/store"
 )
 
 // Every rule of the two queues, on ours and on client-go. The commands are those of player.exec.
@@ -70,20 +69,10 @@ func (p *player) exec(cmd transcript.Command) string {
 	case "new": // new deltafifo|realfifo OPTION...
 		p.stop()
 		*p = player{t: p.t, impl: p.impl, w: newWorld(p.t, p.impl, parseKind(p.t, cmd.Args))}
-	case "added", "updated", "deleted": // added KEY RV, or a word that is an object without a key
-		return describeError(p.send(cmd))
-	case "gone": // gone KEY RV: a delete that is a tombstone
-		return describeError(w.queue.Delete(store.DeletedFinalStateUnknown{
-			Key: cmd.Arg(0), Obj: object(cmd.Arg(0), cmd.Arg(1)),
-		}))
-	case "replace": // replace KEY@RV...
-		return describeError(w.queue.Replace(objects(cmd.Args...), "100"))
-	case "resync":
-		return describeError(w.queue.Resync())
-	case "bookmark": // bookmark RV
-		if q, ok := w.queue.(interface{ Bookmark(string) error }); ok {
-			return describeError(q.Bookmark(cmd.Arg(0)))
-		}
+	case "added", "updated", "deleted", "gone": // added KEY RV, or a word that has no key
+		return describeError(w.send(op(cmd.Name, strings.Join(cmd.Args, "@"))))
+	case "replace", "resync", "bookmark": // replace KEY@RV..., bookmark RV
+		return describeError(w.send(op(cmd.Name, cmd.Args...)))
 	case "known": // known KEY@RV...: sets the known objects
 		clear(w.known.objs)
 		for _, obj := range objects(cmd.Args...) {
@@ -122,20 +111,6 @@ func (p *player) exec(cmd transcript.Command) string {
 		p.t.Fatalf("no command %q", cmd.Line)
 	}
 	return ""
-}
-
-func (p *player) send(cmd transcript.Command) error {
-	var obj any = cmd.Arg(0)
-	if rv := cmd.Arg(1); rv != "" {
-		obj = object(cmd.Arg(0), rv)
-	}
-	switch cmd.Name {
-	case "added":
-		return p.w.queue.Add(obj)
-	case "updated":
-		return p.w.queue.Update(obj)
-	}
-	return p.w.queue.Delete(obj)
 }
 
 // wait runs a Pop, which may block.

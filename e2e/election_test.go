@@ -97,7 +97,7 @@ func TestLead_ReconcilesEndBeforeTheNextLeader(t *testing.T) {
 		p.stop()
 		require.Eventually(t, p.usesGrace.Load, patience, time.Millisecond)
 	}
-	cutOff := func(_ *testing.T, p *process) { p.link.cut() }
+	cutOff := func(_ *testing.T, p *process) { p.link.Cut() }
 	for _, test := range []struct {
 		name   string
 		faults []func(*testing.T, *process)
@@ -143,7 +143,7 @@ func takeLease(t *testing.T, p *process) {
 // process is a controller with its own candidate and its own link to the server.
 type process struct {
 	namespace  string
-	link       link
+	link       *cluster.Link
 	controller *controller.Controller[string]
 	other      *process // no reconcile of this one may run in its term; or nil
 	ctx        context.Context
@@ -160,10 +160,11 @@ type process struct {
 
 func newProcess(t *testing.T, name, namespace string, drain bool, other *process) *process {
 	p := &process{
-		namespace: namespace, other: other, ended: make(chan struct{}), broken: map[string]int{},
+		namespace: namespace, link: cluster.NewLink(), other: other, ended: make(chan struct{}),
+		broken: map[string]int{},
 	}
 	p.ctx, p.stop = context.WithCancel(t.Context())
-	config := p.link.config(shared.Config(cluster.AdminToken))
+	config := p.link.Config(shared.Config(cluster.AdminToken))
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace,
 		leaseName,
 		resourcelock.ResourceLockConfig{Identity: name}, config, 10*time.Second)

@@ -93,7 +93,7 @@ func TestInformer_FollowsTheServer(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/streaming=%t", form.name, streaming), func(t *testing.T) {
 				objects := newConfigMaps(t, shared)
 				objects.create("before", nil)
-				var way link
+				way := newLink()
 				source := form.source(t, way.config(shared.Config(cluster.AdminToken)),
 					objects.namespace)
 				handler := startInformer(t, source, form.example,
@@ -103,13 +103,11 @@ func TestInformer_FollowsTheServer(t *testing.T) {
 				objects.change("a", "2")
 				objects.delete("a")
 				handler.saw("add before", "add a", "update a", "delete a")
+				want := map[string]int{"LIST": 1, "WATCH": 1}
 				if streaming { // one stream is both
-					assert.Equal(t, [3]int{1, 0, 0},
-						[3]int{way.asked("STREAM"), way.asked("LIST"), way.asked("WATCH")})
-				} else {
-					assert.Equal(t, [3]int{0, 1, 1},
-						[3]int{way.asked("STREAM"), way.asked("LIST"), way.asked("WATCH")})
+					want = map[string]int{"STREAM": 1}
 				}
+				assert.Equal(t, want, way.asked())
 			})
 		}
 	}
@@ -119,19 +117,18 @@ func TestInformer_FollowsTheServer(t *testing.T) {
 // misses nothing.
 func TestInformer_ResumesAfterALostConnection(t *testing.T) {
 	objects := newConfigMaps(t, shared)
-	var way link
+	way := newLink()
 	list := false
 	source := typedSource(t, way.config(shared.Config(cluster.AdminToken)), objects.namespace)
 	handler := startInformer(t, source, &corev1.ConfigMap{}, reflector.Options{UseWatchList: &list})
 	objects.create("a", nil)
 	handler.saw("add a")
-	way.cut()
+	way.Cut()
 	objects.create("b", nil)
 	objects.delete("a")
-	way.restore()
+	way.Redirect("")
 	handler.saw("add a", "add b", "delete a")
-	assert.Equal(t, 1, way.asked("LIST"))
-	assert.Equal(t, 2, way.asked("WATCH"))
+	assert.Equal(t, map[string]int{"LIST": 1, "WATCH": 2}, way.asked())
 }
 
 // The API server restarts and history is compacted while the informer is away: 410, a relist, and a
@@ -142,7 +139,7 @@ func TestInformer_RelistsWhenHistoryIsGone(t *testing.T) {
 			objects := newConfigMaps(t, shared)
 			objects.create("a", nil)
 			objects.create("b", nil)
-			var way link
+			way := newLink()
 			source := typedSource(t, way.config(shared.Config(cluster.AdminToken)),
 				objects.namespace)
 			handler := startInformer(t, source, &corev1.ConfigMap{}, reflector.Options{
@@ -151,20 +148,19 @@ func TestInformer_RelistsWhenHistoryIsGone(t *testing.T) {
 			})
 			objects.create("c", nil)
 			handler.saw("add a", "add b", "add c")
-			way.cut()
+			way.Cut()
 			objects.delete("a")
 			objects.change("b", "2")
 			forget(t)
-			way.restore()
+			way.Redirect("")
 			handler.sawInAnyOrder("add a", "add b", "add c", "update b", "update c", "tombstone a")
-			if streaming { // the watch got 410
-				assert.Equal(t, [3]int{2, 0, 1},
-					[3]int{way.asked("STREAM"), way.asked("LIST"), way.asked("WATCH")})
-			} else { // the second of three got it
-				require.Eventually(t, func() bool { return way.asked("WATCH") == 3 }, patience,
-					10*time.Millisecond)
-				assert.Equal(t, [2]int{0, 2}, [2]int{way.asked("STREAM"), way.asked("LIST")})
+			want := map[string]int{"LIST": 2, "WATCH": 3} // the second of three got 410
+			if streaming {
+				want = map[string]int{"STREAM": 2, "WATCH": 1} // the watch got it
 			}
+			require.EventuallyWithT(t, func(t *assert.CollectT) {
+				assert.Equal(t, want, way.asked())
+			}, patience, 10*time.Millisecond)
 		})
 	}
 }
@@ -175,16 +171,16 @@ func TestInformer_RelistsAfterCompaction(t *testing.T) {
 	c := cluster.New(t, cluster.Options{APIServerArgs: []string{"--watch-cache=false"}})
 	objects := newConfigMaps(t, c)
 	objects.create("a", nil)
-	var way link
+	way := newLink()
 	source := typedSource(t, way.config(c.Config(cluster.AdminToken)), objects.namespace)
 	handler := startInformer(t, source, &corev1.ConfigMap{},
 		reflector.Options{Backoff: &wait.Backoff{Duration: 100 * time.Millisecond}})
 	objects.create("b", nil)
 	handler.saw("add a", "add b")
-	way.cut()
+	way.Cut()
 	objects.delete("a")
 	require.NoError(t, c.Compact(t.Context()))
-	way.restore()
+	way.Redirect("")
 	handler.sawInAnyOrder("add a", "add b", "update b", "tombstone a")
 }
 

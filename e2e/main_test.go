@@ -84,11 +84,7 @@ func newConfigMapsAt(t *testing.T, config *rest.Config) *configMaps {
 	config.ContentType = "application/json" // which apitest supports too
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	ns, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}},
-		metav1.CreateOptions{})
-	require.NoError(t, err)
-	return &configMaps{t, ns.Name, client}
+	return &configMaps{t, cluster.NewNamespace(t, client), client}
 }
 
 func (c *configMaps) create(name string, labels map[string]string) {

@@ -52,7 +52,7 @@ func newFollower[T interface {
 	informer.Object
 	runtime.Object
 }](t *testing.T, config *rest.Config, namespace string, part, streaming bool) *follower {
-	way := &link{}
+	way := newLink()
 	config = way.config(config)
 	config.DisableCompression = true
 	options := informer.Options{Namespace: namespace}
@@ -134,7 +134,7 @@ func testParts(t *testing.T, c *cluster.Cluster) {
 		go f.Run(ctx)
 		require.NoError(t, informer.WaitForSync(ctx, f))
 		require.ElementsMatch(t, keys[f.part], f.GetStore().ListKeys(), f.name)
-		f.initial = f.way.received.Load()
+		f.initial = f.way.Received.Load()
 	}
 	for i := range count {
 		objects.change(fmt.Sprint("map-", i), "2")
@@ -158,8 +158,8 @@ func requireQuarters(t *testing.T, followers []*follower) {
 		}
 		all := whole[f.name]
 		initial := float64(f.initial) / float64(all.initial)
-		changes := float64(f.way.received.Load()-f.initial) /
-			float64(all.way.received.Load()-all.initial)
+		changes := float64(f.way.Received.Load()-f.initial) /
+			float64(all.way.Received.Load()-all.initial)
 		t.Logf("%s: %.2f of the initial %d bytes, %.2f of the changes", f.name, initial,
 			all.initial, changes)
 		require.InDelta(t, 0.25, initial, 0.12, f.name)

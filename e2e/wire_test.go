@@ -6,14 +6,12 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -170,39 +168,20 @@ var widgets = schema.GroupVersionResource{
 // defineWidgets makes a custom resource with two objects.
 func defineWidgets(t *testing.T, client dynamic.Interface) {
 	t.Helper()
-	anything := map[string]any{
-		"openAPIV3Schema": map[string]any{
-			"type": "object", "x-kubernetes-preserve-unknown-fields": true,
-		},
-	}
-	definition := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "widgets.wire.example.com"},
-		"spec": map[string]any{
-			"group": widgets.Group, "scope": "Cluster",
-			"names": map[string]any{"plural": "widgets", "kind": "Widget"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true, "schema": anything,
-			}},
-		},
-	}}
-	definitions := client.Resource(schema.GroupVersionResource{
-		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-	})
-	_, err := definitions.Create(t.Context(), definition, metav1.CreateOptions{})
-	require.NoError(t, err)
+	cluster.Define(t, shared.Config(cluster.AdminToken),
+		cluster.Definition(widgets, "Widget", "Cluster"))
 	t.Cleanup(func() {
-		_ = definitions.Delete(context.Background(), definition.GetName(), metav1.DeleteOptions{})
+		_ = client.Resource(cluster.Definitions).Delete(context.Background(),
+			widgets.GroupResource().String(), metav1.DeleteOptions{})
 	})
 	for _, name := range []string{"a", "b"} {
-		widget := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "wire.example.com/v1", "kind": "Widget",
-			"metadata": map[string]any{"name": name},
-			"things":   []any{int64(1), 2.5, "c", nil},
-		}}
-		require.Eventually(t, func() bool {
-			_, err := client.Resource(widgets).Create(t.Context(), widget, metav1.CreateOptions{})
-			return err == nil || apierrors.IsAlreadyExists(err)
-		}, patience, 100*time.Millisecond)
+		_, err := client.Resource(widgets).Create(t.Context(), &unstructured.Unstructured{
+			Object: map[string]any{
+				"apiVersion": "wire.example.com/v1", "kind": "Widget",
+				"metadata": map[string]any{"name": name},
+				"things":   []any{int64(1), 2.5, "c", nil},
+			},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
 	}
 }

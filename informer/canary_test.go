@@ -59,28 +59,23 @@ func logNoContent(t *testing.T, inOrder bool) {
 		},
 	}
 	var events *watch.RaceFreeFakeWatcher
-	lw := &reflector.ListWatch{
-		ListWithContextFunc: func(
-			context.Context, metav1.ListOptions,
-		) (runtime.Object, error) {
+	lw := listFirst{&reflector.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 			return &corev1.SecretList{
 				ListMeta: metav1.ListMeta{ResourceVersion: "1"},
 				Items:    []corev1.Secret{*canarySecret("ns", "listed", "1")},
 			}, nil
 		},
-		WatchFuncWithContext: func(
-			context.Context, metav1.ListOptions,
-		) (watch.Interface, error) {
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 			events = watch.NewRaceFreeFake()
 			return events, nil
 		},
-	}
-	off, failed := false, false
+	}}
+	failed := false
 	var errs []error
 	secrets := NewSharedIndexInformer(lw, &corev1.Secret{}, Options{
 		InOrder: inOrder,
 		Reflector: reflector.Options{
-			UseWatchList: &off,
 			Transform: func(obj any) (any, error) {
 				if secret := obj.(*corev1.Secret); secret.Name == "untransformed" && !failed {
 					failed = true
@@ -102,12 +97,7 @@ func logNoContent(t *testing.T, inOrder bool) {
 		},
 	}, HandlerOptions{SkipPanics: true, Logger: &logger})
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		secrets.Run(ctx)
-	}()
+	stop := background(func(ctx context.Context) { secrets.Run(klog.NewContext(ctx, logger)) })
 	synctest.Wait()
 	for i, name := range []string{"a", "", "a/b", "\x1b[2J\n", "panics"} {
 		for _, namespace := range []string{"", "ns", "ns/ns"} {
@@ -128,8 +118,7 @@ func logNoContent(t *testing.T, inOrder bool) {
 	time.Sleep(time.Minute)
 	synctest.Wait()
 	status := fmt.Sprintf("%+v %v", secrets.(*sharedIndexInformer).Status(), errs)
-	cancel()
-	<-ended
+	stop()
 	log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
 	for _, text := range []string{"transform failed", "handler panics", "Unexpected watch event"} {
 		assert.Contains(t, log, text)

@@ -28,13 +28,14 @@ var (
 // factoryWorld is a factory; each of its informers has a server.
 type factoryWorld struct {
 	*Factory
+	t       *testing.T
 	servers map[FactoryKey]*server
 	made    int
 }
 
 func inFactory(t *testing.T, script func(t *testing.T, w *factoryWorld)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &factoryWorld{servers: map[FactoryKey]*server{}}
+		w := &factoryWorld{t: t, servers: map[FactoryKey]*server{}}
 		w.Factory = NewFactory(func(key FactoryKey) (SharedIndexInformer, error) {
 			if key.Resource.Resource == "" {
 				return nil, errors.New("no such resource")
@@ -43,6 +44,18 @@ func inFactory(t *testing.T, script func(t *testing.T, w *factoryWorld)) {
 		})
 		script(t, w)
 	})
+}
+
+func (w *factoryWorld) informer(key FactoryKey) SharedIndexInformer {
+	i, err := w.Informer(key)
+	require.NoError(w.t, err)
+	return i
+}
+
+func (w *factoryWorld) acquire(key FactoryKey) *Lease {
+	lease, err := w.Acquire(key)
+	require.NoError(w.t, err)
+	return lease
 }
 
 func (w *factoryWorld) newInformer(key FactoryKey) SharedIndexInformer {
@@ -56,18 +69,15 @@ func (w *factoryWorld) newInformer(key FactoryKey) SharedIndexInformer {
 // A factory returns the same informer for the same key, starts each once, and stops them all.
 func TestFactory_SharesAndStarts(t *testing.T) {
 	inFactory(t, func(t *testing.T, w *factoryWorld) {
-		a, err := w.Informer(configMaps)
-		require.NoError(t, err)
-		b, err := w.Informer(configMaps)
-		require.NoError(t, err)
+		a := w.informer(configMaps)
+		b := w.informer(configMaps)
 		assert.Same(t, a, b)
-		other, err := w.Informer(secrets)
-		require.NoError(t, err)
+		other := w.informer(secrets)
 		assert.NotSame(t, a, other)
 		typed := w.InformerFor(&corev1.ConfigMap{},
 			func() SharedIndexInformer { return w.newInformer(configMaps) })
 		assert.Same(t, typed, w.InformerFor(&corev1.ConfigMap{}, nil))
-		_, err = w.Informer(FactoryKey{})
+		_, err := w.Informer(FactoryKey{})
 		require.ErrorContains(t, err, "no such resource")
 
 		ctx, cancel := context.WithCancel(t.Context())
@@ -90,15 +100,12 @@ func TestFactory_SharesAndStarts(t *testing.T) {
 func TestFactory_AcquireRelease(t *testing.T) {
 	inFactory(t, func(t *testing.T, w *factoryWorld) {
 		ctx, cancel := context.WithCancel(t.Context())
-		early, err := w.Acquire(secrets)
-		require.NoError(t, err)
+		early := w.acquire(secrets)
 		early.Release()
 		<-early.Stopped() // it was never started
 		w.Start(ctx)
-		first, err := w.Acquire(secrets)
-		require.NoError(t, err)
-		second, err := w.Acquire(secrets)
-		require.NoError(t, err)
+		first := w.acquire(secrets)
+		second := w.acquire(secrets)
 		require.NoError(t, WaitForSync(ctx, first, second))
 		first.Release()
 		first.Release() // no-op
@@ -110,12 +117,10 @@ func TestFactory_AcquireRelease(t *testing.T) {
 		assert.Zero(t, w.servers[secrets].openWatches())
 
 		made := w.made
-		third, err := w.Acquire(secrets)
-		require.NoError(t, err)
+		third := w.acquire(secrets)
 		assert.Equal(t, made+1, w.made)
 		require.NoError(t, WaitForSync(ctx, third))
-		_, err = w.Informer(secrets) // pins it
-		require.NoError(t, err)
+		w.informer(secrets) // pins it
 		third.Release()
 		synctest.Wait()
 		assert.False(t, third.IsStopped())
@@ -131,16 +136,13 @@ func TestFactory_OldLease(t *testing.T) {
 	inFactory(t, func(t *testing.T, w *factoryWorld) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w.Start(ctx)
-		old, err := w.Acquire(secrets)
-		require.NoError(t, err)
+		old := w.acquire(secrets)
 		cancel()
 		<-old.Stopped()
 		w.Start(t.Context())
-		first, err := w.Acquire(secrets)
-		require.NoError(t, err)
+		first := w.acquire(secrets)
 		old.Release()
-		second, err := w.Acquire(secrets)
-		require.NoError(t, err)
+		second := w.acquire(secrets)
 		assert.Same(t, first.SharedIndexInformer, second.SharedIndexInformer)
 		first.Release()
 		synctest.Wait()
@@ -155,9 +157,8 @@ func TestFactory_OldLease(t *testing.T) {
 func TestFactory_ReleaseFromHandler(t *testing.T) {
 	inFactory(t, func(t *testing.T, w *factoryWorld) {
 		w.Start(t.Context())
-		lease, err := w.Acquire(configMaps)
-		require.NoError(t, err)
-		_, err = lease.AddEventHandler(ResourceEventHandlerFuncs{
+		lease := w.acquire(configMaps)
+		_, err := lease.AddEventHandler(ResourceEventHandlerFuncs{
 			AddFunc: func(any) { lease.Release() },
 		})
 		require.NoError(t, err)
@@ -173,19 +174,16 @@ func TestFactory_SaysWhatHasNotSynced(t *testing.T) {
 		away := errors.New("away")
 		bad.fail(away)
 		w.servers[secrets] = bad
-		_, err := w.Informer(secrets)
-		require.NoError(t, err)
-		_, err = w.Informer(configMaps)
-		require.NoError(t, err)
+		w.informer(secrets)
+		w.informer(configMaps)
 		otherVersion := secrets
 		otherVersion.Resource.Version = "v0"
 		w.servers[otherVersion] = bad
-		_, err = w.Informer(otherVersion)
-		require.NoError(t, err)
+		w.informer(otherVersion)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("too late"))
 		defer cancel()
 		w.Start(ctx)
-		err = w.WaitForSync(ctx)
+		err := w.WaitForSync(ctx)
 		missing := "secrets namespace=ns labels=a=b (failed to list *v1.ConfigMap: away)"
 		assert.EqualError(t, err, "failed to sync all caches: "+missing+", "+missing+": too late")
 		assert.ErrorIs(t, err, away)

@@ -39,9 +39,8 @@ var forms = []struct {
 // formStories are the stories that run with forms. They do not look into objects.
 var formStories = []string{
 	"TestStory_InitialListThenLive", "TestStory_CutWatchResumes",
-	"TestStory_LostDeleteBecomesTombstone", "TestStory_SeenDeleteIsNoTombstone",
-	"TestStory_ResyncIsNotARelist", "TestStory_LateHandlerGetsReplay",
-	"TestStory_HandlerSyncsAfterInformer", "TestStory_ServerDownAtStart",
+	"TestStory_LostDeleteBecomesTombstone", "TestStory_ResyncIsNotARelist",
+	"TestStory_LateHandlerGetsReplay", "TestStory_HandlerSyncsAfterInformer",
 	"TestStory_UnseenRecreationIsAnUpdate", "TestStory_BlockedHandlerHarmsOnlyItself",
 }
 
@@ -138,7 +137,7 @@ func TestForm_OldObjects(t *testing.T) {
 // only if the form keeps whole objects.
 func TestForm_Readers(t *testing.T) {
 	formStory(t, func(w *world, version func(any) string, whole bool) {
-		indexer := w.informer.(ourSubject).GetIndexer()
+		indexer := w.ours().GetIndexer()
 		w.create("a")
 		w.start()
 		w.update("a")
@@ -146,7 +145,7 @@ func TestForm_Readers(t *testing.T) {
 		require.NoError(w.t, err)
 		require.True(w.t, exists)
 		assert.Equal(w.t, "2", version(obj))
-		again, _, err := w.informer.(ourSubject).GetStore().Get(obj)
+		again, _, err := w.ours().GetStore().Get(obj)
 		require.NoError(w.t, err)
 		assert.Equal(w.t, obj, again)
 		values := indexer.ListIndexFuncValues("uid")
@@ -155,7 +154,7 @@ func TestForm_Readers(t *testing.T) {
 		require.NoError(w.t, err)
 		assert.Equal(w.t, []any{obj}, found)
 
-		err = w.informer.(ourSubject).AddIndexers(store.Indexers{"later": byUID})
+		err = w.ours().AddIndexers(store.Indexers{"later": byUID})
 		if !whole {
 			require.ErrorContains(w.t, err, "indexes were added after the first object")
 			return
@@ -192,7 +191,7 @@ func TestForm_ResyncOfLargeObject(t *testing.T) {
 				w.start()
 				w.after(time.Minute + time.Second)
 				w.handlerSaw("initial a", "resync a")
-				indexer := w.informer.(ourSubject).GetIndexer()
+				indexer := w.ours().GetIndexer()
 				first, _, err := indexer.GetByKey("ns/a")
 				require.NoError(w.t, err)
 				second, _, err := indexer.GetByKey("ns/a")
@@ -230,11 +229,11 @@ func TestForm_OddObject(t *testing.T) {
 				w.update("a")
 			}
 			w.settle()
-			obj, exists, err := w.informer.(ourSubject).GetIndexer().GetByKey("ns/odd")
+			obj, exists, err := w.ours().GetIndexer().GetByKey("ns/odd")
 			require.NoError(w.t, err)
 			require.True(w.t, exists)
 			assert.Equal(w.t, nilValue, obj.(*corev1.ConfigMap).BinaryData)
-			assert.Len(w.t, w.informer.(ourSubject).GetIndexer().List(), 9)
+			assert.Len(w.t, w.ours().GetIndexer().List(), 9)
 		})
 	}
 }

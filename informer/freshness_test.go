@@ -21,7 +21,6 @@ import (
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
-	"example.com/informerstack/store"
 )
 
 // foreignQueue is a queue that is not of package deltafifo, and knows of no Progress. While it is
@@ -109,7 +108,7 @@ func TestStory_AForeignQueueClaimsNothing(t *testing.T) {
 			health := w.health()
 			assert.Empty(t, health.ResourceVersion)
 			assert.Zero(t, health.CurrentAsOf)
-			assert.Empty(t, w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion())
+			assert.Empty(t, w.version())
 			ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 			defer cancel()
 			err := w.waitFor(ctx, "1")
@@ -145,80 +144,68 @@ func TestStory_AForeignQueueClaimsNothing(t *testing.T) {
 	}))
 }
 
-// bufferedQueue holds every second change back until the next call, or until it has waited a while.
-type bufferedQueue struct {
+// deferring is a queue that passes its calls to put, which may make them later.
+type deferring struct {
 	deltafifo.Queue
-	later []func() error
+	put   func(call func() error) error
+	close func()
 }
 
-func (q *bufferedQueue) put(call func() error) error {
-	q.later = append(q.later, call)
-	if len(q.later)%2 == 1 {
-		return nil
-	}
-	return q.flush()
-}
-
-func (q *bufferedQueue) flush() (err error) {
-	for _, call := range q.later {
-		err = errors.Join(err, call())
-	}
-	q.later = nil
-	return err
-}
-
-func (q *bufferedQueue) Update(obj any) error {
-	return q.put(func() error { return q.Queue.Update(obj) })
-}
-
-func (q *bufferedQueue) Delete(obj any) error {
-	return q.put(func() error { return q.Queue.Delete(obj) })
-}
-
-func (q *bufferedQueue) Replace(list []any, rv string) error {
-	return errors.Join(q.flush(), q.Queue.Replace(list, rv))
-}
-
-// asyncQueue passes calls on in a goroutine of its own.
-type asyncQueue struct {
-	deltafifo.Queue
-	calls chan func() error
-	close sync.Once
-}
-
-func newAsyncQueue(q deltafifo.Queue) *asyncQueue {
-	a := &asyncQueue{Queue: q, calls: make(chan func() error, 1<<12)}
-	go func() {
-		for call := range a.calls {
-			if call == nil {
-				return
-			}
-			time.Sleep(time.Millisecond)
-			_ = call()
-		}
-	}()
-	return a
-}
-
-func (q *asyncQueue) put(call func() error) error { q.calls <- call; return nil }
-
-func (q *asyncQueue) Add(obj any) error {
+func (q *deferring) Add(obj any) error {
 	return q.put(func() error { return q.Queue.Add(obj) })
 }
 
-func (q *asyncQueue) Update(obj any) error {
+func (q *deferring) Update(obj any) error {
 	return q.put(func() error { return q.Queue.Update(obj) })
 }
 
-func (q *asyncQueue) Delete(obj any) error {
+func (q *deferring) Delete(obj any) error {
 	return q.put(func() error { return q.Queue.Delete(obj) })
 }
 
-func (q *asyncQueue) Replace(list []any, rv string) error {
+func (q *deferring) Replace(list []any, rv string) error {
 	return q.put(func() error { return q.Queue.Replace(list, rv) })
 }
 
-func (q *asyncQueue) Close() { q.close.Do(func() { q.calls <- nil; q.Queue.Close() }) }
+func (q *deferring) Close() {
+	q.close()
+	q.Queue.Close()
+}
+
+// newBufferedQueue holds every second call back until the next one.
+func newBufferedQueue(q deltafifo.Queue) deltafifo.Queue {
+	var later []func() error
+	return &deferring{q, func(call func() error) (err error) {
+		if later = append(later, call); len(later)%2 == 1 {
+			return nil
+		}
+		for _, call := range later {
+			err = errors.Join(err, call())
+		}
+		later = nil
+		return err
+	}, func() {}}
+}
+
+// newAsyncQueue passes calls on in a goroutine of its own.
+func newAsyncQueue(q deltafifo.Queue) deltafifo.Queue {
+	calls, ended := make(chan func() error, 1<<12), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case call := <-calls:
+				time.Sleep(time.Millisecond)
+				_ = call()
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return &deferring{q, func(call func() error) error {
+		calls <- call
+		return nil
+	}, sync.OnceFunc(func() { close(ended) })}
+}
 
 // processQueue passes the process function through wrap.
 type processQueue struct {
@@ -320,7 +307,7 @@ func (h *history) check(w *world) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	health, held := w.health(), map[string]int{} // in this order
-	for _, obj := range w.informer.(ourSubject).GetStore().List() {
+	for _, obj := range w.ours().GetStore().List() {
 		o := obj.(*corev1.ConfigMap)
 		held[o.Name], _ = strconv.Atoi(o.ResourceVersion)
 	}
@@ -342,9 +329,7 @@ func (h *history) check(w *world) {
 // step changes something at random.
 func (h *history) step(w *world, random *rand.Rand) {
 	name := string(rune('a' + random.IntN(4)))
-	w.server.mu.Lock()
-	_, exists := w.server.objects[name]
-	w.server.mu.Unlock()
+	exists := w.server.has(name)
 	h.change(w, func() { stepOn(w.server, name, exists, random.IntN(16)) })
 	if random.IntN(3) == 0 {
 		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond)
@@ -386,15 +371,11 @@ var queues = map[string]struct {
 	"hidden": {true, wrapQueue(func(q deltafifo.Queue) deltafifo.Queue {
 		return struct{ deltafifo.Queue }{q}
 	})},
-	"split":  {true, wrapProcess(splitDeltas)},
-	"panics": {true, wrapProcess(panicSometimes)},
-	"drops":  {false, wrapProcess(dropSome)},
-	"buffers": {false, wrapQueue(func(q deltafifo.Queue) deltafifo.Queue {
-		return &bufferedQueue{Queue: q}
-	})},
-	"passes on later": {false, wrapQueue(func(q deltafifo.Queue) deltafifo.Queue {
-		return newAsyncQueue(q)
-	})},
+	"split":           {true, wrapProcess(splitDeltas)},
+	"panics":          {true, wrapProcess(panicSometimes)},
+	"drops":           {false, wrapProcess(dropSome)},
+	"buffers":         {false, wrapQueue(newBufferedQueue)},
+	"passes on later": {false, wrapQueue(newAsyncQueue)},
 	"takes bookmarks": {true, wrapQueue(func(q deltafifo.Queue) deltafifo.Queue {
 		return noBookmarks{q}
 	})},
@@ -446,9 +427,7 @@ func TestModel_ClaimsOnlyWhatIsStored(t *testing.T) {
 					return nil
 				}
 				options := worldOptions{ours: func(o *Options) {
-					o.WrapIndexer = func(x store.Indexer) store.Indexer {
-						return flakyIndexer{x, refuse}
-					}
+					beforeWrites(refuse)(o)
 					tc.options(o)
 				}}
 				synctest.Test(t, func(t *testing.T) {

@@ -161,7 +161,12 @@ func TestDifference_UntypedSkipsOtherTypes(t *testing.T) {
 	assert.Nil(t, Untyped[*corev1.Pod](nil))
 }
 
-// Handler names identify handlers in messages.
+// wrapper is a handler around another.
+type wrapper struct{ ResourceEventHandler }
+
+func (w wrapper) Unwrap() ResourceEventHandler { return w.ResourceEventHandler }
+
+// Handler names identify handlers in messages. That of a wrapped handler is the inner handler's.
 func TestHandlerName(t *testing.T) {
 	funcs := ResourceEventHandlerFuncs{UpdateFunc: namedUpdate}
 	detailed := ResourceEventHandlerDetailedFuncs{UpdateFunc: namedUpdate}
@@ -177,6 +182,8 @@ func TestHandlerName(t *testing.T) {
 		{&detailed, "informer.namedUpdate"},
 		{FilteringResourceEventHandler{Handler: funcs}, "informer.namedUpdate"},
 		{&FilteringResourceEventHandler{Handler: funcs}, "informer.namedUpdate"},
+		{wrapper{FilteringResourceEventHandler{Handler: wrapper{newRecorder()}}},
+			"*informer.recorder"},
 	} {
 		assert.Equal(t, tc.want, handlerName(tc.handler))
 	}

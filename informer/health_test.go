@@ -14,7 +14,7 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-func (w *world) health() Health { return w.informer.(ourSubject).Health() }
+func (w *world) health() Health { return w.ours().Health() }
 
 func (w *world) fresh(within time.Duration) error {
 	err := w.health().Fresh(time.Now(), within)
@@ -61,21 +61,21 @@ func TestStory_HealthNamesWhyTheStoreIsOld(t *testing.T) {
 		assert.NotZero(t, stale.Health.Reflector.ConsecutiveFailures)
 		assert.WithinDuration(t, time.Now(), stale.Health.Reflector.LastErrorTime, time.Minute)
 		require.NoError(t, w.fresh(3*time.Minute), "it depends on what is asked for")
-		assert.ErrorIs(t, w.informer.(ourSubject).Err(), down)
+		assert.ErrorIs(t, w.ours().Err(), down)
 
 		w.server.fail(nil)
 		w.after(time.Minute + time.Second) // the longest pause between two attempts
 		require.NoError(t, w.fresh(2*time.Minute))
 		assert.Zero(t, w.health().Reflector.ConsecutiveFailures)
 		assert.ErrorIs(t, w.health().Reflector.LastError, down, "kept")
-		assert.NoError(t, w.informer.(ourSubject).Err(), "not kept")
+		assert.NoError(t, w.ours().Err(), "not kept")
 
 		w.stop()
 		err = w.fresh(time.Hour)
 		assert.ErrorIs(t, err, ErrStopped)
 		assert.EqualError(t, err,
 			"SharedIndexInformer *v1.ConfigMap is not fresh: the informer has stopped")
-	}, only(ours, oursRealFIFO))
+	}, bothQueues)
 }
 
 // Fresh reports a missing permission.
@@ -86,13 +86,13 @@ func TestHealth_NotSynced(t *testing.T) {
 		assert.ErrorContains(t, w.fresh(time.Hour),
 			"is not fresh: it has not synced; it is backing off; failures in a row: 1,"+
 				" the last: failed to list *v1.ConfigMap: configmaps is forbidden")
-	}, only(ours, oursRealFIFO))
+	}, bothQueues)
 }
 
 func TestAllFresh_NamesEachThatIsNot(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()
-		good := w.informer.(ourSubject)
+		good := w.ours()
 		of := func(description string) SharedIndexInformer {
 			options := Options{Reflector: reflector.Options{TypeDescription: description}}
 			return NewSharedIndexInformer(newServer(), nil, options)
@@ -104,17 +104,4 @@ func TestAllFresh_NamesEachThatIsNot(t *testing.T) {
 			"SharedIndexInformer pods is not fresh: it was not started\n"+
 				"SharedIndexInformer nodes is not fresh: it was not started")
 	}, only(ours))
-}
-
-// wrapper is a handler around another.
-type wrapper struct{ ResourceEventHandler }
-
-func (w wrapper) Unwrap() ResourceEventHandler { return w.ResourceEventHandler }
-
-// The name of a wrapped handler is that of the inner handler.
-func TestHandlerName_LooksInside(t *testing.T) {
-	inner := newRecorder()
-	assert.Equal(t, "*informer.recorder", handlerName(inner))
-	assert.Equal(t, "*informer.recorder",
-		handlerName(wrapper{FilteringResourceEventHandler{Handler: wrapper{inner}}}))
 }

@@ -14,25 +14,23 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
 
 const benchObjects = 1000
 
-// benchServer lists benchObjects pods. Its watch sends the events of the channel.
-type benchServer struct {
-	objects []*corev1.Pod
-	events  chan watch.Event
-}
-
-func newBenchServer() *benchServer {
-	s := &benchServer{events: make(chan watch.Event, 100)}
-	for i := range benchObjects {
-		s.objects = append(s.objects, benchPod(i, i+1))
+// benchServer returns a server of pods with a watch, which sends the events.
+func benchServer(pods int) (lw listFirst, events *watch.FakeWatcher) {
+	var all []corev1.Pod
+	for i := range pods {
+		all = append(all, *benchPod(i, i+1))
 	}
-	return s
+	lw, events = staying("1000", all...), watch.NewFakeWithChanSize(100, false)
+	lw.WatchFuncWithContext = func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+		return events, nil
+	}
+	return lw, events
 }
 
 func benchPod(i, rv int) *corev1.Pod {
@@ -42,32 +40,7 @@ func benchPod(i, rv int) *corev1.Pod {
 	}}
 }
 
-func (s *benchServer) IsWatchListSemanticsUnSupported() bool { return true }
-
-func (s *benchServer) ListWithContext(
-	context.Context, metav1.ListOptions,
-) (k8sruntime.Object, error) {
-	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1000"}}
-	for _, pod := range s.objects {
-		list.Items = append(list.Items, *pod)
-	}
-	return list, nil
-}
-
-func (s *benchServer) WatchWithContext(
-	context.Context, metav1.ListOptions,
-) (watch.Interface, error) {
-	return s, nil
-}
-
-func (s *benchServer) List(o metav1.ListOptions) (k8sruntime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-func (s *benchServer) Watch(o metav1.ListOptions) (watch.Interface, error) { return s, nil }
-func (s *benchServer) ResultChan() <-chan watch.Event                      { return s.events }
-func (s *benchServer) Stop()                                               {}
-
-func benchSubject(impl string, s *benchServer) subject {
+func benchSubject(impl string, s listFirst) subject {
 	if impl == clientGo {
 		return theirSubject{cache.NewSharedIndexInformer(s, &corev1.Pod{}, 0, cache.Indexers{})}
 	}
@@ -88,7 +61,7 @@ func BenchmarkFanOut(b *testing.B) {
 }
 
 func benchFanOut(b *testing.B, impl string, handlers int) {
-	server := newBenchServer()
+	server, sent := benchServer(benchObjects)
 	informer := benchSubject(impl, server)
 	var delivered sync.WaitGroup
 	delivered.Add(handlers)
@@ -101,27 +74,21 @@ func benchFanOut(b *testing.B, impl string, handlers int) {
 		}}, HandlerOptions{})
 		require.NoError(b, err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var run sync.WaitGroup
-	run.Go(func() { informer.run(ctx) })
+	defer background(informer.run)()
 	for !informer.HasSynced() {
 		time.Sleep(time.Millisecond)
 	}
-	events := make([]watch.Event, 2*benchObjects) // two states of each object, alternating
-	for i := range events {
-		events[i] = watch.Event{
-			Type: watch.Modified, Object: benchPod(i%benchObjects, benchObjects+1+i),
-		}
+	pods := make([]*corev1.Pod, 2*benchObjects) // two states of each object, alternating
+	for i := range pods {
+		pods[i] = benchPod(i%benchObjects, benchObjects+1+i)
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		server.events <- events[i%len(events)]
+		sent.Modify(pods[i%len(pods)])
 	}
 	delivered.Wait()
 	b.StopTimer()
-	cancel()
-	run.Wait()
 }
 
 // BenchmarkIdleHandler measures the cost of a handler without events.
@@ -137,12 +104,9 @@ func BenchmarkIdleHandler(b *testing.B) {
 
 func benchIdle(b *testing.B, impl string) {
 	const handlers = 1000
-	server := newBenchServer()
-	server.objects = server.objects[:1]
+	server, _ := benchServer(1)
 	informer := benchSubject(impl, server)
-	ctx, cancel := context.WithCancel(context.Background())
-	var run sync.WaitGroup
-	run.Go(func() { informer.run(ctx) })
+	defer background(informer.run)()
 	for !informer.HasSynced() {
 		time.Sleep(time.Millisecond)
 	}
@@ -162,8 +126,6 @@ func benchIdle(b *testing.B, impl string) {
 	bytesAfter, goroutinesAfter := used()
 	b.ReportMetric(float64(bytesAfter-bytes)/handlers, "B/handler")
 	b.ReportMetric(float64(goroutinesAfter-goroutines)/handlers, "goroutines/handler")
-	cancel()
-	run.Wait()
 }
 
 // used returns the live heap and stacks, and the number of goroutines.

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,21 +114,15 @@ func TestResync_DoesNotCatchUp(t *testing.T) {
 
 // AddEventHandler rejects a nil handler. client-go accepts it and crashes at the first event.
 func TestDifference_NilHandlerIsRefused(t *testing.T) {
-	informer := NewSharedIndexInformer(newServer(), nil, Options{})
+	informer := NewSharedIndexInformer(newServer(), nil, Options{ResyncPeriod: -time.Second})
 	_, err := informer.AddEventHandler(nil)
+	require.EqualError(t, err, "handler is nil")
+	typed := NewTyped[*corev1.ConfigMap](informer, schema.GroupResource{Resource: "configmaps"})
+	_, err = typed.AddTypedEventHandler(nil, HandlerOptions{})
 	require.EqualError(t, err, "handler is nil")
 	theirs := cache.NewSharedIndexInformer(newServer(), nil, 0, nil)
 	_, err = theirs.AddEventHandler(nil)
 	require.NoError(t, err)
-}
-
-func TestBadInput_Handlers(t *testing.T) {
-	informer := NewSharedIndexInformer(newServer(), nil,
-		Options{ResyncPeriod: -time.Second})
-	configMaps := schema.GroupResource{Resource: "configmaps"}
-	typed := NewTyped[*corev1.ConfigMap](informer, configMaps)
-	_, err := typed.AddTypedEventHandler(nil, HandlerOptions{})
-	require.EqualError(t, err, "handler is nil")
 }
 
 // The error for a handle of another kind names its type. client-go prints it by the wrong verb.
@@ -148,8 +141,7 @@ type foreignHandle struct {
 
 // Before Run an informer is empty and not synced, and all its methods work.
 func TestBeforeRun(t *testing.T) {
-	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-		Options{})
+	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, Options{})
 	assert.False(t, informer.HasSynced())
 	assert.False(t, informer.IsStopped())
 	assert.Empty(t, informer.LastSyncResourceVersion())
@@ -163,8 +155,7 @@ func TestRun_DoneContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-			Options{})
+		informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, Options{})
 		informer.Run(ctx)
 		assert.True(t, informer.IsStopped())
 		assert.EqualError(t, informer.AddIndexers(store.Indexers{}),
@@ -174,12 +165,12 @@ func TestRun_DoneContext(t *testing.T) {
 
 // A late handler gets the content of the store and each change after it: no change fits in between.
 func TestLateHandler_MissesNoChange(t *testing.T) {
-	var late *changingIndexer
+	whenListed := func() {}
 	story(t, func(w *world) {
 		w.create("a")
 		w.start()
-		p := w.informer.(ourSubject).SharedIndexInformer.(*sharedIndexInformer).processor
-		late.listed = func() {
+		p := w.ours().(*sharedIndexInformer).processor
+		whenListed = func() {
 			if p.mu.TryLock() { // a change may be stored now
 				p.mu.Unlock()
 				w.server.create("b")
@@ -187,28 +178,16 @@ func TestLateHandler_MissesNoChange(t *testing.T) {
 			}
 		}
 		h := w.addHandler(HandlerOptions{})
-		late.listed = func() {}
+		whenListed = func() {}
 		w.create("c")
 		for _, name := range w.onServer() {
 			assert.Contains(t, h.view, name[:1])
 		}
 	}, bothQueues, withOptions(func(o *Options) {
 		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
-			late = &changingIndexer{inner, func() {}}
-			return late
+			return listed{inner, func() { whenListed() }}
 		}
 	}))
-}
-
-// changingIndexer is a store that calls listed after its content was read.
-type changingIndexer struct {
-	store.Indexer
-	listed func()
-}
-
-func (c *changingIndexer) List() []any {
-	defer c.listed()
-	return c.Indexer.List()
 }
 
 // AddIndexers works while the informer runs, and indexes the stored objects.
@@ -216,7 +195,7 @@ func TestAddIndexers_WhileRunning(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
 		w.start()
-		informer := NewTyped[*corev1.ConfigMap](w.informer.(ourSubject), schema.GroupResource{})
+		informer := NewTyped[*corev1.ConfigMap](w.ours(), schema.GroupResource{})
 		byName := store.TypedIndexers[*corev1.ConfigMap]{
 			"name": func(cm *corev1.ConfigMap) ([]string, error) { return []string{cm.Name}, nil },
 		}
@@ -233,7 +212,7 @@ func TestAddIndexers_WhileRunning(t *testing.T) {
 func TestTypedInformer_Handlers(t *testing.T) {
 	story(t, func(w *world) {
 		configMaps := schema.GroupResource{Resource: "configmaps"}
-		informer := NewTyped[*corev1.ConfigMap](w.informer.(ourSubject), configMaps)
+		informer := NewTyped[*corev1.ConfigMap](w.ours(), configMaps)
 		var got []string
 		handler := TypedResourceEventHandlerFuncs[*corev1.ConfigMap]{
 			AddFunc:    func(cm *corev1.ConfigMap) { got = append(got, "add "+cm.Name) },
@@ -274,13 +253,10 @@ func TestWatchErrorHandler(t *testing.T) {
 		server.fail(away)
 		informer := NewSharedIndexInformer(server, &corev1.ConfigMap{},
 			Options{Reflector: reflector.Options{WatchErrorHandler: handle}})
-		ctx, cancel := context.WithCancel(t.Context())
-		var run sync.WaitGroup
-		run.Go(func() { informer.Run(ctx) })
+		stop := background(informer.Run)
 		synctest.Wait()
 		assert.ErrorIs(t, informer.Err(), away)
-		cancel()
-		run.Wait()
+		stop()
 		require.Len(t, errs, 1)
 		assert.ErrorIs(t, errs[0], away)
 	})
@@ -302,9 +278,7 @@ func TestController_ProcessDeltas(t *testing.T) {
 					reflector.Options{ResyncPeriod: time.Minute}),
 				Queue: queue, Process: process, ProcessBatch: processBatch,
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			var run sync.WaitGroup
-			run.Go(func() { controller.Run(ctx) })
+			defer background(controller.Run)()
 			synctest.Wait()
 			assert.True(t, queue.HasSynced())
 			server.update("a")
@@ -313,8 +287,6 @@ func TestController_ProcessDeltas(t *testing.T) {
 			synctest.Wait()
 			assert.Equal(t, []string{"initial a", "update a", "resync a", "delete a"}, r.take())
 			assert.Empty(t, content.List())
-			cancel()
-			run.Wait()
 		})
 	}
 }
@@ -345,16 +317,13 @@ func TestController_Batches(t *testing.T) {
 					return nil
 				}
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			var run sync.WaitGroup
-			run.Go(func() { controller.Run(ctx) })
+			stop := background(controller.Run)
 			synctest.Wait() // it processes the list
 			for _, name := range []string{"a", "b", "c"} {
 				server.create(name)
 			}
 			time.Sleep(time.Minute)
-			cancel()
-			run.Wait()
+			stop()
 			assert.Equal(t, want, lens)
 		})
 	}
@@ -375,14 +344,32 @@ func TestController_OwnProcess(t *testing.T) {
 				return errors.New("is logged, and does not end the loop")
 			},
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		go controller.Run(ctx)
+		defer background(controller.Run)()
 		synctest.Wait()
 		server.update("a")
 		synctest.Wait()
 		assert.Equal(t, []deltafifo.DeltaType{deltafifo.Replaced, deltafifo.Updated}, popped)
-		cancel()
 	})
+}
+
+// collected changes object a and reports whether the version that was stored before can then be
+// collected.
+func (w *world) collected() bool {
+	stored := func() *corev1.ConfigMap {
+		obj, _, _ := w.ours().GetStore().GetByKey("ns/a")
+		return obj.(*corev1.ConfigMap)
+	}
+	old := weak.Make(stored())
+	w.update("a")
+	w.update("a")
+	w.server.mu.Lock()
+	w.server.log = nil
+	w.server.mu.Unlock()
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.KeepAlive(w)
+	return old.Value() == nil
 }
 
 // Objects that were delivered and are no longer stored can be collected.
@@ -392,21 +379,7 @@ func TestDeliveredObjectsAreCollected(t *testing.T) {
 			w.create("a")
 			w.create("b")
 			w.start()
-			var old weak.Pointer[corev1.ConfigMap]
-			func() {
-				obj, _, _ := w.informer.(ourSubject).GetStore().GetByKey("ns/a")
-				old = weak.Make(obj.(*corev1.ConfigMap))
-			}()
-			w.update("a")
-			w.update("a")
-			w.server.mu.Lock()
-			w.server.log = nil
-			w.server.mu.Unlock()
-			for range 3 {
-				runtime.GC()
-			}
-			assert.Nil(t, old.Value())
-			runtime.KeepAlive(w)
+			assert.True(t, w.collected())
 		}, bothQueues, withHandler(o))
 	}
 }
@@ -422,20 +395,7 @@ func TestRemovedHandlerHoldsNothing(t *testing.T) {
 		w.create("a")
 		require.NoError(t, w.informer.removeHandler(h.registration))
 		w.update("a")
-		var old weak.Pointer[corev1.ConfigMap]
-		func() {
-			obj, _, _ := w.informer.(ourSubject).GetStore().GetByKey("ns/a")
-			old = weak.Make(obj.(*corev1.ConfigMap))
-		}()
-		w.update("a")
-		w.update("a")
-		w.server.mu.Lock()
-		w.server.log = nil
-		w.server.mu.Unlock()
-		for range 3 {
-			runtime.GC()
-		}
-		assert.Nil(t, old.Value())
+		assert.True(t, w.collected())
 		runtime.KeepAlive(h)
 	}, bothQueues)
 }
@@ -485,12 +445,9 @@ func TestSlowHandlerIsLogged(t *testing.T) {
 // Removed handlers and stopped informers leave no goroutine behind.
 func TestNoGoroutineSurvives(t *testing.T) {
 	before := runtime.NumGoroutine()
-	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-		Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	var run sync.WaitGroup
-	run.Go(func() { informer.Run(ctx) })
-	require.NoError(t, WaitForSync(ctx, informer))
+	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, Options{})
+	stop := background(informer.Run)
+	require.NoError(t, WaitForSync(t.Context(), informer))
 	running := runtime.NumGoroutine()
 	for range 50 {
 		handle, err := informer.AddEventHandler(newRecorder())
@@ -504,7 +461,6 @@ func TestNoGoroutineSurvives(t *testing.T) {
 			time.Millisecond)
 	}
 	atMost(running + 10)
-	cancel()
-	run.Wait()
+	stop()
 	atMost(before + 1) // the function that counts
 }

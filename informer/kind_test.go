@@ -3,7 +3,6 @@
 package informer_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -12,11 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/tools/testserver"
 )
 
 // settings is a ConfigMap under another Go name.
@@ -37,20 +35,14 @@ func TestNew_TypeWithAnotherName(t *testing.T) {
 }
 
 func testOtherName(t *testing.T, streaming bool, count int) {
-	server := apitest.NewServer(apitest.Options{})
-	require.NoError(t, server.StartPipe())
-	defer server.Close()
+	server := testserver.New(t, apitest.Options{})
 	for i := range count {
 		require.NoError(t, server.Create(configMap("ns", fmt.Sprint("a", i), nil)))
 	}
-	config := &rest.Config{Host: server.URL, Transport: server.Transport(), QPS: -1}
-	client := kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	run := func(options informer.Options) *informer.Informer[*settings] {
 		options.Reflector.UseWatchList = &streaming
-		i := informer.New[*settings](client, "configmaps", options)
-		go i.Run(ctx)
+		i := informer.New[*settings](server.Client(), "configmaps", options)
+		go i.Run(t.Context())
 		return i
 	}
 

@@ -5,89 +5,34 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/deltafifo"
-	"example.com/informerstack/store"
 )
 
-// unversioned is a server of lists without a resourceVersion, as those of a fake client.
-type unversioned struct{ resourceVersion string }
-
-func (s unversioned) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return &corev1.PodList{
-		ListMeta: metav1.ListMeta{ResourceVersion: s.resourceVersion},
-		Items:    []corev1.Pod{*podAt("a", s.resourceVersion)},
-	}, nil
-}
-
-func (unversioned) List(
-	metav1.ListOptions,
-) (runtime.Object, error) {
-	return nil, errors.New("unused")
-}
-
-func (unversioned) Watch(
-	metav1.ListOptions,
-) (watch.Interface, error) {
-	return watch.NewFake(), nil
-}
-
-func (unversioned) WatchWithContext(
-	context.Context, metav1.ListOptions,
-) (watch.Interface, error) {
-	return watch.NewFake(), nil
-}
-
-func (unversioned) IsWatchListSemanticsUnSupported() bool { return true }
-
-// refusing is a store that refuses its first write.
-type refusing struct {
-	store.Indexer
-	refused *bool
-}
-
-func (x refusing) refuse() error {
-	if !*x.refused {
-		*x.refused = true
-		return errors.New("refused")
-	}
-	return nil
-}
-
-func (x refusing) Add(obj any) error { return errors.Join(x.refuse(), x.Indexer.Add(obj)) }
-
-func (x refusing) Replace(list []any, rv string) error {
-	if err := x.refuse(); err != nil {
-		return err
-	}
-	return x.Indexer.Replace(list, rv)
+func refuseFirst() func() error {
+	armed := true
+	return once(&armed, func() error { return errors.New("refused") })
 }
 
 // A store that refuses a part of the first list has synced with the next one, even when the lists
 // have no resourceVersion.
 func TestHasSynced_AfterALossWithoutResourceVersions(t *testing.T) {
 	for _, rv := range []string{"", "0", "5"} {
-		for name, inOrder := range map[string]bool{"deltafifo": false, "realfifo": true} {
-			t.Run(name+" "+rv, func(t *testing.T) {
+		for _, inOrder := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%q inOrder=%v", rv, inOrder), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := NewSharedIndexInformer(unversioned{rv}, &corev1.Pod{}, Options{
-						InOrder: inOrder,
-						WrapIndexer: func(x store.Indexer) store.Indexer {
-							return refusing{x, new(bool)}
-						},
-					})
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					go s.Run(ctx)
+					options := Options{InOrder: inOrder}
+					beforeWrites(refuseFirst())(&options)
+					s := NewSharedIndexInformer(
+						staying(rv, *podAt("a", rv)), &corev1.Pod{}, options)
+					defer background(s.Run)()
 					time.Sleep(time.Minute)
 					require.Len(t, s.GetStore().List(), 1)
 					require.True(t, s.HasSynced())
@@ -133,24 +78,21 @@ func TestLostChange_BetweenQueueAndReflector(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := NewSharedIndexInformer(unversioned{"5"}, &corev1.Pod{}, Options{
-					InOrder: true,
+				options := Options{InOrder: true,
 					WrapQueue: func(q deltafifo.Queue) deltafifo.Queue {
 						return &slowQueue{q.(deltafifo.QueueWithBatch), wrapperFails}
-					},
-					WrapIndexer: func(x store.Indexer) store.Indexer {
-						refused := wrapperFails
-						return refusing{x, &refused}
-					},
-				})
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				go s.Run(ctx)
+					}}
+				if !wrapperFails {
+					beforeWrites(refuseFirst())(&options)
+				}
+				s := NewSharedIndexInformer(
+					staying("5", *podAt("a", "5")), &corev1.Pod{}, options)
+				defer background(s.Run)()
 				time.Sleep(10 * time.Minute)
 				require.Len(t, s.GetStore().List(), 1)
 				require.True(t, s.HasSynced())
-				waiting, stop := context.WithTimeout(ctx, time.Minute)
-				defer stop()
+				waiting, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
 				require.NoError(t, s.WaitForResourceVersion(waiting, "5"))
 			})
 		})

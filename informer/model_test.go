@@ -32,24 +32,19 @@ func randomHistory(w *world, r *rand.Rand) {
 	handlers := []*handler{w.handler}
 	removed := map[*handler]bool{}
 	names := []string{"a", "b", "c", "d", "e"}
-	exists := func(name string) bool {
-		w.server.mu.Lock()
-		defer w.server.mu.Unlock()
-		return w.server.objects[name] != nil
-	}
 	if r.IntN(2) == 0 {
 		w.start()
 	}
 	for range 150 {
 		name := names[r.IntN(len(names))]
 		switch op := r.IntN(24); {
-		case op < 8 && !exists(name):
+		case op < 8 && !w.server.has(name):
 			w.server.create(name)
 		case op < 8:
 			w.server.update(name)
-		case op < 12 && exists(name):
+		case op < 12 && w.server.has(name):
 			w.server.delete(name, false)
-		case op < 14 && exists(name):
+		case op < 14 && w.server.has(name):
 			w.server.delete(name, true)
 		case op == 14:
 			w.server.expire()
@@ -69,13 +64,13 @@ func randomHistory(w *world, r *rand.Rand) {
 			assert.NoError(w.t, w.informer.removeHandler(h.registration))
 		case op == 21:
 			w.after(time.Duration(r.IntN(100)) * time.Second)
-		case op == 22 && w.cancel == nil:
+		case op == 22 && w.end == nil:
 			w.start()
 		default:
 			w.settle()
 		}
 	}
-	if w.cancel == nil {
+	if w.end == nil {
 		w.start()
 	}
 	w.server.fail(nil)

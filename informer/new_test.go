@@ -3,9 +3,7 @@
 package informer_test
 
 import (
-	"context"
 	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -23,6 +21,7 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/tools/testserver"
 	"example.com/informerstack/store"
 )
 
@@ -86,9 +85,7 @@ func testNew[T object](
 	t *testing.T, newClient func(*rest.Config) rest.Interface, whole func(obj T) bool,
 ) {
 	synctest.Test(t, func(t *testing.T) {
-		server := apitest.NewServer(apitest.Options{})
-		require.NoError(t, server.StartPipe())
-		defer server.Close()
+		server := testserver.New(t, apitest.Options{})
 		mine := map[string]string{"mine": "yes"}
 		for _, cm := range []*corev1.ConfigMap{
 			configMap("ns", "a", mine), configMap("ns", "b", nil), configMap("other", "c", mine),
@@ -96,10 +93,7 @@ func testNew[T object](
 		} {
 			require.NoError(t, server.Create(cm))
 		}
-		config := &rest.Config{Host: server.URL, Transport: server.Transport(), QPS: -1}
-		config.ContentType = "application/json"
-
-		maps := informer.New[T](newClient(config), "configmaps", informer.Options{
+		maps := informer.New[T](newClient(server.Config()), "configmaps", informer.Options{
 			Namespace: "ns", LabelSelector: "mine=yes", FieldSelector: "metadata.name!=d",
 			Indexers: store.TypedIndexersToIndexers(store.TypedIndexers[T]{
 				"name": func(obj T) ([]string, error) { return []string{obj.GetName()}, nil },
@@ -114,10 +108,8 @@ func testNew[T object](
 			},
 		}, informer.HandlerOptions{})
 		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { maps.Run(ctx) })
-		require.NoError(t, informer.WaitForSync(ctx, maps, handle))
+		go maps.Run(t.Context())
+		require.NoError(t, informer.WaitForSync(t.Context(), maps, handle))
 
 		listed, err := maps.Lister().ByNamespace("ns").List(labels.Everything())
 		require.NoError(t, err)
@@ -135,7 +127,5 @@ func testNew[T object](
 		synctest.Wait()
 		require.Equal(t, []string{"add a", "add e", "delete ns/a"}, calls)
 		require.Equal(t, 1, maps.Status().Objects)
-		cancel()
-		running.Wait()
 	})
 }

@@ -15,15 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
 )
-
-var bothQueues = only(ours, oursRealFIFO)
 
 // With Coalesce, a slow handler gets the last state of each object, not all states.
 func TestCoalesce_LastStateOnly(t *testing.T) {
@@ -307,7 +304,7 @@ func TestStatus_ShowsBacklog(t *testing.T) {
 // The status of an informer contains the number of objects and its handlers.
 func TestStatus_OfInformer(t *testing.T) {
 	story(t, func(w *world) {
-		informer := w.informer.(ourSubject)
+		informer := w.ours()
 		assert.Equal(t, "SharedIndexInformer configmaps of ns", informer.Status().Name)
 		assert.False(t, informer.Status().Started)
 		w.create("a")
@@ -357,17 +354,10 @@ func TestOptions_Wrap(t *testing.T) {
 		assert.Equal(t, before+1, reads)
 	}, bothQueues, withOptions(func(o *Options) {
 		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
-			return countingIndexer{inner, &reads}
+			return listed{inner, func() { reads++ }}
 		}
 	}))
 }
-
-type countingIndexer struct {
-	store.Indexer
-	reads *int
-}
-
-func (c countingIndexer) List() []any { *c.reads++; return c.Indexer.List() }
 
 // WrapListerWatcher is called once, when the informer starts, with Run's context.
 func TestOptions_WrapListerWatcher(t *testing.T) {
@@ -391,28 +381,15 @@ func TestOptions_WrapListerWatcher(t *testing.T) {
 		) reflector.ListerWatcher {
 			assert.IsType(t, &corev1.ConfigMap{}, example)
 			calls, ended = calls+1, ctx
-			return countingListerWatcher{lw, &requests}
+			list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				requests++
+				return lw.ListWithContext(ctx, o)
+			}
+			return listFirst{&reflector.ListWatch{
+				ListWithContextFunc: list, WatchFuncWithContext: lw.WatchWithContext,
+			}}
 		}
 	}))
-}
-
-type countingListerWatcher struct {
-	reflector.ListerWatcher
-	requests *int
-}
-
-func (c countingListerWatcher) ListWithContext(
-	ctx context.Context, o metav1.ListOptions,
-) (runtime.Object, error) {
-	*c.requests++
-	return c.ListerWatcher.ListWithContext(ctx, o)
-}
-
-func (c countingListerWatcher) WatchWithContext(
-	ctx context.Context, o metav1.ListOptions,
-) (watch.Interface, error) {
-	*c.requests++
-	return c.ListerWatcher.WatchWithContext(ctx, o)
 }
 
 // NewQueue and NewReflector are called once, when the informer starts.
@@ -429,7 +406,7 @@ func TestOptions_NewQueueAndReflector(t *testing.T) {
 		w.update("a")
 		w.handlerSaw("update a")
 		assert.Equal(t, []string{"queue", "reflector SharedIndexInformer *v1.ConfigMap"}, made)
-		assert.Same(t, w.informer.(ourSubject).GetStore(), known)
+		assert.Same(t, w.ours().GetStore(), known)
 	}, only(ours), withOptions(func(o *Options) {
 		o.NewQueue = func(o deltafifo.Options) deltafifo.Queue {
 			known, made = o.KnownObjects, append(made, "queue")

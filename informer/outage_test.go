@@ -3,9 +3,7 @@
 package informer_test
 
 import (
-	"context"
 	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +16,7 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/tools/testserver"
 )
 
 // Informers are current soon after an outage of their server, even one that has no peers.
@@ -40,26 +39,20 @@ func TestNew_AnotherServerOfTheClientIsDown(t *testing.T) {
 // as many informers of the same client.
 func afterOutage(t *testing.T, count int, otherIsDown bool) (slowest time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		server, other := newPipe(t), newPipe(t)
-		defer server.Close()
-		defer other.Close()
+		server, other := testserver.New(t, apitest.Options{}), testserver.New(t, apitest.Options{})
 		one := &http.Client{Transport: twoServers{server, other}}
 		clientOf := func(host string) rest.Interface {
-			config := &rest.Config{Host: host, QPS: -1, ContentConfig: rest.ContentConfig{
-				ContentType: "application/json"}}
+			config := server.Config()
+			config.Host = host
 			client, err := kubernetes.NewForConfigAndClient(config, one)
 			require.NoError(t, err)
 			return client.CoreV1().RESTClient()
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		defer running.Wait()
-		defer cancel()
 		run := func(client rest.Interface) (informers []informer.SharedIndexInformer) {
 			for range count {
 				i := informer.New[*corev1.ConfigMap](client, "configmaps", informer.Options{})
 				informers = append(informers, i)
-				running.Go(func() { i.Run(ctx) })
+				go i.Run(t.Context())
 			}
 			return informers
 		}
@@ -70,7 +63,7 @@ func afterOutage(t *testing.T, count int, otherIsDown bool) (slowest time.Durati
 		}
 		informers := run(clientOf("http://server"))
 		for _, i := range informers {
-			require.NoError(t, informer.WaitForSync(ctx, i))
+			require.NoError(t, informer.WaitForSync(t.Context(), i))
 		}
 		time.Sleep(5 * time.Minute) // the waits start again
 
@@ -89,14 +82,8 @@ func afterOutage(t *testing.T, count int, otherIsDown bool) (slowest time.Durati
 	return slowest
 }
 
-func newPipe(t *testing.T) *apitest.Server {
-	server := apitest.NewServer(apitest.Options{})
-	require.NoError(t, server.StartPipe())
-	return server
-}
-
 // twoServers sends the requests for the host "other" to the second server.
-type twoServers [2]*apitest.Server
+type twoServers [2]*testserver.Server
 
 func (s twoServers) RoundTrip(request *http.Request) (*http.Response, error) {
 	server := s[0]

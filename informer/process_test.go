@@ -173,6 +173,12 @@ func TestProcess_BatchWithABrokenItem(t *testing.T) {
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, []int{0, 2, 3}, failed.SuccessfulIndices)
 	assert.Equal(t, []string{"update a", "add b", "delete c"}, r.take())
+
+	broken := deltafifo.Delta{Type: deltafifo.Added, Object: "no key"}
+	err = p.processBatch([]deltafifo.Delta{broken, broken}, true)
+	require.ErrorAs(t, err, &failed)
+	assert.Empty(t, failed.SuccessfulIndices)
+	assert.Empty(t, r.take())
 	assert.ElementsMatch(t, []string{"ns/a", "ns/b"}, p.store.ListKeys())
 }
 
@@ -248,13 +254,7 @@ type plainStore struct{ store.Store }
 // If one of an object's deltas fails, the later ones are stored and emitted. The processor does not
 // report that all is stored.
 func TestProcess_AFailureDoesNotAffectOthers(t *testing.T) {
-	refusals := []error{errors.New("refused")}
-	p, r := newDeltaTest(t, flakyIndexer{newTestIndexer(), func() (err error) {
-		if len(refusals) > 0 {
-			err, refusals = refusals[0], nil
-		}
-		return err
-	}})
+	p, r := newDeltaTest(t, hooked{newTestIndexer(), refuseFirst()})
 	p.stored = func(int) { t.Error("not all is stored") }
 	require.ErrorContains(t, p.process(deltafifo.Deltas{
 		{Type: deltafifo.Added, Object: podAt("a", "1")},
@@ -266,7 +266,7 @@ func TestProcess_AFailureDoesNotAffectOthers(t *testing.T) {
 // An error of the store is returned, and no change is emitted for it.
 func TestProcess_FailingStore(t *testing.T) {
 	full := errors.New("full")
-	p, r := newDeltaTest(t, failingStore{newTestStore(), full})
+	p, r := newDeltaTest(t, hooked{newTestIndexer(), func() error { return full }})
 	for _, d := range []deltafifo.Delta{
 		{Type: deltafifo.Added, Object: podAt("a", "1")},
 		{Type: deltafifo.ReplacedAll,
@@ -275,24 +275,4 @@ func TestProcess_FailingStore(t *testing.T) {
 		require.ErrorIs(t, p.process(deltafifo.Deltas{d}, true), full)
 	}
 	assert.Empty(t, r.take())
-}
-
-type failingStore struct {
-	store.Store
-	err error
-}
-
-func (s failingStore) Add(any) error               { return s.err }
-func (s failingStore) Replace([]any, string) error { return s.err }
-
-// If a batch fails as a whole, nothing is emitted.
-func TestProcess_BatchOfBrokenItems(t *testing.T) {
-	p, r := newDeltaTest(t, newTestStore())
-	broken := deltafifo.Delta{Type: deltafifo.Added, Object: "no key"}
-	err := p.processBatch([]deltafifo.Delta{broken, broken}, true)
-	var failed *store.TransactionError
-	require.ErrorAs(t, err, &failed)
-	assert.Empty(t, failed.SuccessfulIndices)
-	assert.Empty(t, r.take())
-	assert.Empty(t, p.store.List())
 }

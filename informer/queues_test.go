@@ -71,8 +71,8 @@ func TestCurrentAsOf_LossDuringAList(t *testing.T) {
 	story(t, func(w *world) {
 		q.lose = func(lists int) {
 			if lists < 3 {
-				s := w.informer.(ourSubject).SharedIndexInformer.(*sharedIndexInformer)
-				s.reflector.Load().Relist(errors.New("lost"))
+				r := w.ours().(*sharedIndexInformer).reflector.Load()
+				r.Relist(errors.New("lost"))
 			}
 		}
 		q.listed = func(lists int) {
@@ -84,7 +84,7 @@ func TestCurrentAsOf_LossDuringAList(t *testing.T) {
 		w.after(time.Minute)
 		assert.Equal(t, 3, q.lists)
 		assert.NoError(t, w.fresh(time.Hour))
-	}, only(ours, oursRealFIFO), withOptions(func(o *Options) {
+	}, bothQueues, withOptions(func(o *Options) {
 		q = &losingQueue{}
 		o.WrapQueue = func(inner deltafifo.Queue) deltafifo.Queue { q.Queue = inner; return q }
 	}))

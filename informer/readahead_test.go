@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/tools/testserver"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/wire"
 )
@@ -73,15 +73,14 @@ func largeMap(i, version int) *corev1.ConfigMap {
 
 func testSlowTransform(t *testing.T, streaming bool) {
 	const count = 24
-	server := apitest.NewServer(apitest.Options{CompactInterval: time.Hour})
-	require.NoError(t, server.StartPipe())
-	defer server.Close()
+	server := testserver.New(t, apitest.Options{CompactInterval: time.Hour})
 	for i := range count {
 		require.NoError(t, server.Create(largeMap(i, 0)))
 	}
 	transport := &impatient{RoundTripper: server.Transport(), patience: time.Second}
-	client := kubernetes.NewForConfigOrDie(
-		&rest.Config{Host: server.URL, Transport: transport, QPS: -1}).CoreV1().RESTClient()
+	config := server.Config()
+	config.Transport = transport
+	client := kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()
 	var slowly atomic.Int64
 	slowly.Store(int64(3 * time.Second))
 	i := informer.New[*corev1.ConfigMap](client, "configmaps", informer.Options{

@@ -17,8 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"example.com/informerstack/store"
 )
 
 // kubernetes/kubernetes#86015, kubernetes/kubernetes#87957: an update that a relist finds is not a
@@ -58,8 +56,7 @@ func TestRegress59828_AddRunStopRace(t *testing.T) {
 	server.create("a")
 	for _, inOrder := range []bool{false, true} {
 		for range 100 {
-			options := Options{ResyncPeriod: time.Second}
-			options.InOrder = inOrder
+			options := Options{ResyncPeriod: time.Second, InOrder: inOrder}
 			informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, options)
 			ctx, cancel := context.WithCancel(context.Background())
 			var all sync.WaitGroup
@@ -99,11 +96,8 @@ func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 		p := newProcessor()
 		r := newRecorder()
 		second := time.Second
-		l := newListener(
-			&sharedIndexInformer{name: "test"},
-			r,
-			HandlerOptions{ResyncPeriod: &second},
-		)
+		l := newListener(&sharedIndexInformer{name: "test"}, r,
+			HandlerOptions{ResyncPeriod: &second})
 		l.resync = resyncSchedule{period: second, next: time.Now().Add(second)}
 		p.mu.Lock()
 		p.addLocked(l, nil)
@@ -127,8 +121,8 @@ func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 // handlers run, does not block the stop.
 func TestRegress137296_AddedWhileStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-			Options{}).(*sharedIndexInformer)
+		i := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, Options{})
+		s := i.(*sharedIndexInformer)
 		ctx, cancel := context.WithCancel(context.Background())
 		c := s.start(ctx) // the first step of Run
 		handle, err := s.AddEventHandler(newRecorder())
@@ -192,24 +186,15 @@ func TestRegress93646_PanicLeavesRun(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer()
 			server.create("a")
-			informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, Options{
-				InOrder: inOrder,
-				WrapIndexer: func(inner store.Indexer) store.Indexer {
-					return panickingIndexer{inner}
-				},
-			})
+			options := Options{InOrder: inOrder}
+			beforeWrites(func() error { panic("from the store") })(&options)
+			informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, options)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			assert.PanicsWithValue(t, "from the store", func() { informer.Run(ctx) })
 		})
 	}
 }
-
-// panickingIndexer panics at the first object of either queue.
-type panickingIndexer struct{ store.Indexer }
-
-func (panickingIndexer) Add(any) error               { panic("from the store") }
-func (panickingIndexer) Replace([]any, string) error { panic("from the store") }
 
 // kubernetes/kubernetes#58394: if panics do not end the process, the notification after a panic is
 // delivered.
@@ -312,8 +297,8 @@ func TestDifference_FailedTransformIsRetried(t *testing.T) {
 		w.create("a")
 		w.after(time.Minute)
 		w.handlerSaw()
-		if ours, ok := w.informer.(ourSubject); ok {
-			require.ErrorContains(t, ours.Err(), "cannot transform")
+		if w.impl != clientGo {
+			require.ErrorContains(t, w.ours().Err(), "cannot transform")
 		}
 		broken.Store(false)
 		w.after(5 * time.Minute)
@@ -323,7 +308,7 @@ func TestDifference_FailedTransformIsRetried(t *testing.T) {
 			return
 		}
 		w.handlerSaw("add a")
-		assert.NoError(t, w.informer.(ourSubject).Err())
+		assert.NoError(t, w.ours().Err())
 		assert.Equal(t, []string{"a@1"}, w.stored())
 	})
 }

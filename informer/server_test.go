@@ -17,16 +17,19 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/internal/tools/narrate"
+	"example.com/informerstack/reflector"
 )
 
 const testNamespace = "ns"
 
-// server is a ListerWatcher: a collection of ConfigMaps and a log in the order of resourceVersions.
+// server is a ListerWatcher, ours and client-go's: a collection of ConfigMaps and a log in order of
+// resourceVersions.
 //
 //	V1  a watch from n delivers the events of the log after n, each once, or 410 if the log does
 //	    not reach back to n
 //	V2  events in log are in ascending order of rv, all after compacted
 type server struct {
+	*reflector.ListWatch
 	streaming bool // supports streaming lists
 	narrate   *narrate.Log
 
@@ -49,7 +52,9 @@ type logged struct {
 }
 
 func newServer() *server {
-	return &server{objects: map[string]*corev1.ConfigMap{}, watches: map[*serverWatch]bool{}}
+	s := &server{objects: map[string]*corev1.ConfigMap{}, watches: map[*serverWatch]bool{}}
+	s.ListWatch = &reflector.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}
+	return s
 }
 
 // IsWatchListSemanticsUnSupported makes reflectors LIST first.
@@ -69,7 +74,14 @@ func (s *server) create(name string) {
 	s.publishLocked(watch.Added, obj)
 }
 
-func (s *server) update(name string) {
+func (s *server) has(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.objects[name] != nil
+}
+
+// write is update that returns the new resourceVersion.
+func (s *server) write(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rv++
@@ -77,7 +89,10 @@ func (s *server) update(name string) {
 	obj.ResourceVersion = strconv.Itoa(s.rv)
 	s.objects[name] = obj
 	s.publishLocked(watch.Modified, obj)
+	return s.rv
 }
+
+func (s *server) update(name string) { s.write(name) }
 
 // delete removes an object. No watch reports a lost delete.
 func (s *server) delete(name string, lost bool) {
@@ -178,10 +193,7 @@ func (s *server) openWatches() int {
 	return len(s.watches)
 }
 
-// ListWithContext implements reflector.ListerWatcher.
-func (s *server) ListWithContext(
-	ctx context.Context, _ metav1.ListOptions,
-) (runtime.Object, error) {
+func (s *server) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lists++
@@ -197,10 +209,7 @@ func (s *server) ListWithContext(
 	return list, ctx.Err()
 }
 
-// WatchWithContext implements reflector.ListerWatcher.
-func (s *server) WatchWithContext(
-	_ context.Context, options metav1.ListOptions,
-) (watch.Interface, error) {
+func (s *server) watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened++
@@ -231,13 +240,23 @@ func (s *server) WatchWithContext(
 	return w, nil
 }
 
-// List and Watch implement client-go's older ListerWatcher.
-func (s *server) List(options metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), options)
-}
+// listFirst makes reflectors LIST first.
+type listFirst struct{ *reflector.ListWatch }
 
-func (s *server) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), options)
+func (listFirst) IsWatchListSemanticsUnSupported() bool { return true }
+
+// staying is a server of pods that stays at a resourceVersion, and has no events.
+func staying(resourceVersion string, pods ...corev1.Pod) listFirst {
+	return listFirst{&reflector.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			list := &corev1.PodList{Items: pods}
+			list.ResourceVersion = resourceVersion
+			return list, nil
+		},
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			return watch.NewFake(), nil
+		},
+	}}
 }
 
 type serverWatch struct {

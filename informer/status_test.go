@@ -3,7 +3,6 @@
 package informer
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"time"
@@ -16,19 +15,6 @@ import (
 	"example.com/informerstack/store"
 )
 
-// slowStore calls hold in each method that an informer calls while it stores a change.
-type slowStore struct {
-	store.Indexer
-	hold func()
-}
-
-func (s slowStore) Add(obj any) error { s.hold(); return s.Indexer.Add(obj) }
-
-func (s slowStore) Replace(list []any, resourceVersion string) error {
-	s.hold()
-	return s.Indexer.Replace(list, resourceVersion)
-}
-
 // foreignCode is the code of others that an informer calls.
 var foreignCode = map[string]func(o *Options, hold func()){
 	"transform": func(o *Options, hold func()) {
@@ -38,7 +24,7 @@ var foreignCode = map[string]func(o *Options, hold func()){
 		o.Indexers = store.Indexers{"slow": func(any) ([]string, error) { hold(); return nil, nil }}
 	},
 	"store": func(o *Options, hold func()) {
-		o.WrapIndexer = func(x store.Indexer) store.Indexer { return slowStore{x, hold} }
+		beforeWrites(func() error { hold(); return nil })(o)
 	},
 	"store metric": func(o *Options, hold func()) {
 		o.StoreMetrics.ResourceVersion = func(float64) { hold() }
@@ -98,11 +84,9 @@ func testHeld(t *testing.T, inOrder bool, place func(*Options, ResourceEventHand
 	s := NewSharedIndexInformer(server, &corev1.ConfigMap{}, options)
 	handle, err := s.AddEventHandler(handler)
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { s.Run(ctx) })
 	defer running.Wait()
-	defer cancel()
+	defer background(s.Run)()
 	defer close(release)
 	<-held
 	running.Go(func() { _, _ = s.AddEventHandler(ResourceEventHandlerFuncs{}) })
@@ -141,13 +125,12 @@ func TestStatus_WaitsForNoForeignCode(t *testing.T) {
 func TestStatus_CountsObjectsWhileAChangeIsStored(t *testing.T) {
 	testHeld(t, false, func(o *Options, _ ResourceEventHandler, hold func()) {
 		calls := 0
-		o.WrapIndexer = func(x store.Indexer) store.Indexer {
-			return slowStore{x, func() {
-				if calls++; calls > 1 {
-					hold()
-				}
-			}}
-		}
+		beforeWrites(func() error {
+			if calls++; calls > 1 {
+				hold()
+			}
+			return nil
+		})(o)
 	}, func(s SharedIndexInformer, _ ResourceEventHandlerRegistration) {
 		status := within(t, s.Status)
 		require.Equal(t, 1, status.Objects)

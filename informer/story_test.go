@@ -3,7 +3,6 @@
 package informer
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -87,17 +86,7 @@ func TestStory_NaiveCastPanicsOnTombstone(t *testing.T) {
 		w.after(time.Minute)
 		w.narrate.Event("handler", "panics: %d", panics())
 		assert.Equal(t, 1, panics())
-	}, only(ours, oursRealFIFO))
-}
-
-// While the watch works, the same delete arrives as the object itself.
-func TestStory_SeenDeleteIsNoTombstone(t *testing.T) {
-	story(t, func(w *world) {
-		w.create("a")
-		w.start()
-		w.delete("a")
-		w.handlerSaw("initial a", "delete a")
-	})
+	}, bothQueues)
 }
 
 // A resync replays the store from memory and sends no request.
@@ -148,32 +137,6 @@ func TestStory_HandlerSyncsAfterInformer(t *testing.T) {
 		close(w.handler.block)
 		w.settle()
 		assert.True(t, w.handler.HasSynced())
-	})
-}
-
-// An informer of an empty collection syncs with the first list.
-func TestStory_EmptyListSyncs(t *testing.T) {
-	story(t, func(w *world) {
-		w.start()
-		assert.True(t, w.informer.HasSynced())
-		assert.True(t, w.handler.HasSynced())
-		w.handlerSaw()
-	})
-}
-
-// If the server is down at the start, the informer syncs when the server is back.
-func TestStory_ServerDownAtStart(t *testing.T) {
-	story(t, func(w *world) {
-		w.create("a")
-		w.server.fail(errors.New("no route to host"))
-		w.start()
-		w.after(10 * time.Minute)
-		assert.False(t, w.informer.HasSynced())
-		assert.False(t, w.handler.HasSynced())
-		w.server.fail(nil)
-		w.after(2 * time.Minute)
-		assert.True(t, w.informer.HasSynced())
-		w.handlerSaw("initial a")
 	})
 }
 
@@ -289,20 +252,6 @@ func TestStory_HandlerUsesItsInformer(t *testing.T) {
 		w.create("c")
 		w.handlerSaw("add a", "add b")
 		second.saw("add b", "add c")
-	})
-}
-
-// A bookmark advances the informer's resourceVersion without a change.
-func TestStory_BookmarkMovesResourceVersion(t *testing.T) {
-	story(t, func(w *world) {
-		w.create("a")
-		w.start()
-		assert.Equal(t, "1", w.informer.LastSyncResourceVersion())
-		w.server.elsewhere()
-		w.server.bookmark()
-		w.settle()
-		assert.Equal(t, "2", w.informer.LastSyncResourceVersion())
-		w.handlerSaw("initial a")
 	})
 }
 

@@ -3,14 +3,11 @@
 package informer
 
 import (
-	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	goruntime "runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,13 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -98,17 +92,12 @@ func initialSync(b *testing.B, informer subject) (stop func()) {
 		AddFunc: func(any) { added++ },
 	}, HandlerOptions{})
 	require.NoError(b, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	var run sync.WaitGroup
-	run.Go(func() { informer.run(ctx) })
+	stop = background(informer.run)
 	for !handle.HasSynced() {
 		time.Sleep(time.Millisecond)
 	}
 	require.Equal(b, syncPods, added)
-	return func() {
-		cancel()
-		run.Wait()
-	}
+	return stop
 }
 
 func newSyncSubject(mode, impl string, client rest.Interface) subject {
@@ -126,25 +115,15 @@ func newSyncSubject(mode, impl string, client rest.Interface) subject {
 	var lw cache.ListerWatcher = cache.NewListWatchFromClient(client, "pods", "",
 		fields.Everything())
 	if !streamed {
-		lw = withoutWatchList{cache.ToListerWatcherWithContext(lw)}
+		all := cache.ToListerWatcherWithContext(lw)
+		lw = listFirst{&reflector.ListWatch{
+			ListWithContextFunc: all.ListWithContext, WatchFuncWithContext: all.WatchWithContext,
+		}}
 	}
 	informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	_ = informer.SetTransform(stripManagedFields) // fails only after the start
 	return theirSubject{informer}
-}
-
-// withoutWatchList makes client-go's reflector list.
-type withoutWatchList struct{ cache.ListerWatcherWithContext }
-
-func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
-
-func (lw withoutWatchList) List(options metav1.ListOptions) (runtime.Object, error) {
-	return lw.ListWithContext(context.Background(), options)
-}
-
-func (lw withoutWatchList) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return lw.WatchWithContext(context.Background(), options)
 }
 
 func stripManagedFields(obj any) (any, error) {
@@ -156,18 +135,11 @@ func stripManagedFields(obj any) (any, error) {
 }
 
 func syncClient(b *testing.B, url string) rest.Interface {
-	scheme := runtime.NewScheme()
-	require.NoError(b, corev1.AddToScheme(scheme))
-	content := rest.ContentConfig{
-		GroupVersion:         &schema.GroupVersion{Version: "v1"},
-		NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
-		ContentType:          runtime.ContentTypeJSON,
-	}
-	client, err := rest.RESTClientFor(&rest.Config{
-		Host: url, APIPath: "/api", QPS: -1, ContentConfig: content,
-	})
+	config := &rest.Config{Host: url, QPS: -1}
+	config.ContentType = runtime.ContentTypeJSON
+	client, err := kubernetes.NewForConfig(config)
 	require.NoError(b, err)
-	return client
+	return client.CoreV1().RESTClient()
 }
 
 // startSyncServer starts this program as a server of the pods until b ends. It returns the URL.
@@ -176,19 +148,7 @@ func startSyncServer(b *testing.B) string {
 	require.NoError(b, err)
 	server := exec.Command(program)
 	server.Env = append(os.Environ(), syncServerOn+"=1", "GOGC=400")
-	server.Stderr = os.Stderr
-	until, err := server.StdinPipe()
-	require.NoError(b, err)
-	out, err := server.StdoutPipe()
-	require.NoError(b, err)
-	require.NoError(b, server.Start())
-	b.Cleanup(func() {
-		require.NoError(b, until.Close())
-		require.NoError(b, server.Wait())
-	})
-	url, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(b, err)
-	return strings.TrimSpace(url)
+	return measure.StartServer(b, server)
 }
 
 // serveSync serves the pods, prints its URL, and exits when stdin is closed, at the latest when its
@@ -225,81 +185,23 @@ const syncManagedFields = "" +
 	`"f:enableServiceLinks":{},"f:restartPolicy":{},"f:schedulerName":{},` +
 	`"f:securityContext":{},"f:terminationGracePeriodSeconds":{}}}`
 
-// syncPod resembles a pod of a Deployment on a real cluster.
+// syncPod is measure.Pod with the fields that make it 3 kB of JSON.
 func syncPod(i int) *corev1.Pod {
-	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	//lint:ignore SA1019 what replaces it is newer than the oldest client-go this compiles with
-	managed := metav1.FieldsV1{Raw: []byte(syncManagedFields)}
-	condition := func(kind corev1.PodConditionType) corev1.PodCondition {
-		return corev1.PodCondition{
-			Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now,
-		}
-	}
-	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
+	pod := measure.Pod(i)
 	yes := true
-	tolerate := func(key string) corev1.Toleration {
-		return corev1.Toleration{
+	pod.ResourceVersion, pod.GenerateName = "", "app-7c5ddbdf54-"
+	pod.Spec.SchedulerName = "default-scheduler"
+	pod.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "app-7c5ddbdf54", UID: "5b0c8bd4",
+		Controller: &yes,
+	}}
+	//lint:ignore SA1019 what replaces it is newer than the oldest client-go this compiles with
+	pod.ManagedFields[0].FieldsV1.Raw = []byte(syncManagedFields)
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
 			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-		}
+		})
 	}
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:    fmt.Sprintf("team-%d", i%50),
-			Name:         fmt.Sprintf("app-7c5ddbdf54-%05d", i),
-			GenerateName: "app-7c5ddbdf54-",
-			Labels:       map[string]string{"app": "app", "pod-template-hash": "7c5ddbdf54"},
-			Annotations: map[string]string{
-				"checksum/config": "8f434346648f6b96df89dda901c5176b" +
-					"10a6d83961dd3c1ac88b59b2dc327aa4",
-			},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "app-7c5ddbdf54", UID: "5b0c8bd4",
-				Controller: &yes,
-			}},
-			ManagedFields: []metav1.ManagedFieldsEntry{{
-				Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1",
-				Time: &now, FieldsType: "FieldsV1", FieldsV1: &managed,
-			}},
-		},
-		Spec: corev1.PodSpec{
-			NodeName: fmt.Sprintf("node-%d", i%500), ServiceAccountName: "default",
-			RestartPolicy: corev1.RestartPolicyAlways, SchedulerName: "default-scheduler",
-			Containers: []corev1.Container{{
-				Name: "app", Image: "registry.example.com/team/app:v1.2.3",
-				ImagePullPolicy: corev1.PullIfNotPresent,
-				Args:            []string{"--config=/etc/app/config.yaml", "--v=2"},
-				Env: []corev1.EnvVar{
-					{Name: "REGION", Value: "eu-north-1"},
-					{Name: "GREETING", Value: `two "quoted" words`},
-				},
-				Ports: []corev1.ContainerPort{
-					{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
-				},
-				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-					corev1.ResourceCPU:    resource.MustParse("100m"),
-					corev1.ResourceMemory: resource.MustParse("128Mi"),
-				}},
-				VolumeMounts: []corev1.VolumeMount{{
-					Name: "kube-api-access-x7l2k", ReadOnly: true,
-					MountPath: "/var/run/secrets/kubernetes.io/serviceaccount",
-				}},
-			}},
-			Tolerations: []corev1.Toleration{
-				tolerate(corev1.TaintNodeNotReady), tolerate(corev1.TaintNodeUnreachable),
-			},
-		},
-		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, PodIP: "10.1.2.3", HostIP: "192.168.1.2", StartTime: &now,
-			QOSClass: corev1.PodQOSBurstable,
-			Conditions: []corev1.PodCondition{
-				condition(corev1.PodInitialized), condition(corev1.PodReady),
-				condition(corev1.ContainersReady), condition(corev1.PodScheduled),
-			},
-			ContainerStatuses: []corev1.ContainerStatus{{
-				Name: "app", Ready: true, Started: &yes, State: running,
-				Image:       "registry.example.com/team/app:v1.2.3",
-				ContainerID: "containerd://7a1fd0c7f5fbb0ef",
-			}},
-		},
-	}
+	pod.Spec.Containers[0].Args = []string{"--config=/etc/app/config.yaml", "--v=2"}
+	return pod
 }

@@ -16,8 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
@@ -28,7 +26,7 @@ import (
 func (w *world) waitFor(ctx context.Context, resourceVersion string) error {
 	w.narrate.Event("worker", "waits for resourceVersion %s; the store holds %v", resourceVersion,
 		w.stored())
-	err := w.informer.(ourSubject).WaitForResourceVersion(ctx, resourceVersion)
+	err := w.ours().WaitForResourceVersion(ctx, resourceVersion)
 	w.narrate.Event("worker", "the wait ends; the store holds %v; error: %v", w.stored(), err)
 	return err
 }
@@ -77,7 +75,7 @@ func TestStory_ReadYourOwnWrite(t *testing.T) {
 		assert.Equal(t, 3*time.Second, time.Since(before), "no longer than it took to arrive")
 		require.NoError(t, w.waitFor(w.t.Context(), "2"), "at once")
 		require.NoError(t, w.waitFor(w.t.Context(), "1"), "at once")
-	}, only(ours, oursRealFIFO), onTheWay(3*time.Second))
+	}, bothQueues, onTheWay(3*time.Second))
 }
 
 // If the informer does not select the written object, a bookmark ends the wait.
@@ -91,7 +89,7 @@ func TestStory_WaitEndsWithABookmark(t *testing.T) {
 		stillWaits(t, result)
 		w.server.bookmark()
 		require.NoError(t, <-result)
-	}, only(ours, oursRealFIFO))
+	}, bothQueues)
 }
 
 // A relist ends the wait if a broken watch has missed the write.
@@ -109,13 +107,13 @@ func TestStory_WaitEndsWithARelist(t *testing.T) {
 		w.server.fail(nil)
 		require.NoError(t, <-result)
 		assert.Equal(t, []string{"a@1"}, w.stored())
-	}, only(ours, oursRealFIFO))
+	}, bothQueues)
 }
 
 // A wait may begin before the informer runs.
 func TestStory_WaitSpansTheStart(t *testing.T) {
 	for _, stream := range []bool{false, true} {
-		options := []func(*worldOptions){only(ours, oursRealFIFO)}
+		options := []func(*worldOptions){bothQueues}
 		if stream {
 			options = append(options, streaming)
 		}
@@ -134,30 +132,20 @@ func TestStory_WaitSpansTheStart(t *testing.T) {
 // RealFIFO: a DeltaFIFO is locked while its consumer works, and the time of a bubble does not
 // advance while a goroutine waits for a mutex.)
 func TestStory_WaitIsForTheStoreNotTheQueue(t *testing.T) {
+	delay := time.Duration(0)
 	story(t, func(w *world) {
 		w.create("a")
 		w.start()
+		delay = time.Second
 		before := time.Now()
 		w.server.update("a")
 		require.NoError(t, w.waitFor(w.t.Context(), "2"))
 		assert.Equal(t, []string{"a@2"}, w.stored())
 		assert.Equal(t, time.Second, time.Since(before))
-	}, only(oursRealFIFO), withOptions(func(o *Options) {
-		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
-			return slowIndexer{inner, func() time.Duration { return time.Second }}
-		}
-	}))
-}
-
-// slowIndexer delays each write. It hides the transactions of the store.
-type slowIndexer struct {
-	store.Indexer
-	delay func() time.Duration
-}
-
-func (s slowIndexer) Update(obj any) error {
-	time.Sleep(s.delay())
-	return s.Indexer.Update(obj)
+	}, only(oursRealFIFO), withOptions(beforeWrites(func() error {
+		time.Sleep(delay)
+		return nil
+	})))
 }
 
 func TestWaitForResourceVersion_NamesWantAndHave(t *testing.T) {
@@ -191,7 +179,7 @@ func TestWaitForResourceVersion_NamesWantAndHave(t *testing.T) {
 		assert.ErrorIs(t, w.waitFor(w.t.Context(), "5"), ErrStopped)
 		assert.NoError(t, w.waitFor(w.t.Context(), "1"),
 			"a stopped informer keeps its store")
-	}, only(ours, oursRealFIFO))
+	}, bothQueues)
 }
 
 // A wait for a version that the store has succeeds even if the context is done.
@@ -204,7 +192,7 @@ func TestWaitForResourceVersion_ReachedWinsOverDone(t *testing.T) {
 		for range 100 {
 			require.NoError(t, w.waitFor(ctx, "1"))
 		}
-	}, only(ours, oursRealFIFO))
+	}, bothQueues)
 }
 
 func TestWaitForResourceVersion_RefusesWhatIsNoNumber(t *testing.T) {
@@ -217,65 +205,51 @@ func TestWaitForResourceVersion_RefusesWhatIsNoNumber(t *testing.T) {
 	}
 }
 
-// at is a ListerWatcher of a collection that stays at a resourceVersion.
-type at struct {
-	*server
-	resourceVersion string
-}
-
-func (l at) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: l.resourceVersion}}, nil
-}
-
 // Versions are compared as numbers of any length. A version that is not a number is an error, not
 // an endless wait.
 func TestWaitForResourceVersion_ComparesNumbersOfAnyLength(t *testing.T) {
-	for _, c := range []struct {
-		has, want string
-		reached   bool
-	}{
-		{"10", "9", true},
-		{"9", "10", false},
-		{"123456789012345678901234567890", "123456789012345678901234567889", true},
-		{"99999999999999999999", "100000000000000000000", false},
+	for _, c := range []struct{ has, want, err string }{
+		{"10", "9", ""},
+		{"9", "10", "deadline exceeded"},
+		{"123456789012345678901234567890", "123456789012345678901234567889", ""},
+		{"99999999999999999999", "100000000000000000000", "deadline exceeded"},
+		{"opaque", "5", "opaque"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			i := NewSharedIndexInformer(at{newServer(), c.has}, &corev1.ConfigMap{},
-				Options{})
+			i := NewSharedIndexInformer(staying(c.has), &corev1.Pod{}, Options{})
 			go i.Run(ctx)
 			err := i.WaitForResourceVersion(ctx, c.want)
-			assert.Equal(t, c.reached, err == nil, "%+v: %v", c, err)
+			if c.err == "" {
+				assert.NoError(t, err, c.has)
+				return
+			}
+			_, ok := errors.AsType[*BehindError](err)
+			assert.True(t, ok, "%+v: %v", c, err)
+			assert.ErrorContains(t, err, c.err)
+			assert.Equal(t, c.has == "opaque", time.Since(began) == 0, c.has)
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		i := NewSharedIndexInformer(at{newServer(), "opaque"}, &corev1.ConfigMap{},
-			Options{})
-		go i.Run(ctx)
-		err := i.WaitForResourceVersion(ctx, "5")
-		_, ok := errors.AsType[*BehindError](err)
-		assert.True(t, ok)
-		assert.ErrorContains(t, err, "opaque")
-	})
 }
 
 // With random writes and slow stores, a caller that waits for the resourceVersion of its write
 // finds it.
 func TestModel_WaitersReadTheirOwnWrites(t *testing.T) {
 	for _, slow := range []bool{false, true} {
-		impls := only(ours, oursRealFIFO)
+		impls := bothQueues
 		if slow {
 			impls = only(oursRealFIFO)
 		}
+		random, delayMillis := rand.New(rand.NewPCG(9, 9)), 1
 		story(t, func(w *world) {
 			const objects, writers, writes = 5, 4, 30
 			for i := range objects {
 				w.create(fmt.Sprint("o", i))
 			}
 			w.start()
+			delayMillis = 3
 			var running sync.WaitGroup
 			for writer := range writers {
 				random := rand.New(rand.NewPCG(uint64(writer), 1))
@@ -286,17 +260,14 @@ func TestModel_WaitersReadTheirOwnWrites(t *testing.T) {
 						if !assert.NoError(t, w.waitFor(w.t.Context(), strconv.Itoa(written))) {
 							return
 						}
-						s := w.informer.(ourSubject).GetStore()
-						obj, _, _ := s.GetByKey(testNamespace + "/" + name)
+						obj, _, _ := w.ours().GetStore().GetByKey(testNamespace + "/" + name)
 						has, _ := strconv.Atoi(obj.(*corev1.ConfigMap).ResourceVersion)
 						assert.GreaterOrEqual(t, has, written)
 						time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
 					}
 				})
 			}
-			running.Add(1)
-			go func() { // breaks the watch now and then
-				defer running.Done()
+			running.Go(func() { // breaks the watch now and then
 				for i := range 10 {
 					time.Sleep(20 * time.Millisecond)
 					if i%2 == 0 {
@@ -305,48 +276,17 @@ func TestModel_WaitersReadTheirOwnWrites(t *testing.T) {
 						w.server.cut()
 					}
 				}
-			}()
+			})
 			running.Wait()
 		}, impls, withOptions(func(o *Options) {
 			if slow {
-				random := rand.New(rand.NewPCG(9, 9))
-				o.WrapIndexer = func(inner store.Indexer) store.Indexer {
-					return slowIndexer{inner, func() time.Duration {
-						return time.Duration(random.IntN(3)) * time.Millisecond
-					}}
-				}
+				beforeWrites(func() error {
+					time.Sleep(time.Duration(random.IntN(delayMillis)) * time.Millisecond)
+					return nil
+				})(o)
 			}
 		}))
 	}
-}
-
-// write is update that returns the new resourceVersion.
-func (s *server) write(name string) int {
-	s.update(name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	made, _ := strconv.Atoi(s.objects[name].ResourceVersion)
-	return made
-}
-
-// flakyIndexer fails, or panics, at the next write on request. It hides the transactions.
-type flakyIndexer struct {
-	store.Indexer
-	next func() error
-}
-
-func (f flakyIndexer) Add(obj any) error {
-	if err := f.next(); err != nil {
-		return err
-	}
-	return f.Indexer.Add(obj)
-}
-
-func (f flakyIndexer) Update(obj any) error {
-	if err := f.next(); err != nil {
-		return err
-	}
-	return f.Indexer.Update(obj)
 }
 
 // A change that the store refuses is not lost: the informer lists again. Until then no later
@@ -361,82 +301,34 @@ func TestStory_RefusedChangeIsListedAgain(t *testing.T) {
 			defer func() { utilruntime.ReallyCrash = true }()
 			refuse := false
 			story(t, func(w *world) {
-				version := func() string {
-					return w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion()
-				}
 				w.create("a")
 				w.start()
 				w.handlerSaw("initial a")
-				assert.Equal(t, "1", version())
+				assert.Equal(t, "1", w.version())
 				refuse = true
 				w.update("a") // to resourceVersion 2
-				assert.Equal(t, "1", version())
+				assert.Equal(t, "1", w.version())
 				assert.ErrorContains(t, w.fresh(time.Hour), "its store is known to be old")
 				w.server.bookmark()
-				assert.Equal(t, "1", version())
+				assert.Equal(t, "1", w.version())
 				w.after(3 * time.Second)
 				assert.Equal(t, []string{"a@2"}, w.stored())
 				w.handlerSaw("update a")
-				assert.Equal(t, w.informer.LastSyncResourceVersion(), version())
+				assert.Equal(t, w.informer.LastSyncResourceVersion(), w.version())
 				require.NoError(t, w.fresh(time.Minute))
-			}, only(ours, oursRealFIFO), withOptions(func(o *Options) {
-				o.WrapIndexer = func(inner store.Indexer) store.Indexer {
-					return flakyIndexer{inner, func() error {
-						if !refuse {
-							return nil
-						}
-						refuse = false
-						return fail()
-					}}
-				}
-			}))
+			}, bothQueues, withOptions(beforeWrites(once(&refuse, fail))))
 		})
 	}
-}
-
-// slowRefusal is a store that refuses a change if refuse says so, after a second.
-type slowRefusal struct {
-	store.Indexer
-	refuse *bool
-}
-
-func (x slowRefusal) try(f func() error) error {
-	if !*x.refuse {
-		return f()
-	}
-	*x.refuse = false
-	time.Sleep(time.Second)
-	return errors.New("refused")
-}
-
-func (x slowRefusal) Add(obj any) error { return x.try(func() error { return x.Indexer.Add(obj) }) }
-
-func (x slowRefusal) Update(obj any) error {
-	return x.try(func() error { return x.Indexer.Update(obj) })
-}
-
-func (x slowRefusal) Delete(obj any) error {
-	return x.try(func() error { return x.Indexer.Delete(obj) })
-}
-
-// batchRefusal is a slowRefusal that takes batches.
-type batchRefusal struct{ slowRefusal }
-
-func (x batchRefusal) Transaction(txns ...store.Transaction) *store.TransactionError {
-	var failed *store.TransactionError
-	err := x.try(func() error {
-		failed = x.Indexer.(store.TransactionStore).Transaction(txns...)
-		return nil
-	})
-	if err != nil {
-		return &store.TransactionError{TotalTransactions: len(txns), Errors: []error{err}}
-	}
-	return failed
 }
 
 // Changes and bookmarks that are queued behind a change that the store refuses do not move the
 // store's version past it, whatever kind of change it is; a list that follows does.
 func TestStory_VersionStaysBeforeARefusedChange(t *testing.T) {
+	refuse := false
+	slowly := once(&refuse, func() error {
+		time.Sleep(time.Second)
+		return errors.New("refused")
+	})
 	for name, change := range map[string]func(w *world){
 		"update":            func(w *world) { w.server.update("a") },
 		"add":               func(w *world) { w.server.create("c") },
@@ -444,21 +336,17 @@ func TestStory_VersionStaysBeforeARefusedChange(t *testing.T) {
 		"batch":             func(w *world) { w.server.update("a"); w.server.update("b") },
 		"two of one object": func(w *world) { w.server.update("a"); w.server.update("a") },
 	} {
-		for wrapper, wrap := range map[string]func(x slowRefusal) store.Indexer{
-			"one by one": func(x slowRefusal) store.Indexer { return x },
-			"batches":    func(x slowRefusal) store.Indexer { return batchRefusal{x} },
+		for wrapper, wrap := range map[string]func(x hooked) store.Indexer{
+			"one by one": func(x hooked) store.Indexer { return x },
+			"batches":    func(x hooked) store.Indexer { return hookedBatches{x} },
 		} {
 			t.Run(name+", "+wrapper, func(t *testing.T) {
-				refuse := false
 				story(t, func(w *world) {
-					version := func() string {
-						return w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion()
-					}
 					w.create("a")
 					w.create("b")
 					w.start()
 					w.after(time.Minute)
-					require.Equal(w.t, "2", version())
+					require.Equal(w.t, "2", w.version())
 					refuse = true
 					change(w)
 					time.Sleep(10 * time.Millisecond) // the store is busy with it
@@ -470,19 +358,19 @@ func TestStory_VersionStaysBeforeARefusedChange(t *testing.T) {
 					w.server.fail(errors.New("down")) // no list follows
 					for range 100 {
 						time.Sleep(200 * time.Millisecond)
-						require.Equal(w.t, "2", version())
+						require.Equal(w.t, "2", w.version())
 						require.Equal(w.t, "2", w.health().ResourceVersion)
 					}
 					w.server.fail(nil)
 					w.after(2 * time.Minute)
-					require.Equal(w.t, w.informer.LastSyncResourceVersion(), version())
+					require.Equal(w.t, w.informer.LastSyncResourceVersion(), w.version())
 					w.server.elsewhere()
 					w.server.bookmark()
 					w.after(10 * time.Second)
-					require.Equal(w.t, w.informer.LastSyncResourceVersion(), version())
+					require.Equal(w.t, w.informer.LastSyncResourceVersion(), w.version())
 				}, only(oursRealFIFO), withOptions(func(o *Options) {
 					o.WrapIndexer = func(inner store.Indexer) store.Indexer {
-						return wrap(slowRefusal{inner, &refuse})
+						return wrap(hooked{inner, slowly})
 					}
 				}))
 			})
@@ -504,62 +392,48 @@ func TestStory_NotSyncedBeforeAllIsStored(t *testing.T) {
 		assert.Equal(t, []string{"a@1", "b@2"}, w.stored())
 		assert.True(t, w.informer.HasSynced())
 		assert.True(t, w.handler.HasSynced())
-	}, only(ours), withOptions(func(o *Options) {
-		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
-			return flakyIndexer{inner, func() error {
-				if !refuse {
-					return nil
-				}
-				refuse = false
-				return errors.New("refused")
-			}}
-		}
-	}))
+	}, bothQueues, withOptions(beforeWrites(once(&refuse, func() error {
+		return errors.New("refused")
+	}))))
 }
 
 // A reported version means at any time that every change up to it is in the store: after a list of
 // old objects, during a relist, after bookmarks, and when a handler reacts to the change.
 func TestStory_StoreVersionMeansEveryChange(t *testing.T) {
 	story(t, func(w *world) {
-		reported := func() string {
-			return w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion()
-		}
 		w.create("a") // 1
 		w.create("b") // 2
 		w.server.elsewhere()
 		w.server.elsewhere()
 		w.start()
-		assert.Equal(t, "4", reported(), "the list's, not its newest object's")
+		assert.Equal(t, "4", w.version(), "the list's, not its newest object's")
 		w.server.elsewhere()
 		w.server.bookmark()
 		w.settle()
-		assert.Equal(t, "5", reported(), "the bookmark's")
+		assert.Equal(t, "5", w.version(), "the bookmark's")
 
 		seen := ""
-		w.handler.onCall = func(string) { seen = reported() }
+		w.handler.onCall = func(string) { seen = w.version() }
 		w.update("a")
 		assert.Equal(t, "6", seen, "in the handler")
 		w.handler.onCall = nil
 		w.expireWatch() // 7
 		w.update("b")
 		w.after(time.Minute)
-		assert.Equal(t, "8", reported())
-	}, only(ours, oursRealFIFO))
+		assert.Equal(t, "8", w.version())
+	}, bothQueues)
 }
 
 // The version of the store does not depend on the resourceVersions of the objects: a transform may
 // remove them.
 func TestStory_StoreVersionSurvivesTheTransform(t *testing.T) {
 	story(t, func(w *world) {
-		reported := func() string {
-			return w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion()
-		}
 		w.create("a")
 		w.start()
-		assert.Equal(t, "1", reported())
+		assert.Equal(t, "1", w.version())
 		w.update("a")
-		assert.Equal(t, "2", reported())
-	}, only(ours, oursRealFIFO), withOptions(func(o *Options) {
+		assert.Equal(t, "2", w.version())
+	}, bothQueues, withOptions(func(o *Options) {
 		o.Reflector.Transform = func(obj any) (any, error) {
 			stripped := obj.(*corev1.ConfigMap).DeepCopy()
 			stripped.ResourceVersion = ""

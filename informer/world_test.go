@@ -22,7 +22,6 @@ import (
 
 	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/internal/tools/narrate"
-	"example.com/informerstack/reflector"
 	"example.com/informerstack/store/compact"
 )
 
@@ -33,7 +32,10 @@ const (
 	clientGo     = "client-go"
 )
 
-var everyImpl = []string{ours, oursRealFIFO, clientGo}
+var (
+	everyImpl  = []string{ours, oursRealFIFO, clientGo}
+	bothQueues = only(ours, oursRealFIFO)
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(syncServerOn) != "" {
@@ -111,8 +113,7 @@ type world struct {
 
 	transform func(any) (any, error) // set before the start, or nil
 
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when Run has returned
+	end func() // ends Run, if the informer runs
 }
 
 // handler is a recorder and its registration.
@@ -206,26 +207,31 @@ func newWorld(t *testing.T, impl string, o worldOptions) *world {
 	return w
 }
 
+// background calls run until stop is called, which waits for its end.
+func background(run func(ctx context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		run(ctx)
+	}()
+	return func() { cancel(); <-ended }
+}
+
 // start runs the informer and waits until it is idle.
 func (w *world) start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	w.cancel, w.ended = cancel, make(chan struct{})
-	go func() {
-		defer close(w.ended)
-		w.informer.run(ctx)
-	}()
+	w.end = background(w.informer.run)
 	w.settle()
 }
 
 // stop ends the informer and waits for its Run.
 func (w *world) stop() {
-	if w.cancel == nil {
+	if w.end == nil {
 		return
 	}
 	w.narrate.Event("reflector", "the informer stops")
-	w.cancel()
-	<-w.ended
-	w.cancel = nil
+	w.end()
+	w.end = nil
 	w.checkLaws()
 }
 
@@ -302,6 +308,12 @@ func (h *handler) saw(lines ...string) {
 // status works for our informers only.
 func (h *handler) status() HandlerStatus { return h.registration.(*listener).Status() }
 
+// ours is the informer of a story that runs on ours alone.
+func (w *world) ours() SharedIndexInformer { return w.informer.(ourSubject).SharedIndexInformer }
+
+// version is that of our store.
+func (w *world) version() string { return w.ours().GetStore().LastStoreSyncResourceVersion() }
+
 // stored returns the store's content, sorted.
 func (w *world) stored() []string {
 	var all []string
@@ -328,11 +340,9 @@ func (w *world) onServer() []string {
 // checkLaws checks the laws of our types. The informer must be idle.
 func (w *world) checkLaws() {
 	w.t.Helper()
-	s, ok := w.informer.(ourSubject)
-	if !ok {
-		return
+	if w.impl != clientGo {
+		require.NoError(w.t, w.ours().(*sharedIndexInformer).checkLaws())
 	}
-	require.NoError(w.t, s.SharedIndexInformer.(*sharedIndexInformer).checkLaws())
 }
 
 func (s *sharedIndexInformer) checkLaws() error {
@@ -396,5 +406,3 @@ func (l *listener) checkLaws(running bool, law func(string, bool)) {
 	}
 	law("L5", !idle || waiting == 0)
 }
-
-var _ reflector.ListerWatcher = (*server)(nil)

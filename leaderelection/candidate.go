@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
+
+	"example.com/informerstack/internal/helpers/done"
 )
 
 const (
@@ -91,11 +93,12 @@ func (c *LeaseCandidate) Run(ctx context.Context) {
 			pause = candidateMinPause
 		}
 		if err == nil || ctx.Err() != nil {
-			sleep(ctx, candidateMinPause-time.Since(begun)) // it may be deleted again and again
+			// It may be deleted again and again.
+			done.Sleep(ctx, candidateMinPause-time.Since(begun))
 			continue
 		}
 		klog.FromContext(ctx).Error(err, "Lease candidate failed, trying again", "pause", pause)
-		sleep(ctx, pause)
+		done.Sleep(ctx, pause)
 		pause = min(2*pause, candidateMaxPause)
 	}
 }

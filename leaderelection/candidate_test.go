@@ -5,7 +5,7 @@ package leaderelection
 import (
 	"context"
 	"errors"
-	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +16,7 @@ import (
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
@@ -33,65 +34,65 @@ import (
 // log.
 func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
-// withCandidate runs play with a LeaseCandidate that runs against an API server, ours or
-// client-go's.
-func withCandidate(
-	t *testing.T,
-	impls []string,
-	play func(t *testing.T, s *apitest.Server, stop func()),
-) {
+// coordination is an API server with a LeaseCandidate named a, which runs.
+type coordination struct {
+	t    *testing.T
+	impl string
+	*apitest.Server
+	stop func() // ends its run
+}
+
+var (
+	ours = []string{transcript.Ours}
+	both = []string{transcript.Ours, "client-go"}
+)
+
+// ofCandidates matches the candidate's requests.
+var ofCandidates = apitest.Match{Resource: "leasecandidates"}
+
+// candidateOf makes a LeaseCandidate, and returns its Run.
+func candidateOf(t *testing.T, impl string, client kubernetes.Interface) func(context.Context) {
+	if impl != transcript.Ours {
+		c, _, err := clientgo.NewCandidate(client, "kube-system", "a", "lease", "1.37.0", "1.36.0",
+			coordinationv1.OldestEmulationVersion)
+		require.NoError(t, err)
+		return c.Run
+	}
+	c, err := NewLeaseCandidate(LeaseCandidateConfig{
+		Client:    NewCandidateClient(client.CoordinationV1beta1().RESTClient(), "kube-system"),
+		Namespace: "kube-system", Name: "a", LeaseName: "lease",
+		BinaryVersion: "1.37.0", EmulationVersion: "1.36.0",
+		Strategy: coordinationv1.OldestEmulationVersion,
+	})
+	require.NoError(t, err)
+	return c.Run
+}
+
+// coordinate runs play with each implementation's LeaseCandidate, which has run for a second.
+func coordinate(t *testing.T, impls []string, play func(t *testing.T, c *coordination)) {
 	for _, impl := range impls {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := apitest.NewServer(
-					apitest.Options{Scheme: scheme.Scheme, Resources: []apitest.Resource{{
+				s := apitest.NewServer(apitest.Options{
+					Scheme: scheme.Scheme, Resources: []apitest.Resource{{
 						Group: "coordination.k8s.io", Version: "v1beta1", Kind: "LeaseCandidate",
 						Plural: "leasecandidates", Namespaced: true,
-					}}},
-				)
+					}},
+				})
 				require.NoError(t, s.StartPipe())
 				defer s.Close()
-				client := kubernetes.NewForConfigOrDie(
-					&rest.Config{Host: s.URL, Transport: s.Transport(), QPS: -1},
-				)
-				run := func() func(context.Context) {
-					if impl != transcript.Ours {
-						c, _, err := clientgo.NewCandidate(
-							client,
-							"kube-system",
-							"a",
-							"lease",
-							"1.37.0",
-							"1.36.0",
-							coordinationv1.OldestEmulationVersion,
-						)
-						require.NoError(t, err)
-						return c.Run
-					}
-					c, err := NewLeaseCandidate(LeaseCandidateConfig{
-						Client: NewCandidateClient(
-							client.CoordinationV1beta1().RESTClient(),
-							"kube-system",
-						), Namespace: "kube-system", Name: "a", LeaseName: "lease",
-						BinaryVersion: "1.37.0", EmulationVersion: "1.36.0",
-						Strategy: coordinationv1.OldestEmulationVersion,
-					})
-					require.NoError(t, err)
-					return c.Run
-				}()
+				run := candidateOf(t, impl, kubernetes.NewForConfigOrDie(
+					&rest.Config{Host: s.URL, Transport: s.Transport(), QPS: -1}))
 				ctx, cancel := context.WithCancel(quiet())
-				ended := make(chan struct{})
-				go func() {
-					defer close(ended)
-					run(ctx)
-				}()
-				time.Sleep(time.Second)
-				play(t, s, func() {
+				var running sync.WaitGroup
+				running.Go(func() { run(ctx) })
+				c := &coordination{t: t, impl: impl, Server: s, stop: func() {
 					cancel()
-					<-ended
-				})
-				cancel()
-				<-ended
+					running.Wait()
+				}}
+				defer c.stop()
+				time.Sleep(time.Second)
+				play(t, c)
 			})
 		})
 	}
@@ -100,60 +101,84 @@ func withCandidate(
 // client-go's typed client fits.
 var _ CandidateClient = coordinationv1beta1client.LeaseCandidateInterface(nil)
 
-var both = []string{transcript.Ours, "client-go"}
-
-func candidateOn(t *testing.T, s *apitest.Server) *coordinationv1beta1.LeaseCandidate {
-	c := &coordinationv1beta1.LeaseCandidate{
+// find returns the object, or nil if it does not exist.
+func (c *coordination) find() *coordinationv1beta1.LeaseCandidate {
+	object := &coordinationv1beta1.LeaseCandidate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "a"},
 	}
-	require.NoError(t, s.Get(c))
-	return c
+	if c.Get(object) != nil {
+		return nil
+	}
+	return object
 }
 
-func ago(at *metav1.MicroTime) time.Duration { return time.Since(at.Time).Round(time.Second) }
+func (c *coordination) object() *coordinationv1beta1.LeaseCandidate {
+	object := c.find()
+	require.NotNil(c.t, object)
+	return object
+}
+
+// renewed returns how long ago the object was renewed.
+func (c *coordination) renewed() time.Duration {
+	return time.Since(c.object().Spec.RenewTime.Time).Round(time.Second)
+}
+
+// ping asks the candidate, as a coordinator does with a clock that is so far ahead.
+func (c *coordination) ping(ahead time.Duration) {
+	object := c.object()
+	object.Spec.PingTime = &metav1.MicroTime{Time: time.Now().Add(ahead)}
+	require.NoError(c.t, c.Update(object))
+}
+
+// refuse makes all requests fail.
+func (c *coordination) refuse() {
+	c.Faults().Fail(0, ofCandidates, apierrors.NewForbidden(leases, "a", errors.New("no")))
+	c.Faults().Break(apitest.Match{}, apitest.CutStream)
+	c.ForgetRequests()
+}
 
 func TestLeaseCandidate_StandsAndRenews(t *testing.T) {
-	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
-		got := candidateOn(t, s)
-		assert.Equal(t, time.Second, ago(got.Spec.RenewTime))
-		got.Spec.RenewTime = nil
+	coordinate(t, both, func(t *testing.T, c *coordination) {
+		assert.Equal(t, time.Second, c.renewed())
+		got := c.object().Spec
+		got.RenewTime = nil
 		assert.Equal(t, coordinationv1beta1.LeaseCandidateSpec{
 			LeaseName: "lease", BinaryVersion: "1.37.0", EmulationVersion: "1.36.0",
 			Strategy: coordinationv1.OldestEmulationVersion,
-		}, got.Spec)
+		}, got)
 		time.Sleep(4 * time.Minute)
-		assert.Equal(t, 4*time.Minute+time.Second, ago(candidateOn(t, s).Spec.RenewTime))
+		assert.Equal(t, 4*time.Minute+time.Second, c.renewed())
 		time.Sleep(time.Minute)
-		assert.Equal(t, time.Second, ago(candidateOn(t, s).Spec.RenewTime), "every five minutes")
+		assert.Equal(t, time.Second, c.renewed(), "every five minutes")
+		// A role that is enough for client-go's candidate is enough.
+		for _, request := range c.Requests(ofCandidates) {
+			assert.Contains(t, []string{"list", "watch", "create", "update"}, request.Verb)
+		}
 	})
 }
 
 func TestLeaseCandidate_AnswersTheCoordinator(t *testing.T) {
-	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
+	coordinate(t, both, func(t *testing.T, c *coordination) {
 		for range 3 {
 			time.Sleep(time.Minute)
-			c := candidateOn(t, s)
-			c.Spec.PingTime = &metav1.MicroTime{Time: time.Now()}
-			require.NoError(t, s.Update(c))
+			c.ping(0)
 			time.Sleep(time.Second)
-			assert.Equal(t, time.Second, ago(candidateOn(t, s).Spec.RenewTime))
+			assert.Equal(t, time.Second, c.renewed())
 		}
 	})
 }
 
 // A coordinator that asks while a renewal reads the object is answered by that renewal.
 func TestLeaseCandidate_AnswersDuringASlowRenewal(t *testing.T) {
-	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
-		s.Faults().Add(apitest.Fault{
+	coordinate(t, both, func(t *testing.T, c *coordination) {
+		c.Faults().Add(apitest.Fault{
 			Match: apitest.Match{Verb: "list", Resource: "leasecandidates"},
 			Times: 1, Delay: 4 * time.Second,
 		})
 		time.Sleep(5*time.Minute + time.Second) // the renewal began two seconds ago
-		c := candidateOn(t, s)
-		c.Spec.PingTime = &metav1.MicroTime{Time: time.Now()}
-		require.NoError(t, s.Update(c))
+		c.ping(0)
 		time.Sleep(10 * time.Second)
-		got := candidateOn(t, s).Spec
+		got := c.object().Spec
 		assert.False(t, got.RenewTime.Before(got.PingTime), "%v, %v", got.RenewTime, got.PingTime)
 	})
 }
@@ -161,59 +186,50 @@ func TestLeaseCandidate_AnswersDuringASlowRenewal(t *testing.T) {
 // A coordinator with a clock that is ahead is answered once. client-go compares the two clocks, and
 // would keep renewing until its own has caught up.
 func TestDifference_ACoordinatorsClockIsNotComparedWithOurs(t *testing.T) {
-	withCandidate(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, _ func()) {
-		c := candidateOn(t, s)
-		c.Spec.PingTime = &metav1.MicroTime{Time: time.Now().Add(time.Minute)}
-		s.ForgetRequests()
-		require.NoError(t, s.Update(c))
+	coordinate(t, ours, func(t *testing.T, c *coordination) {
+		c.ForgetRequests()
+		c.ping(time.Minute)
 		time.Sleep(time.Second)
-		assert.Len(t, s.Requests(apitest.Match{Verb: "update"}), 1)
-		assert.Equal(t, time.Second, ago(candidateOn(t, s).Spec.RenewTime))
+		assert.Len(t, c.Requests(apitest.Match{Verb: "update"}), 1)
+		assert.Equal(t, time.Second, c.renewed())
 	})
 }
 
 // The same with a coordinator with a clock that is behind: client-go does not answer it.
 func TestDifference_ACoordinatorWhoseClockIsBehindIsAnswered(t *testing.T) {
-	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
-		c := candidateOn(t, s)
-		c.Spec.PingTime = &metav1.MicroTime{Time: time.Now().Add(-time.Minute)}
-		require.NoError(t, s.Update(c))
+	coordinate(t, both, func(t *testing.T, c *coordination) {
+		c.ping(-time.Minute)
 		time.Sleep(time.Minute)
-		answered := ago(candidateOn(t, s).Spec.RenewTime) == time.Minute
-		assert.Equal(t, strings.HasSuffix(t.Name(), transcript.Ours), answered)
+		assert.Equal(t, c.impl == transcript.Ours, c.renewed() == time.Minute)
 	})
 }
 
 // A LeaseCandidate that was deleted is created again at once; client-go's comes back with the
 // next renewal.
 func TestDifference_ADeletedLeaseCandidateComesBack(t *testing.T) {
-	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
-		require.NoError(t, s.Delete(candidateOn(t, s)))
+	coordinate(t, both, func(t *testing.T, c *coordination) {
+		require.NoError(t, c.Delete(c.object()))
 		time.Sleep(time.Second)
-		c := &coordinationv1beta1.LeaseCandidate{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "a"},
-		}
-		err := s.Get(c)
-		assert.Equal(t, strings.HasSuffix(t.Name(), transcript.Ours), err == nil, "%v", err)
+		assert.Equal(t, c.impl == transcript.Ours, c.find() != nil)
 	})
 }
 
 // A LeaseCandidate with a fixed name finds the object of the binary before it: what the coordinator
 // compares becomes its own. client-go renews the old version, for ever.
 func TestDifference_ALeaseCandidateHasItsOwnVersion(t *testing.T) {
-	withCandidate(t, both, func(t *testing.T, s *apitest.Server, stop func()) {
-		old := candidateOn(t, s)
+	coordinate(t, both, func(t *testing.T, c *coordination) {
+		old := c.object()
 		want := old.Spec.DeepCopy()
 		old.Spec.BinaryVersion, old.Spec.EmulationVersion = "1.35.0", "1.35.0"
 		old.Spec.Strategy = "old.example.com/strategy"
 		old.Spec.PingTime = &metav1.MicroTime{Time: time.Now().Add(time.Second)}
 		old.Labels = map[string]string{"kept": "yes"}
-		require.NoError(t, s.Update(old))
+		require.NoError(t, c.Update(old))
 		time.Sleep(10 * time.Minute)
-		got := candidateOn(t, s)
+		got := c.object()
 		assert.Equal(t, "yes", got.Labels["kept"])
-		assert.LessOrEqual(t, ago(got.Spec.RenewTime), 5*time.Minute)
-		if strings.HasSuffix(t.Name(), "client-go") {
+		assert.LessOrEqual(t, c.renewed(), 5*time.Minute)
+		if c.impl != transcript.Ours {
 			assert.Equal(t, "1.35.0", got.Spec.BinaryVersion)
 			return
 		}
@@ -225,14 +241,11 @@ func TestDifference_ALeaseCandidateHasItsOwnVersion(t *testing.T) {
 
 // Another client deletes the object whenever it sees it.
 func TestLeaseCandidate_DeletedAgainAndAgain(t *testing.T) {
-	withCandidate(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, _ func()) {
+	coordinate(t, ours, func(t *testing.T, c *coordination) {
 		deletes := 0
 		for range 1000 {
-			c := &coordinationv1beta1.LeaseCandidate{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "a"},
-			}
-			if s.Get(c) == nil {
-				require.NoError(t, s.Delete(c))
+			if object := c.find(); object != nil {
+				require.NoError(t, c.Delete(object))
 				deletes++
 			}
 			time.Sleep(10 * time.Millisecond)
@@ -241,97 +254,66 @@ func TestLeaseCandidate_DeletedAgainAndAgain(t *testing.T) {
 	})
 }
 
+// onFake is the config of a LeaseCandidate on client-go's fake clientset.
+func onFake(objects ...runtime.Object) LeaseCandidateConfig {
+	return LeaseCandidateConfig{
+		Client: fake.NewClientset(objects...).CoordinationV1beta1().
+			LeaseCandidates("kube-system"),
+		Namespace: "kube-system", Name: "a", LeaseName: "lease", BinaryVersion: "1.37.0",
+	}
+}
+
 // The objects of other candidates are not touched, even by a client that returns all of them.
 func TestLeaseCandidate_LeavesOthersAlone(t *testing.T) {
-	client := fake.NewClientset(
-		&coordinationv1beta1.LeaseCandidate{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "0"},
-		},
-	)
-	candidates := client.CoordinationV1beta1().LeaseCandidates("kube-system")
-	c, err := NewLeaseCandidate(LeaseCandidateConfig{
-		Client: candidates, Namespace: "kube-system", Name: "a", LeaseName: "lease",
-		BinaryVersion: "1.37.0",
+	config := onFake(&coordinationv1beta1.LeaseCandidate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "0"},
 	})
+	c, err := NewLeaseCandidate(config)
 	require.NoError(t, err)
 	for range 2 { // makes it, and renews it
 		written, err := c.renew(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, "a", written.Name)
 	}
-	other, err := candidates.Get(t.Context(), "0", metav1.GetOptions{})
+	others, err := config.Client.List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	assert.Nil(t, other.Spec.RenewTime)
+	assert.Equal(t, "0", others.Items[0].Name)
+	assert.Nil(t, others.Items[0].Spec.RenewTime)
 }
 
-// A role that is enough for client-go's candidate is enough.
-func TestLeaseCandidate_Verbs(t *testing.T) {
-	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
-		time.Sleep(5 * time.Minute)
-		for _, request := range s.Requests(apitest.Match{Resource: "leasecandidates"}) {
-			assert.Contains(t, []string{"list", "watch", "create", "update"}, request.Verb)
-		}
-		assert.NotEmpty(t, s.Requests(apitest.Match{Verb: "update"}), "a renewal")
-	})
-}
-
-// Failures have growing pauses, and are forgotten.
+// Failures have growing pauses. A success ends the growth, however soon the next failure follows.
 func TestLeaseCandidate_Failures(t *testing.T) {
-	withCandidate(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, stop func()) {
-		s.Faults().
-			Fail(
-				0, apitest.Match{Resource: "leasecandidates"},
-				apierrors.NewForbidden(leases, "a", errors.New("no")),
-			)
-		s.Faults().Break(apitest.Match{}, apitest.CutStream)
-		s.ForgetRequests()
+	coordinate(t, ours, func(t *testing.T, c *coordination) {
+		c.refuse()
 		time.Sleep(10 * time.Minute)
-		n := len(s.Requests(apitest.Match{}))
+		n := len(c.Requests(apitest.Match{}))
 		assert.Greater(t, n, 10)
 		assert.Less(t, n, 20)
-		s.Faults().Clear()
-		time.Sleep(2 * time.Minute)
-		assert.Less(t, ago(candidateOn(t, s).Spec.RenewTime), 2*time.Minute)
-		stop()
-		assert.NoError(t, s.Get(candidateOn(t, s)), "it stays")
-	})
-}
-
-// A success ends the growth of the pauses, however soon the next failure follows.
-func TestLeaseCandidate_FailuresAreForgotten(t *testing.T) {
-	withCandidate(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, _ func()) {
-		match := apitest.Match{Resource: "leasecandidates"}
-		refuse := func() {
-			s.Faults().Fail(0, match, apierrors.NewForbidden(leases, "a", errors.New("no")))
-			s.Faults().Break(apitest.Match{}, apitest.CutStream)
-		}
-		refuse()
-		time.Sleep(10 * time.Minute)
-		s.Faults().Clear()
+		c.Faults().Clear()
 		time.Sleep(20 * time.Second)
-		require.Less(t, ago(candidateOn(t, s).Spec.RenewTime), 20*time.Second)
-		require.NoError(t, s.Delete(candidateOn(t, s)))
+		require.Less(t, c.renewed(), 20*time.Second)
+		require.NoError(t, c.Delete(c.object()))
 		time.Sleep(2 * time.Second)
-		refuse()
-		s.ForgetRequests()
+		c.refuse()
 		time.Sleep(10 * time.Second)
-		assert.Greater(t, len(s.Requests(match)), 2)
+		assert.Greater(t, len(c.Requests(ofCandidates)), 2)
+		c.stop()
+		assert.NotNil(t, c.find(), "it stays")
 	})
 }
 
 // A wait that the server names has a bound of a minute, whatever the request.
 func TestLeaseCandidate_RetryAfterIsBounded(t *testing.T) {
-	ours := []string{transcript.Ours}
 	for _, verb := range []string{"watch", "list", "update"} {
-		withCandidate(t, ours, func(t *testing.T, s *apitest.Server, _ func()) {
-			s.ForgetRequests()
+		coordinate(t, ours, func(t *testing.T, c *coordination) {
+			c.ForgetRequests()
 			match := apitest.Match{Verb: verb, Resource: "leasecandidates"}
-			s.Faults().Fail(0, match, apierrors.NewTooManyRequests("later", 3600))
+			c.Faults().Fail(0, match, apierrors.NewTooManyRequests("later", 3600))
 			time.Sleep(25 * time.Minute)
-			assert.GreaterOrEqual(t, len(s.Requests(match)), 15, verb)
-			s.Faults().Clear()
+			assert.GreaterOrEqual(t, len(c.Requests(match)), 15, verb)
+			c.Faults().Clear()
 			time.Sleep(2 * time.Minute)
-			assert.Less(t, ago(candidateOn(t, s).Spec.RenewTime), 2*time.Minute, verb)
+			assert.Less(t, c.renewed(), 2*time.Minute, verb)
 		})
 	}
 }
@@ -359,12 +341,10 @@ func (c *endedWatches) Update(ctx context.Context, o *coordinationv1beta1.LeaseC
 func TestLeaseCandidate_WatchesThatEnd(t *testing.T) {
 	for after, most := range map[time.Duration]int{0: 70, 10 * time.Second: 70, time.Minute: 60} {
 		synctest.Test(t, func(t *testing.T) {
-			client := &endedWatches{after: after, CandidateClient: fake.NewClientset().
-				CoordinationV1beta1().LeaseCandidates("kube-system")}
-			c, err := NewLeaseCandidate(LeaseCandidateConfig{
-				Client: client, Namespace: "kube-system", Name: "a", LeaseName: "lease",
-				BinaryVersion: "1.37.0",
-			})
+			config := onFake()
+			client := &endedWatches{after: after, CandidateClient: config.Client}
+			config.Client = client
+			c, err := NewLeaseCandidate(config)
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(quiet(), time.Hour)
 			defer cancel()

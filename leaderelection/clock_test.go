@@ -13,37 +13,23 @@ import (
 func TestClockReading_Since(t *testing.T) {
 	start := time.Now()
 	earlier := clockReading{mono: start, suspended: time.Hour, wall: start.Round(0)}
+	after := func(suspended time.Duration) clockReading {
+		return clockReading{mono: start.Add(time.Second), suspended: suspended}
+	}
+	set := after(time.Hour)
+	set.wall = start.Add(-time.Hour)
 	for name, row := range map[string]struct {
 		later clockReading
 		want  time.Duration
 	}{
-		"awake": {
-			clockReading{mono: start.Add(time.Second), suspended: time.Hour}, time.Second,
-		},
-		"suspended": {
-			clockReading{
-				mono: start.Add(time.Second), suspended: 2 * time.Hour,
-			}, time.Hour + time.Second,
-		},
-		"a moment between two system calls": {
-			clockReading{
-				mono: start.Add(time.Second), suspended: time.Hour + leastSuspend - 1,
-			}, time.Second,
-		},
+		"awake":                             {after(time.Hour), time.Second},
+		"suspended":                         {after(2 * time.Hour), time.Hour + time.Second},
+		"a moment between two system calls": {after(time.Hour + leastSuspend - 1), time.Second},
 		"the shortest suspension": {
-			clockReading{
-				mono: start.Add(time.Second), suspended: time.Hour + leastSuspend,
-			}, time.Second + leastSuspend,
+			after(time.Hour + leastSuspend), time.Second + leastSuspend,
 		},
-		"the clock is no longer there": {
-			clockReading{mono: start.Add(time.Second)}, time.Second,
-		},
-		"the wall clock was set": {
-			clockReading{
-				mono: start.Add(time.Second), suspended: time.Hour, wall: start.Add(-time.Hour),
-			},
-			time.Second,
-		},
+		"the clock is no longer there": {after(0), time.Second},
+		"the wall clock was set":       {set, time.Second},
 	} {
 		assert.Equal(t, row.want, row.later.since(earlier), name)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/informerstack/controller"
+	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/workqueue"
 )
@@ -108,10 +109,8 @@ func (s *controllerSimulation) enter() *office {
 	opts := controller.Options[string]{
 		Workers:     3,
 		GracePeriod: []time.Duration{0, 5 * time.Second, time.Hour, time.Hour}[random.IntN(4)],
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-			time.Second,
-			time.Minute,
-		),
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second,
+			time.Minute),
 	}
 	opts.Drain = opts.GracePeriod > 0 && random.IntN(2) == 0
 	plain, exits := random.IntN(2) == 0, random.IntN(2) == 0
@@ -147,14 +146,12 @@ func (s *controllerSimulation) enter() *office {
 // reconcile acts for a while as long as its context lets it. Some calls ignore that they should
 // end, but do not act then.
 func (s *controllerSimulation) reconcile(
-	o *office,
-	ctx context.Context,
-	key string,
+	o *office, ctx context.Context, key string,
 ) (controller.Result, error) {
 	s.begun.Add(1)
 	stubborn := rand.IntN(4) == 0
 	for range rand.IntN(20) {
-		sleep(context.Background(), time.Duration(rand.IntN(1500))*time.Millisecond)
+		done.Sleep(context.Background(), time.Duration(rand.IntN(1500))*time.Millisecond)
 		o.clocks() // a paused process does nothing
 		if ctx.Err() == nil {
 			s.mayAct(o, "acts on "+key)

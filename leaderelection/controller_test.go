@@ -4,7 +4,6 @@ package leaderelection
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -18,18 +17,18 @@ import (
 )
 
 // office is a process that runs a controller under a lease. Its reconciles hold their key until
-// they are released or, unless they are stubborn, until their context is done.
+// they are released or, unless it is stubborn, until their context is done.
 type office struct {
 	*candidate
-	ctrl  *controller.Controller[string]
-	waits bool // its Run returns after all reconciles, even with AbandonWork
+	ctrl     *controller.Controller[string]
+	waits    bool // its Run returns after all reconciles, even with AbandonWork
+	stubborn bool
 	// if set, what a reconcile does instead of holding its key
 	does controller.ReconcileFunc[string]
 
-	mu       sync.Mutex
-	stubborn bool
-	running  map[string]reconcile // by key
-	started  []string             // keys, in order
+	mu      sync.Mutex
+	running map[string]reconcile // by key
+	started []string             // keys, in order
 }
 
 // reconcile is one call that has not returned.
@@ -40,15 +39,11 @@ type reconcile struct {
 
 // office adds a process with a controller that takes the elector's Lead.
 func (w *world) office(
-	name string,
-	opts controller.Options[string],
-	change ...func(*LeaderElectionConfig),
+	name string, opts controller.Options[string], change ...func(*LeaderElectionConfig),
 ) *office {
 	o := w.newOffice(name, change...)
 	o.waits = true
-	opts.Lead = func(
-		ctx context.Context, work func(context.Context),
-	) error {
+	opts.Lead = func(ctx context.Context, work func(context.Context)) error {
 		return o.Lead(ctx, o.counted(work))
 	}
 	o.ctrl = controller.New(name, o.reconcile, opts)
@@ -58,9 +53,7 @@ func (w *world) office(
 
 // plainOffice adds a process that runs its controller in OnStartedLeading.
 func (w *world) plainOffice(
-	name string,
-	opts controller.Options[string],
-	change ...func(*LeaderElectionConfig),
+	name string, opts controller.Options[string], change ...func(*LeaderElectionConfig),
 ) *office {
 	var o *office
 	o = w.newOffice(name, append(change, func(c *LeaderElectionConfig) {
@@ -82,7 +75,6 @@ func (o *office) reconcile(ctx context.Context, key string) (controller.Result, 
 	o.mu.Lock()
 	o.running[key] = r
 	o.started = append(o.started, key)
-	stubborn := o.stubborn
 	o.mu.Unlock()
 	o.w.mayAct(o, "begins "+key)
 	o.w.narrate.Event("worker", "%s reconciles %s", o.name, key)
@@ -92,19 +84,20 @@ func (o *office) reconcile(ctx context.Context, key string) (controller.Result, 
 		defer o.mu.Unlock()
 		delete(o.running, key)
 	}()
-	switch {
-	case o.does != nil:
+	if o.does != nil {
 		return o.does(ctx, key)
-	case stubborn:
-		<-r.release
-		return controller.Result{}, nil
+	}
+	ended := ctx.Done()
+	if o.stubborn {
+		ended = nil
 	}
 	select {
 	case <-r.release:
-		return controller.Result{}, nil
-	case <-ctx.Done():
+	case <-o.release: // the world ends
+	case <-ended:
 		return controller.Result{}, ctx.Err()
 	}
+	return controller.Result{}, nil
 }
 
 // mayAct checks that no other process may lead while o does something: the record names o, and is
@@ -125,14 +118,6 @@ func (o *office) free(key string) {
 	close(o.running[key].release)
 	o.mu.Unlock()
 	synctest.Wait()
-}
-
-// stubbornly makes the coming reconciles ignore their context.
-func (o *office) stubbornly() *office {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.stubborn = true
-	return o
 }
 
 // live returns the keys of the reconciles with a live context.
@@ -162,20 +147,6 @@ func (o *office) keys() []string {
 	return slices.Clone(o.started)
 }
 
-// close lets everything that still runs return.
-func (o *office) close() {
-	o.mu.Lock()
-	o.stubborn = false
-	for _, r := range o.running {
-		select {
-		case <-r.release:
-		default:
-			close(r.release)
-		}
-	}
-	o.mu.Unlock()
-}
-
 func (w *world) enqueue(o *office, keys ...string) {
 	for _, key := range keys {
 		w.narrate.Event("handler", "Enqueue %s to %s", key, o.name)
@@ -184,36 +155,44 @@ func (w *world) enqueue(o *office, keys ...string) {
 	w.settle()
 }
 
+// busy starts a stubborn office, by w.office or w.plainOffice, which reconciles keys.
+// After 5 s b is a candidate, and a has a lease that was renewed at 4 s.
+func (w *world) busy(
+	start func(string, controller.Options[string], ...func(*LeaderElectionConfig)) *office,
+	opts controller.Options[string], keys ...string,
+) *office {
+	a := start("a", opts)
+	a.stubborn = true
+	a.runs()
+	w.enqueue(a, keys...)
+	w.after(500 * time.Millisecond)
+	w.candidate("b").runs()
+	w.after(4500 * time.Millisecond)
+	return a
+}
+
 // The term is lost, and OnStoppedLeading stops the whole process, as most programs do. The grace
 // period is for a stop within the term: the reconciles end with the term all the same, whichever of
 // the two the controller sees first.
 func TestStory_ALostTermHasNoGraceThoughTheProcessStops(t *testing.T) {
-	for i := range 20 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			story(t, func(w *world) {
-				var a *office
-				a = w.office(
-					"a",
-					controller.Options[string]{GracePeriod: time.Hour},
-					func(c *LeaderElectionConfig) {
-						stopped := c.Callbacks.OnStoppedLeading
-						c.Callbacks.OnStoppedLeading = func() {
-							stopped()
-							a.stop()
-						}
-					},
-				)
-				a.runs()
-				w.enqueue(a.stubbornly(), "x")
-				defer a.close()
-				assert.Equal(t, []string{"x"}, a.live())
-				a.api("fails")
-				w.after(12*time.Second - 1)
-				assert.Equal(t, []string{"x"}, a.live())
-				w.after(1)
-				w.saw("12s a stopped")
-				assert.Empty(t, a.live())
-			})
+	for range 20 {
+		story(t, func(w *world) {
+			a := w.office("a", controller.Options[string]{GracePeriod: time.Hour})
+			a.stubborn = true
+			stopped := a.config.Callbacks.OnStoppedLeading
+			a.config.Callbacks.OnStoppedLeading = func() {
+				stopped()
+				a.stop()
+			}
+			a.runs()
+			w.enqueue(a, "x")
+			assert.Equal(t, []string{"x"}, a.live())
+			a.api("fails")
+			w.after(12*time.Second - 1)
+			assert.Equal(t, []string{"x"}, a.live())
+			w.after(1)
+			w.saw("12s a stopped")
+			assert.Empty(t, a.live())
 		})
 	}
 }
@@ -222,19 +201,13 @@ func TestStory_ALostTermHasNoGraceThoughTheProcessStops(t *testing.T) {
 // the lease.
 func TestStory_ALeaseLostDuringTheGracePeriodEndsIt(t *testing.T) {
 	story(t, func(w *world) {
-		a := w.office("a", controller.Options[string]{GracePeriod: time.Hour}).stubbornly()
-		a.runs()
-		w.enqueue(a, "x")
-		defer a.close()
-		w.after(500 * time.Millisecond)
-		b := w.candidate("b").runs()
-		w.after(4500 * time.Millisecond)
+		a := w.busy(w.office, controller.Options[string]{GracePeriod: time.Hour}, "x")
 		a.stop()
 		a.api("fails")
 		w.after(11 * time.Second)
 		assert.Empty(t, a.live(), "the last renewal was sent at 4 s")
 		w.after(time.Minute)
-		assert.True(t, b.IsLeader())
+		w.holder("b")
 		assert.Empty(t, a.live())
 	})
 }
@@ -242,14 +215,8 @@ func TestStory_ALeaseLostDuringTheGracePeriodEndsIt(t *testing.T) {
 // The same while it drains its queue: no key is begun any more.
 func TestStory_ALeaseLostWhileDrainingEndsTheDrain(t *testing.T) {
 	story(t, func(w *world) {
-		a := w.office("a", controller.Options[string]{GracePeriod: time.Hour, Drain: true}).
-			stubbornly()
-		a.runs()
-		w.enqueue(a, "x", "y", "z")
-		defer a.close()
-		w.after(500 * time.Millisecond)
-		w.candidate("b").runs()
-		w.after(4500 * time.Millisecond)
+		a := w.busy(w.office, controller.Options[string]{GracePeriod: time.Hour, Drain: true},
+			"x", "y", "z")
 		a.stop()
 		a.free("x")
 		assert.Equal(t, []string{"x", "y"}, a.keys())
@@ -266,14 +233,8 @@ func TestStory_ALeaseLostWhileDrainingEndsTheDrain(t *testing.T) {
 // given.
 func TestStory_AControllerInOnStartedLeadingEndsWithTheTerm(t *testing.T) {
 	story(t, func(w *world) {
-		a := w.plainOffice("a", controller.Options[string]{GracePeriod: time.Hour, Drain: true}).
-			stubbornly()
-		a.runs()
-		w.enqueue(a, "x", "y", "z")
-		defer a.close()
-		w.after(500 * time.Millisecond)
-		w.candidate("b").runs()
-		w.after(4500 * time.Millisecond)
+		a := w.busy(w.plainOffice, controller.Options[string]{GracePeriod: time.Hour, Drain: true},
+			"x", "y", "z")
 		a.stop()
 		a.free("x")
 		w.after(time.Second)
@@ -292,24 +253,18 @@ func TestStory_AControllerInOnStartedLeadingEndsWithTheTerm(t *testing.T) {
 // The machine was suspended for longer than the term lasts, and no timer has fired since. The
 // worker that becomes free does not begin the next key, and the context of the others is done.
 func TestStory_NoKeyIsBegunAfterASuspend(t *testing.T) {
-	for name, row := range map[string]struct {
-		opts controller.Options[string]
-		stop bool
-	}{
-		"leading":    {opts: controller.Options[string]{Workers: 2}},
-		"with grace": {opts: controller.Options[string]{Workers: 2, GracePeriod: time.Hour}},
-		"while draining": {
-			opts: controller.Options[string]{Workers: 2, GracePeriod: time.Hour, Drain: true},
-			stop: true,
-		},
+	for name, opts := range map[string]controller.Options[string]{
+		"leading":        {Workers: 2},
+		"with grace":     {Workers: 2, GracePeriod: time.Hour},
+		"while draining": {Workers: 2, GracePeriod: time.Hour, Drain: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
-				a := w.office("a", row.opts).stubbornly()
+				a := w.office("a", opts)
+				a.stubborn = true
 				a.runs()
 				w.enqueue(a, "x", "y", "z")
-				defer a.close()
-				if row.stop {
+				if opts.Drain {
 					a.stop()
 				}
 				a.sleeps(12 * time.Second)
@@ -329,7 +284,6 @@ func TestStory_ALostTermIsNoAttempt(t *testing.T) {
 		a := w.office("a", opts, rejoining)
 		a.runs()
 		w.enqueue(a, "x")
-		defer a.close()
 		a.api("fails")
 		w.after(12 * time.Second)
 		assert.Empty(t, a.calls())

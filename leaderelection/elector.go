@@ -16,6 +16,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
+	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
@@ -169,7 +170,7 @@ func (e *LeaderElector) acquire(ctx context.Context) error {
 			return nil
 		}
 		e.noteFailure(ctx, err)
-		sleep(ctx, e.untilNextAttempt(err))
+		done.Sleep(ctx, e.untilNextAttempt(err))
 	}
 	return context.Cause(ctx)
 }
@@ -185,18 +186,6 @@ func (e *LeaderElector) untilNextAttempt(err error) time.Duration {
 		wait = min(wait, left)
 	}
 	return wait
-}
-
-// sleep waits for d or until ctx is done, and reports whether d has passed.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // begin starts a term, and its work.
@@ -282,7 +271,7 @@ func (e *LeaderElector) release(ctx context.Context) error {
 			e.observe(&free, nil)
 			return nil
 		}
-		if !apierrors.IsConflict(err) || !sleep(ctx, pause) {
+		if !apierrors.IsConflict(err) || !done.Sleep(ctx, pause) {
 			return fmt.Errorf("release lease %s: %w", e.config.Lock.Describe(), err)
 		}
 	}

@@ -57,13 +57,8 @@ func BenchmarkRenew(b *testing.B) {
 	for _, impl := range []string{"ours", "client-go"} {
 		b.Run("lock=memory/impl="+impl, func(b *testing.B) {
 			var renewed atomic.Int64
-			benchmarkRenewals(
-				b,
-				impl,
-				1000,
-				&renewed,
-				func(int) resourcelock.Interface { return &memoryLock{renewed: &renewed} },
-			)
+			benchmarkRenewals(b, impl, 1000, &renewed,
+				func(int) resourcelock.Interface { return &memoryLock{renewed: &renewed} })
 		})
 	}
 	for _, impl := range []string{"ours", "client-go"} {
@@ -82,25 +77,14 @@ func BenchmarkRenew(b *testing.B) {
 			benchmarkRenewals(b, impl, 100, &renewed, func(i int) resourcelock.Interface {
 				name := fmt.Sprintf("lock%d", i)
 				if impl == "ours" {
-					lock, err := resourcelock.New(
-						resourcelock.LeasesResourceLock,
-						"kube-system",
-						name,
-						nil,
-						client.RESTClient(),
-						resourcelock.ResourceLockConfig{Identity: "a"},
-					)
+					lock, err := resourcelock.New(resourcelock.LeasesResourceLock, "kube-system",
+						name, nil, client.RESTClient(),
+						resourcelock.ResourceLockConfig{Identity: "a"})
 					require.NoError(b, err)
 					return countingLock{lock, &renewed}
 				}
-				lock, err := clientgolock.New(
-					clientgolock.LeasesResourceLock,
-					"kube-system",
-					name,
-					nil,
-					client,
-					clientgolock.ResourceLockConfig{Identity: "a"},
-				)
+				lock, err := clientgolock.New(clientgolock.LeasesResourceLock, "kube-system", name,
+					nil, client, clientgolock.ResourceLockConfig{Identity: "a"})
 				require.NoError(b, err)
 				return countingLock{adapt.CoreLock(lock), &renewed}
 			})
@@ -123,10 +107,7 @@ func (l countingLock) Update(ctx context.Context, record resourcelock.LeaderElec
 }
 
 func benchmarkRenewals(
-	b *testing.B,
-	impl string,
-	electors int,
-	renewed *atomic.Int64,
+	b *testing.B, impl string, electors int, renewed *atomic.Int64,
 	newLock func(i int) resourcelock.Interface,
 ) {
 	ctx, cancel := context.WithCancel(quiet())
@@ -136,30 +117,19 @@ func benchmarkRenewals(
 		leading.Done()
 		<-ctx.Done()
 	}
-	const lease, deadline, retry = 2 * time.Hour, time.Hour, 5 * time.Millisecond
 	for i := range electors {
-		lock := newLock(i)
-		var run func(context.Context)
+		config := idle()
+		lasting(2*time.Hour, time.Hour, 5*time.Millisecond)(&config)
+		config.Lock, config.Callbacks.OnStartedLeading = newLock(i), work
 		if impl == "ours" {
-			e, err := NewLeaderElector(LeaderElectionConfig{
-				Lock: lock, LeaseDuration: lease, RenewDeadline: deadline, RetryPeriod: retry,
-				Callbacks: LeaderCallbacks{OnStartedLeading: work, OnStoppedLeading: func() {}},
-			})
+			e, err := NewLeaderElector(config)
 			require.NoError(b, err)
-			run = e.Run
-		} else {
-			e, err := clientgo.NewLeaderElector(clientgo.LeaderElectionConfig{
-				Lock: adapt.Lock(
-					lock,
-				), LeaseDuration: lease, RenewDeadline: deadline, RetryPeriod: retry,
-				Callbacks: clientgo.LeaderCallbacks{
-					OnStartedLeading: work, OnStoppedLeading: func() {},
-				},
-			})
-			require.NoError(b, err)
-			run = e.Run
+			running.Go(func() { e.Run(ctx) })
+			continue
 		}
-		running.Go(func() { run(ctx) })
+		e, err := clientgo.NewLeaderElector(clientGoConfig(config))
+		require.NoError(b, err)
+		running.Go(func() { e.Run(ctx) })
 	}
 	leading.Wait()
 	runtime.GC()

@@ -44,14 +44,8 @@ func ExampleRunOrDie() {
 	ctx, cancel := context.WithCancel(quiet())
 	id := "host-1_3f1c" // a host's name and something that no other process has
 
-	lock, err := resourcelock.NewFromKubeconfig(
-		resourcelock.LeasesResourceLock,
-		"kube-system",
-		"my-controller",
-		resourcelock.ResourceLockConfig{Identity: id},
-		config,
-		15*time.Second,
-	)
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "kube-system",
+		"my-controller", resourcelock.ResourceLockConfig{Identity: id}, config, 15*time.Second)
 	if err != nil {
 		panic(err)
 	}
@@ -224,33 +218,16 @@ func ExampleFencingTokenFromContext() {
 	}
 
 	for _, id := range []string{"first", "second"} {
-		lock, err := resourcelock.NewFromKubeconfig(
-			resourcelock.LeasesResourceLock,
-			"kube-system",
-			"my-controller",
-			resourcelock.ResourceLockConfig{Identity: id},
-			config,
-			10*time.Second,
-		)
-		if err != nil {
-			panic(err)
-		}
 		ctx, cancel := context.WithCancel(quiet())
 		var led context.Context
-		leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
-			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
-			RetryPeriod:     2 * time.Second,
-			ReleaseOnCancel: true,
-			Callbacks: leaderelection.LeaderCallbacks{
-				OnStartedLeading: func(ctx context.Context) {
-					led = ctx
-					token, _ := leaderelection.FencingTokenFromContext(ctx)
-					fmt.Println("term", token.Transitions, "error:", save(ctx, client, "by "+id))
-					cancel()
-				},
-				OnStoppedLeading: func() {},
-			},
-		})
+		elected := member(config, id)
+		elected.Callbacks.OnStartedLeading = func(ctx context.Context) {
+			led = ctx
+			token, _ := leaderelection.FencingTokenFromContext(ctx)
+			fmt.Println("term", token.Transitions, "error:", save(ctx, client, "by "+id))
+			cancel()
+		}
+		leaderelection.RunOrDie(ctx, elected)
 		fmt.Println("afterwards:", save(led, client, "too late"))
 	}
 	// Output:

@@ -79,9 +79,7 @@ func TestStory_AFleetRenewsApart(t *testing.T) {
 				w := newWorld(t, impl)
 				worlds = append(worlds, w)
 				c := w.candidate("a")
-				if c.LeaderElector != nil {
-					c.jitter = rand.New(rand.NewPCG(random.Uint64(), 1)).Float64
-				}
+				c.jitters(rand.New(rand.NewPCG(random.Uint64(), 1)))
 				c.lock.before = f.request
 				time.Sleep(time.Duration(random.Int64N(int64(20 * time.Millisecond))))
 				c.runs()

@@ -3,18 +3,15 @@
 package leaderelection
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/leaderelection/resourcelock"
@@ -40,9 +37,7 @@ func meanGap(t *testing.T, impl string) (mean time.Duration) {
 			defer w.end()
 			for _, name := range []string{"a", "b", "c"} {
 				c := w.candidate(name)
-				if c.LeaderElector != nil {
-					c.jitter = rand.New(rand.NewPCG(random.Uint64(), 1)).Float64
-				}
+				c.jitters(rand.New(rand.NewPCG(random.Uint64(), 1)))
 				c.runs()
 				time.Sleep(time.Duration(random.Int64N(int64(4 * time.Second))))
 			}
@@ -82,19 +77,13 @@ func TestStory_SlowAnswersKeepTheLease(t *testing.T) {
 // The right to act ends before a candidate with a clock that is a twentieth faster can lead,
 // however long the last answer took.
 func TestStory_TheRightEndsFirst(t *testing.T) {
-	long := func(c *LeaderElectionConfig) {
-		c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = simLease, simDeadline, simRetry
-	}
-	eager := func(c *LeaderElectionConfig) {
-		c.Lock = fastLock{c.Lock.(*shelfLock), int(simLease/time.Second) * 19 / 20}
-		c.RetryPeriod = 50 * time.Millisecond
-	}
 	for took := time.Duration(0); took < simDeadline; took += simDeadline / 16 {
 		t.Run(took.String(), func(t *testing.T) {
 			story(t, func(w *world) {
 				w.shelf.early = 1.0 / 20
-				a := w.candidate("a", long).runs()
-				b := w.candidate("b", long, eager)
+				a := w.candidate("a", lasting(simLease, simDeadline, simRetry)).runs()
+				b := w.candidate("b", lasting(simLease, simDeadline, 50*time.Millisecond))
+				b.lock.fast(int(simLease/time.Second) * 19 / 20)
 				b.lock.link = func() time.Duration { return time.Millisecond }
 				b.runs()
 				a.api("update:back=" + took.String())
@@ -138,54 +127,21 @@ func TestStory_ALostAnswerIsRead(t *testing.T) {
 	}
 }
 
-// renewedLock is a lock that another holder, with a short lease, renews all the time.
-type renewedLock struct {
-	resourcelock.Interface
-	reads int
-}
-
-func (l *renewedLock) Identity() string { return "a" }
-func (l *renewedLock) Describe() string { return "lease" }
-
-func (l *renewedLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	l.reads++
-	return &resourcelock.LeaderElectionRecord{HolderIdentity: "b", LeaseDurationSeconds: 1},
-		[]byte(strconv.Itoa(l.reads)), nil
-}
-
-// Update is refused: the holder has renewed since.
-func (l *renewedLock) Update(context.Context, resourcelock.LeaderElectionRecord) error {
-	return apierrors.NewConflict(leases, "lease", errors.New("changed"))
-}
-
 // A candidate tries once in RetryPeriod at most, even if the holder's lease is shorter than that.
+// The holder has renewed it whenever a request arrives.
 func TestCandidate_AHolderWithAShortLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lock := &renewedLock{}
-		e, err := NewLeaderElector(LeaderElectionConfig{
-			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
-			RetryPeriod: 2 * time.Second, Callbacks: LeaderCallbacks{
-				OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
-			},
-		})
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(quiet(), time.Hour)
-		defer cancel()
-		e.Run(ctx)
-		assert.LessOrEqual(t, lock.reads, 1801)
-		assert.Greater(t, lock.reads, 1000)
-	})
-}
-
-// leads returns the candidate between its OnStartedLeading and its OnStoppedLeading, or nil.
-func (w *world) leads() *candidate {
-	for _, c := range w.candidates {
-		c.mu.Lock()
-		started, stopped := c.started, c.stopped
-		c.mu.Unlock()
-		if started > stopped {
-			return c
+	story(t, func(w *world) {
+		a := w.candidate("a")
+		a.jitters(rand.New(rand.NewPCG(1, 1)))
+		a.lock.before = func(string) {
+			w.shelf.set(&resourcelock.LeaderElectionRecord{
+				HolderIdentity: "b", LeaseDurationSeconds: 1, RenewTime: metav1.Now(),
+			})
 		}
-	}
-	return nil
+		a.runs()
+		w.after(time.Hour)
+		w.saw()
+		assert.LessOrEqual(t, w.shelf.count("get"), 1801)
+		assert.Greater(t, w.shelf.count("get"), 1000)
+	})
 }

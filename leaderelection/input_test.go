@@ -4,8 +4,8 @@ package leaderelection
 
 import (
 	"context"
-	"errors"
 	"net/http"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,71 +14,41 @@ import (
 	"github.com/stretchr/testify/require"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/leaderelection"
-
-	"example.com/informerstack/compat/adapt"
-	"example.com/informerstack/leaderelection/resourcelock"
 )
+
+// idle is a config that works, and does nothing.
+func idle() LeaderElectionConfig {
+	c := usual()
+	c.Lock = &shelfLock{identity: "a"}
+	c.Callbacks = LeaderCallbacks{
+		OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
+	}
+	return c
+}
 
 // Bad configs are refused, with client-go's messages where client-go refuses them too.
 func TestNewLeaderElector_RefusesBadConfigs(t *testing.T) {
 	bad := map[string]func(*LeaderElectionConfig){
-		"leaseDuration must be greater than renewDeadline": func(
-			c *LeaderElectionConfig,
-		) {
-			c.LeaseDuration = c.RenewDeadline
-		},
-		"renewDeadline must be greater than retryPeriod*JitterFactor": func(
-			c *LeaderElectionConfig,
-		) {
-			c.RenewDeadline = 2400 * time.Millisecond
-		},
-		"leaseDuration must be greater than zero": func(
-			c *LeaderElectionConfig,
-		) {
-			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 0, -1, -5
-		},
-		"renewDeadline must be greater than zero": func(
-			c *LeaderElectionConfig,
-		) {
-			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 1, 0, -5
-		},
-		"retryPeriod must be greater than zero": func(
-			c *LeaderElectionConfig,
-		) {
-			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 2, 1, 0
-		},
-		"OnStartedLeading callback must not be nil": func(
-			c *LeaderElectionConfig,
-		) {
+		"leaseDuration must be greater than renewDeadline":            lasting(10, 10, 2),
+		"renewDeadline must be greater than retryPeriod*JitterFactor": lasting(15, 12, 10),
+		"leaseDuration must be greater than zero":                     lasting(0, -1, -5),
+		"renewDeadline must be greater than zero":                     lasting(1, 0, -5),
+		"retryPeriod must be greater than zero":                       lasting(2, 1, 0),
+		"OnStartedLeading callback must not be nil": func(c *LeaderElectionConfig) {
 			c.Callbacks.OnStartedLeading = nil
 		},
-		"OnStoppedLeading callback must not be nil": func(
-			c *LeaderElectionConfig,
-		) {
+		"OnStoppedLeading callback must not be nil": func(c *LeaderElectionConfig) {
 			c.Callbacks.OnStoppedLeading = nil
 		},
-		"Lock must not be nil.": func(
-			c *LeaderElectionConfig,
-		) {
-			c.Lock = nil
-		},
-		"Lock identity is empty": func(
-			c *LeaderElectionConfig,
-		) {
-			c.Lock = &shelfLock{}
-		},
+		"Lock must not be nil.":  func(c *LeaderElectionConfig) { c.Lock = nil },
+		"Lock identity is empty": func(c *LeaderElectionConfig) { c.Lock = &shelfLock{} },
 		"options Rejoin and AbandonWork exclude each other: " +
 			"two terms' work must not run at once": func(c *LeaderElectionConfig) {
 			c.Rejoin, c.AbandonWork = true, true
 		},
 	}
 	for want, spoil := range bad {
-		c := usual()
-		c.Lock = &shelfLock{identity: "a"}
-		c.Callbacks = LeaderCallbacks{
-			OnStartedLeading: func(context.Context) {},
-			OnStoppedLeading: func() {},
-		}
+		c := idle()
 		spoil(&c)
 		_, err := NewLeaderElector(c)
 		assert.EqualError(t, err, want)
@@ -86,27 +56,12 @@ func TestNewLeaderElector_RefusesBadConfigs(t *testing.T) {
 		if c.Rejoin {
 			continue
 		}
-		theirs := clientgo.LeaderElectionConfig{
-			LeaseDuration: c.LeaseDuration, RenewDeadline: c.RenewDeadline,
-			RetryPeriod: c.RetryPeriod,
-			Callbacks: clientgo.LeaderCallbacks{
-				OnStartedLeading: c.Callbacks.OnStartedLeading,
-				OnStoppedLeading: c.Callbacks.OnStoppedLeading,
-			},
-		}
-		if c.Lock != nil {
-			theirs.Lock = adapt.Lock(c.Lock)
-		}
-		_, err = clientgo.NewLeaderElector(theirs)
+		_, err = clientgo.NewLeaderElector(clientGoConfig(c))
 		assert.EqualError(t, err, want, "client-go")
 	}
 	assert.Equal(t, clientgo.JitterFactor, JitterFactor)
-	least := LeaderElectionConfig{
-		LeaseDuration: 3, RenewDeadline: 2, RetryPeriod: 1, Lock: &shelfLock{identity: "a"},
-		Callbacks: LeaderCallbacks{
-			OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
-		},
-	}
+	least := idle()
+	least.LeaseDuration, least.RenewDeadline, least.RetryPeriod = 3, 2, 1
 	assert.NoError(t, least.validate())
 }
 
@@ -124,7 +79,7 @@ func TestUntilNextAttempt(t *testing.T) {
 		"before it expires": {
 			12 * time.Second, 15 * time.Second, errNotFree, false, 3 * time.Second,
 		},
-		"a failure":   {12 * time.Second, 15 * time.Second, errUnreadable, false, later},
+		"a failure":   {12 * time.Second, 15 * time.Second, assert.AnError, false, later},
 		"coordinated": {12 * time.Second, 15 * time.Second, errNotFree, true, later},
 		"a short lease": {
 			500 * time.Millisecond, time.Second, errNotFree, false, 1500 * time.Millisecond,
@@ -168,30 +123,15 @@ func TestRun_Twice(t *testing.T) {
 
 // A record that cannot be read has no known holder: it is left unchanged, and reported.
 func TestRun_UnreadableRecordIsLeftAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lock := &unreadable{shelfLock: &shelfLock{shelf: newShelf(t), identity: "a"}}
-		c := usual()
-		c.Lock = lock
-		c.Callbacks = LeaderCallbacks{
-			OnStartedLeading: func(context.Context) { t.Error("leads") },
-			OnStoppedLeading: func() {},
-		}
-		e, err := NewLeaderElector(c)
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(quiet(), time.Hour)
-		defer cancel()
-		e.Run(ctx)
-		assert.ErrorIs(t, e.Status().LastError, errUnreadable)
-		assert.Empty(t, lock.shelf.calls)
+	story(t, func(w *world) {
+		a := w.candidate("a")
+		a.api("get:fails")
+		a.runs()
+		w.after(time.Hour)
+		assert.ErrorContains(t, a.Status().LastError, "read lease ns/lease: ")
+		w.saw()
+		assert.Empty(t, w.shelf.calls)
 	})
-}
-
-var errUnreadable = errors.New("no record")
-
-type unreadable struct{ *shelfLock }
-
-func (*unreadable) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	return nil, nil, errUnreadable
 }
 
 // If the work ends on its own, the lease is held nevertheless: it may have started something else.
@@ -213,7 +153,7 @@ func TestRun_WorkMayReturnEarly(t *testing.T) {
 func TestRun_WorkMayGoexit(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", releasing, func(c *LeaderElectionConfig) {
-			c.Callbacks.OnStartedLeading = func(context.Context) { goexit() }
+			c.Callbacks.OnStartedLeading = func(context.Context) { runtime.Goexit() }
 		}).runs()
 		w.after(time.Minute)
 		a.stop()
@@ -300,7 +240,7 @@ func TestHealthzAdaptor_LostToAnother(t *testing.T) {
 		w.takes("b")
 		w.after(15 * time.Second)
 		assert.Error(t, a.check(0), "the last renewal was sent at 0 s")
-		close(a.release)
+		a.letWorkReturn()
 		w.settle()
 		assert.NoError(t, a.check(0))
 		w.saw("0s a started", "2s a stopped", "16s a finished its work")
@@ -328,20 +268,17 @@ func TestHealthzAdaptor_AbandonedWork(t *testing.T) {
 // RunOrDie ties the WatchDog to its elector.
 func TestRunOrDie_TiesTheWatchDog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := usual()
+		c := idle()
 		lock := &shelfLock{shelf: newShelf(t), identity: "a"}
 		c.Lock = lock
 		c.WatchDog = NewLeaderHealthzAdaptor(time.Second)
 		ctx, cancel := context.WithCancel(quiet())
-		c.Callbacks = LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) {
-				lock.setWeather(weather{fails: true})
-				<-ctx.Done()
-				time.Sleep(time.Minute)
-				assert.Error(t, c.WatchDog.Check(nil))
-				cancel()
-			},
-			OnStoppedLeading: func() {},
+		c.Callbacks.OnStartedLeading = func(ctx context.Context) {
+			lock.setWeather(weather{kind: "fails"})
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+			assert.Error(t, c.WatchDog.Check(nil))
+			cancel()
 		}
 		RunOrDie(ctx, c)
 		assert.NoError(t, c.WatchDog.Check(nil), "the work has returned")

@@ -42,7 +42,7 @@ func TestLead_Lost(t *testing.T) {
 			ended <- a.Lead(quiet(), a.counted(func(ctx context.Context) { <-ctx.Done() }))
 		}()
 		w.after(time.Second)
-		a.lock.setWeather(weather{fails: true})
+		a.api("fails")
 		w.after(time.Minute)
 		assert.ErrorIs(t, <-ended, ErrLost)
 	})

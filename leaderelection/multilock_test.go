@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,35 +52,61 @@ func migrate(t *testing.T, play func(m *migration)) {
 // member is one process of a migration.
 type member struct {
 	*LeaderElector
+	next     http.RoundTripper
 	stop     context.CancelFunc
-	releases bool                       // the lease, when it is stopped
-	dead     atomic.Bool                // nothing that it sends arrives
-	before   func(request string) error // called before each request, such as "PUT leases"
+	releases bool        // the lease, when it is stopped
+	dead     atomic.Bool // nothing that it sends arrives
+	cutOff   atomic.Bool // the same, but it lives on
+
+	mu       sync.Mutex
+	failing  string // a request such as "PUT leases" that fails once
+	failingf func() // called when it does
+}
+
+// failNext makes the next request of a kind, such as "PUT leases", fail. First, it calls also.
+func (p *member) failNext(request string, also func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failing, p.failingf = request, also
+}
+
+// pending reports whether the request has not come that failNext makes fail.
+func (p *member) pending() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failing != ""
+}
+
+// RoundTrip sends a request of the member.
+func (p *member) RoundTrip(r *http.Request) (*http.Response, error) {
+	resource := path.Base(strings.TrimSuffix(r.URL.Path, "/lock"))
+	p.mu.Lock()
+	fails, also := p.failing == r.Method+" "+resource, p.failingf
+	if fails {
+		p.failing = ""
+	}
+	p.mu.Unlock()
+	if fails {
+		also()
+	}
+	if fails || p.dead.Load() || p.cutOff.Load() {
+		return nil, errors.New("the request does not arrive")
+	}
+	return p.next.RoundTrip(r)
 }
 
 // start starts a process, which works as long as it leads. Its lease lasts for seconds.
 func (m *migration) start(id, kind string, seconds int, change ...func(p *member)) *member {
-	p := &member{before: func(string) error { return nil }}
+	p := &member{}
 	for _, f := range change {
 		f(p)
 	}
-	config := m.config()
-	next := config.Transport
-	config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-		parts := strings.Split(strings.TrimSuffix(r.URL.Path, "/lock"), "/")
-		if err := p.before(r.Method + " " + parts[len(parts)-1]); err != nil {
-			return nil, err
-		}
-		if p.dead.Load() {
-			return nil, errors.New("the process is dead")
-		}
-		return next.RoundTrip(r)
-	})
-	lock, err := resourcelock.NewFromKubeconfig(kind, "kube-system", "lock",
-		resourcelock.ResourceLockConfig{Identity: id}, config, 10*time.Second)
-	require.NoError(m.t, err)
 	c := usual()
-	c.Lock, c.Rejoin, c.ReleaseOnCancel = lock, true, p.releases
+	c.Lock = m.lock(kind, id, func(next http.RoundTripper) http.RoundTripper {
+		p.next = next
+		return p
+	})
+	c.Rejoin, c.ReleaseOnCancel = true, p.releases
 	c.LeaseDuration = time.Duration(seconds) * time.Second
 	if seconds > 15 { // and it renews seldom
 		c.RetryPeriod, c.RenewDeadline = c.LeaseDuration/3, c.LeaseDuration/2
@@ -88,20 +115,23 @@ func (m *migration) start(id, kind string, seconds int, change ...func(p *member
 		OnStoppedLeading: func() {},
 		OnStartedLeading: func(ctx context.Context) { m.work(ctx, p, id) },
 	}
+	var err error
 	p.LeaderElector, err = NewLeaderElector(c)
 	require.NoError(m.t, err)
 	p.jitter = func() float64 { return 0 }
+	m.run(p)
+	return p
+}
+
+func (m *migration) run(p *member) {
 	ctx, cancel := context.WithCancel(quiet())
 	p.stop = cancel
 	m.stops = append(m.stops, cancel)
 	m.running.Go(func() { p.Run(ctx) })
 	synctest.Wait()
-	return p
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func releases(p *member) { p.releases = true }
 
 // work is OnStartedLeading. A process that was killed does not work.
 func (m *migration) work(ctx context.Context, p *member, id string) {
@@ -149,10 +179,7 @@ func (m *migration) leads(want string) (token FencingToken) {
 // holder returns the holder that a candidate with this kind of lock sees.
 func (m *migration) holder(kind string) string {
 	m.t.Helper()
-	lock, err := resourcelock.NewFromKubeconfig(kind, "kube-system", "lock",
-		resourcelock.ResourceLockConfig{Identity: "reader"}, m.config(), 10*time.Second)
-	require.NoError(m.t, err)
-	record, _, err := lock.Get(quiet())
+	record, _, err := m.lock(kind, "reader").Get(quiet())
 	require.NoError(m.t, err)
 	return record.HolderIdentity
 }
@@ -193,12 +220,7 @@ func TestMultiLock_ACrashBetweenTwoWrites(t *testing.T) {
 						m.kill(m.start("before", bothKind, 15))
 					}
 					a := m.start("a", bothKind, 15, func(p *member) {
-						p.before = func(request string) error {
-							if request == write && !p.dead.Load() {
-								m.kill(p)
-							}
-							return nil
-						}
+						p.failNext(write, func() { m.kill(p) })
 					})
 					for !a.dead.Load() {
 						time.Sleep(time.Second)
@@ -259,23 +281,15 @@ func TestMultiLock_WithoutAPrimary(t *testing.T) {
 // secondary names the first one all the time. It leads again with another token than the old one.
 func TestMultiLock_AnotherLedInBetween(t *testing.T) {
 	migrate(t, func(m *migration) {
-		var cut atomic.Bool
-		m.start("a", bothKind, 15, func(p *member) {
-			p.before = func(string) error {
-				if cut.Load() {
-					return errors.New("the network is down")
-				}
-				return nil
-			}
-		})
+		a := m.start("a", bothKind, 15)
 		time.Sleep(time.Second)
-		old := m.start("old", oldKind, 15, func(p *member) { p.releases = true })
-		cut.Store(true)
+		old := m.start("old", oldKind, 15, releases)
+		a.cutOff.Store(true)
 		time.Sleep(time.Minute)
 		token := m.leads("old")
 		old.stop()
 		time.Sleep(time.Second)
-		cut.Store(false)
+		a.cutOff.Store(false)
 		time.Sleep(10 * time.Second)
 		newest := m.leads("a")
 		assert.True(t, token.Before(newest), "%v is not before %v", token, newest)
@@ -286,26 +300,16 @@ func TestMultiLock_AnotherLedInBetween(t *testing.T) {
 // write in that version before it has seen both records.
 func TestMultiLock_HalfAReadAllowsNoWrite(t *testing.T) {
 	migrate(t, func(m *migration) {
-		var down atomic.Bool
-		a := m.start("a", bothKind, 15, func(p *member) {
-			p.before = func(request string) error {
-				if request == "GET leases" && down.CompareAndSwap(true, false) {
-					return errors.New("the request fails")
-				}
-				return nil
-			}
-		})
+		a := m.start("a", bothKind, 15)
 		time.Sleep(time.Second)
-		lock, err := resourcelock.NewFromKubeconfig(oldKind, "kube-system", "lock",
-			resourcelock.ResourceLockConfig{Identity: "old"}, m.config(), 10*time.Second)
-		require.NoError(t, err)
+		lock := m.lock(oldKind, "old")
 		record, _, err := lock.Get(quiet())
 		require.NoError(t, err)
 		record.HolderIdentity = "old"
 		require.NoError(t, lock.Update(quiet(), *record))
-		down.Store(true)
+		a.failNext("GET leases", func() {})
 		time.Sleep(1500 * time.Millisecond) // a tries to renew, and to read
-		assert.False(t, down.Load())
+		assert.False(t, a.pending())
 		assert.True(t, a.IsLeader())
 		time.Sleep(2 * time.Second)
 		assert.Equal(t, "old", m.holder(oldKind))
@@ -316,25 +320,14 @@ func TestMultiLock_HalfAReadAllowsNoWrite(t *testing.T) {
 // A release that cleared the primary alone is known to the next Run, which counts a transition.
 func TestMultiLock_ARunAfterHalfARelease(t *testing.T) {
 	migrate(t, func(m *migration) {
-		var down atomic.Bool
-		a := m.start("a", bothKind, 15, func(p *member) {
-			p.releases = true
-			p.before = func(request string) error {
-				if request == "PUT leases" && down.CompareAndSwap(true, false) {
-					return errors.New("the request fails")
-				}
-				return nil
-			}
-		})
+		a := m.start("a", bothKind, 15, releases)
 		time.Sleep(time.Second)
 		token := m.leads("a")
-		down.Store(true)
+		a.failNext("PUT leases", func() {})
 		a.stop()
 		time.Sleep(time.Second)
-		assert.False(t, down.Load())
-		ctx, cancel := context.WithCancel(quiet())
-		m.stops = append(m.stops, cancel)
-		m.running.Go(func() { a.Run(ctx) })
+		assert.False(t, a.pending())
+		m.run(a)
 		time.Sleep(time.Second)
 		newest := m.leads("a")
 		assert.True(t, token.Before(newest), "%v is not before %v", token, newest)
@@ -345,35 +338,23 @@ func TestMultiLock_ARunAfterHalfARelease(t *testing.T) {
 // write that does so fails before it reaches the secondary. If a stop cancels that write, the
 // release frees both halves: the next candidate need not wait until the lease expires.
 func TestMultiLock_APrimaryIsMadeAnew(t *testing.T) {
-	for _, stops := range []bool{false, true} {
-		t.Run(fmt.Sprintf("stops=%t", stops), func(t *testing.T) {
+	for want, also := range map[string]func(a *member){
+		"a": func(*member) {},
+		"": func(a *member) {
+			a.stop()
+			time.Sleep(time.Millisecond) // the work returns
+		},
+	} {
+		t.Run(fmt.Sprintf("stops=%t", want == ""), func(t *testing.T) {
 			migrate(t, func(m *migration) {
-				var a *member
-				var deleted atomic.Bool
-				a = m.start("a", bothKind, 15, func(p *member) {
-					p.releases = true
-					p.before = func(request string) error {
-						if request != "PUT leases" || !deleted.CompareAndSwap(true, false) {
-							return nil
-						}
-						if stops {
-							a.stop()
-							time.Sleep(time.Millisecond) // the work returns
-						}
-						return errors.New("the request fails")
-					}
-				})
+				a := m.start("a", bothKind, 15, releases)
 				time.Sleep(time.Second)
 				primary, err := m.s.List("endpoints", "kube-system")
 				require.NoError(t, err)
 				require.NoError(t, m.s.Delete(&primary[0]))
-				deleted.Store(true)
+				a.failNext("PUT leases", func() { also(a) })
 				time.Sleep(5 * time.Second)
-				assert.False(t, deleted.Load())
-				want := "a"
-				if stops {
-					want = ""
-				}
+				assert.False(t, a.pending())
 				assert.Equal(t, 1, a.Status().Terms)
 				for _, kind := range []string{oldKind, newKind} {
 					assert.Equal(t, want, m.holder(kind), kind)

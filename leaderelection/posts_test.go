@@ -4,8 +4,8 @@ package leaderelection
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -50,34 +50,39 @@ func onServer(t *testing.T, play func(p *program)) {
 
 func (p *program) config() *rest.Config {
 	return &rest.Config{
-		Host:          p.s.URL,
-		Transport:     p.s.Transport(),
-		QPS:           -1,
+		Host: p.s.URL, Transport: p.s.Transport(), QPS: -1,
 		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
 	}
 }
 
+// lock is a lock of a process. Its requests pass through each of the transports.
+func (p *program) lock(
+	kind, id string, through ...func(http.RoundTripper) http.RoundTripper,
+) resourcelock.Interface {
+	config := p.config()
+	for _, wrap := range through {
+		config.Wrap(wrap)
+	}
+	lock, err := resourcelock.NewFromKubeconfig(kind, "kube-system", "lock",
+		resourcelock.ResourceLockConfig{Identity: id, EventRecorder: p}, config, 10*time.Second)
+	require.NoError(p.t, err)
+	return lock
+}
+
 // Eventf makes the program an EventRecorder.
 func (p *program) Eventf(obj runtime.Object, _, reason, message string, args ...any) {
-	p.say(
-		"event on a %s: %s: %s",
-		obj.GetObjectKind().GroupVersionKind().Kind,
-		reason,
-		fmt.Sprintf(message, args...),
-	)
+	p.say("event on a %s: %s: %s", obj.GetObjectKind().GroupVersionKind().Kind, reason,
+		fmt.Sprintf(message, args...))
 }
 
 // runOrDie starts a program, and returns what kills it.
 func (p *program) runOrDie(id, kind string) (kill func()) {
-	lock, err := resourcelock.NewFromKubeconfig(kind, "kube-system", "kube-controller-manager",
-		resourcelock.ResourceLockConfig{Identity: id, EventRecorder: p}, p.config(), 15*time.Second)
-	require.NoError(p.t, err)
 	ctx, cancel := context.WithCancel(quiet())
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		RunOrDie(ctx, LeaderElectionConfig{
-			Lock: lock, LeaseDuration: 60 * time.Second, RenewDeadline: 15 * time.Second,
-			RetryPeriod: 5 * time.Second,
+			Lock: p.lock(kind, id), LeaseDuration: 60 * time.Second,
+			RenewDeadline: 15 * time.Second, RetryPeriod: 5 * time.Second,
 			Callbacks: LeaderCallbacks{
 				OnStartedLeading: func(ctx context.Context) {
 					p.say("%s runs", id)
@@ -128,8 +133,7 @@ func TestPost_OneLeaderAndItsFollower(t *testing.T) {
 				assert.Empty(t, p.log(), "one renews, two waits")
 				updates := len(p.s.Requests(apitest.Match{Verb: "update"}))
 				objects := 1
-				if kind == resourcelock.EndpointsLeasesResourceLock ||
-					kind == resourcelock.ConfigMapsLeasesResourceLock {
+				if kind == bothKind || kind == resourcelock.ConfigMapsLeasesResourceLock {
 					objects = 2
 				}
 				assert.GreaterOrEqual(t, updates, 12*objects, "every 4.5 to 5 s")
@@ -161,24 +165,16 @@ func cut(line string) (at time.Duration, what string) {
 // With two objects the first is written first, and only if that succeeded, the second.
 func TestPost_MultiLockWritesThePrimaryFirst(t *testing.T) {
 	onServer(t, func(p *program) {
-		kill := p.runOrDie("one", resourcelock.EndpointsLeasesResourceLock)
+		kill := p.runOrDie("one", bothKind)
 		time.Sleep(6 * time.Second)
 		var got []string
 		for _, r := range p.s.Requests(apitest.Match{}) {
 			got = append(got, r.Verb+" "+r.Resource)
 		}
-		assert.Equal(
-			t,
-			[]string{
-				"get endpoints",
-				"get leases",
-				"create endpoints",
-				"create leases",
-				"update endpoints",
-				"update leases",
-			},
-			got,
-		)
+		assert.Equal(t, []string{
+			"get endpoints", "get leases", "create endpoints", "create leases",
+			"update endpoints", "update leases",
+		}, got)
 		kill()
 		p.log()
 	})
@@ -188,13 +184,11 @@ func TestPost_MultiLockWritesThePrimaryFirst(t *testing.T) {
 // others with a conflict.
 func TestPost_ResourceVersionDecides(t *testing.T) {
 	onServer(t, func(p *program) {
-		p.runOrDie("gone", resourcelock.LeasesResourceLock)()
+		p.runOrDie("gone", newKind)()
 		var kills []func()
 		for i := range 5 {
-			kills = append(
-				kills,
-				p.runOrDie(fmt.Sprintf("p%d", i), resourcelock.LeasesResourceLock),
-			)
+			kills = append(kills,
+				p.runOrDie(fmt.Sprintf("p%d", i), newKind))
 		}
 		p.log()
 		p.s.ForgetRequests()
@@ -220,56 +214,21 @@ func TestPost_MigrationFromEndpointsToLeases(t *testing.T) {
 		resourcelock.EndpointsResourceLock, resourcelock.ConfigMapsResourceLock,
 	} {
 		t.Run(old, func(t *testing.T) {
-			onServer(t, func(p *program) {
-				var mu sync.Mutex
-				working := map[string]bool{}
-				run := func(id, kind string) (kill func()) {
-					lock, err := resourcelock.NewFromKubeconfig(kind, "kube-system", "lock",
-						resourcelock.ResourceLockConfig{Identity: id}, p.config(), 10*time.Second)
-					require.NoError(t, err)
-					ctx, cancel := context.WithCancel(quiet())
-					var ended sync.WaitGroup
-					c := usual()
-					c.Lock, c.Rejoin = lock, true
-					c.Callbacks = LeaderCallbacks{
-						OnStoppedLeading: func() {},
-						OnStartedLeading: func(ctx context.Context) {
-							mu.Lock()
-							working[id] = true
-							assert.Len(t, working, 1, "%v", working)
-							mu.Unlock()
-							p.narrate.Event("candidate", "%s leads by a lock of kind %s", id, kind)
-							<-ctx.Done()
-							mu.Lock()
-							delete(working, id)
-							mu.Unlock()
-						},
-					}
-					ended.Go(func() { RunOrDie(ctx, c) })
-					return func() {
-						cancel()
-						ended.Wait()
-					}
+			migrate(t, func(m *migration) {
+				var running [3]*member
+				for i := range running {
+					running[i] = m.start(fmt.Sprintf("%d/0", i), old, 15)
 				}
-				kinds := []string{old, old + "leases", resourcelock.LeasesResourceLock}
-				var running []func()
-				for i := range 3 {
-					running = append(running, run(fmt.Sprintf("%d/0", i), kinds[0]))
-				}
-				for generation := 1; generation < 3; generation++ {
-					for i := range 3 { // one after the other
+				for generation, kind := range []string{old + "leases", newKind} {
+					for i := range running { // one after the other
 						time.Sleep(time.Minute)
-						running[i]()
-						running[i] = run(fmt.Sprintf("%d/%d", i, generation), kinds[generation])
+						running[i].stop()
+						synctest.Wait()
+						running[i] = m.start(fmt.Sprintf("%d/%d", i, generation+1), kind, 15)
 					}
 				}
 				time.Sleep(2 * time.Minute)
-				mu.Lock()
-				assert.Len(t, working, 1)
-				mu.Unlock()
-				for _, kill := range running {
-					kill()
-				}
+				m.leads("*")
 			})
 		})
 	}
@@ -278,15 +237,14 @@ func TestPost_MigrationFromEndpointsToLeases(t *testing.T) {
 // Renewals that fail end the term; the program runs RunOrDie again, and is a candidate once more.
 func TestPost_RunOrDieAgain(t *testing.T) {
 	onServer(t, func(p *program) {
-		kill := p.runOrDie("one", resourcelock.LeasesResourceLock)
+		kill := p.runOrDie("one", newKind)
 		time.Sleep(time.Second)
-		heal := p.s.Faults().
-			Fail(0, apitest.Match{}, apierrors.NewInternalError(errors.New("down")))
+		heal := p.s.Faults().Fail(0, apitest.Match{}, apierrors.NewInternalError(assert.AnError))
 		time.Sleep(30 * time.Second)
 		assert.Contains(t, p.log(), "20s leader lost: one")
 		heal()
 		kill()
-		kill = p.runOrDie("one", resourcelock.LeasesResourceLock)
+		kill = p.runOrDie("one", newKind)
 		assert.Contains(t, p.log(), "31s one runs", "its own lease it need not wait for")
 		kill()
 		p.log()

@@ -4,74 +4,37 @@ package leaderelection
 
 import (
 	"context"
-	"errors"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// lateLock is a lock on a server that answers the first write with an error, refuses the others,
-// and does the first one much later.
-type lateLock struct {
-	resourcelock.Interface
-	writes   int
-	released bool
-	late     atomic.Bool // the first write is done
-}
-
-func (l *lateLock) Identity() string { return "a" }
-func (l *lateLock) Describe() string { return "lease" }
-
-func (l *lateLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	if l.late.Load() {
-		return &resourcelock.LeaderElectionRecord{HolderIdentity: "a"}, []byte("2"), nil
-	}
-	return &resourcelock.LeaderElectionRecord{}, []byte("1"), nil
-}
-
-func (l *lateLock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
-	l.writes++
-	switch {
-	case record.HolderIdentity == "":
-		l.released = true
-		return nil
-	case l.writes == 1:
-		return apierrors.NewInternalError(errors.New("slow"))
-	}
-	return apierrors.NewForbidden(leases, "lease", errors.New("no"))
-}
-
 // The server may do a write as long as the record that it replaces has not changed, whatever it
-// answers to reads and other writes meanwhile.
+// answers to reads and other writes meanwhile. Here it answers the first write with an error,
+// refuses the others, and does the first one much later.
 func TestRelease_AWriteThatIsDoneLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lock := &lateLock{}
-		config := usual()
-		config.Lock, config.ReleaseOnCancel = lock, true
-		config.Callbacks.OnStartedLeading = func(context.Context) {}
-		config.Callbacks.OnStoppedLeading = func() {}
-		e, err := NewLeaderElector(config)
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(quiet())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			e.Run(ctx)
-		}()
-		time.Sleep(10 * time.Second)
-		lock.late.Store(true)
-		cancel()
-		<-ended
-		assert.Greater(t, lock.writes, 3)
-		assert.True(t, lock.released)
+	story(t, func(w *world) {
+		w.leaseOf("", 1)
+		a := w.candidate("a", releasing)
+		writes := 0
+		a.lock.before = func(op string) {
+			if op == "update" {
+				writes++
+			}
+		}
+		a.api("update:fails")
+		a.runs()
+		a.api("update:fails=403")
+		w.after(10 * time.Second)
+		assert.Greater(t, writes, 3)
+		w.takes("a")
+		a.api("ok")
+		a.stop()
+		w.holder("")
+		w.saw()
 	})
 }
 
@@ -114,7 +77,7 @@ func TestRelease_OnlyInDoubt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
-				w.shelf.set(&resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1})
+				w.leaseOf("", 1)
 				a := w.candidate("a", releasing, rejoining)
 				fail(w, a)
 				assert.Error(t, a.Status().LastError)
@@ -127,19 +90,23 @@ func TestRelease_OnlyInDoubt(t *testing.T) {
 	}
 }
 
-// A lease that was deleted need not be released: that is no failure.
+// A lease that was deleted need not be released, which would create it anew: that is no failure.
 func TestRelease_ADeletedLease(t *testing.T) {
 	for _, deleted := range []bool{true, false} {
 		story(t, func(w *world) {
 			a := w.candidate("a", releasing, func(c *LeaderElectionConfig) {
 				c.Observe = func(t Transition) { assert.NoError(w.t, t.Err) }
 			}).runs()
+			left := ""
 			if deleted {
 				w.shelf.set(nil)
+				left = "(no lease)"
 			}
 			a.stop()
+			w.holder(left)
 			w.saw("0s a started", "0s a stopped")
 			assert.Equal(t, Idle, a.Status().Phase)
+			assert.Equal(t, 1, w.shelf.count("create"))
 		})
 	}
 }

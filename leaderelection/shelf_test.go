@@ -3,9 +3,12 @@
 package leaderelection
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
@@ -96,54 +100,37 @@ func (s *shelf) checkWriteLocked(by string) {
 		return
 	}
 	wait := time.Duration((1 - s.early) * float64(old.LeaseDurationSeconds) * float64(time.Second))
-	assert.GreaterOrEqual(
-		s.t,
-		time.Since(s.written),
-		wait,
-		"E1: %s overwrites the lease of %s",
-		by,
-		old.HolderIdentity,
-	)
+	assert.GreaterOrEqual(s.t, time.Since(s.written), wait, "E1: %s overwrites the lease of %s", by,
+		old.HolderIdentity)
 }
 
 // weather is what becomes of a candidate's requests.
 type weather struct {
 	op    string // which requests; "" means all
-	fails bool   // they do not arrive
-	hangs bool   // they are answered never
-	loses bool   // they arrive, the answer is lost
-	code  int    // not 0: that of the error that comes instead of a lost answer
-	there time.Duration
-	back  time.Duration
+	kind  string // ok, or as in parseWeather
+	code  int    // not 0: that of the error that comes instead of an answer
+	delay time.Duration
 }
 
-// parseWeather reads ok, fails, hangs, loses, loses=500, there=5s or back=5s, for one operation
-// alone with update: in front.
+// parseWeather reads ok, fails (requests do not arrive), hangs (they are answered never), loses
+// (they arrive, the answer is lost), there=5s or back=5s (each way takes so long). fails=403 and
+// loses=500 name the error. With update: in front, it is the weather of one operation alone.
 func parseWeather(t testing.TB, s string) (w weather) {
 	if op, rest, ok := strings.Cut(s, ":"); ok {
 		w.op, s = op, rest
 	}
-	name, value, _ := strings.Cut(s, "=")
-	delay, err := time.ParseDuration(value)
-	if name == "loses" && value != "" {
+	kind, value, _ := strings.Cut(s, "=")
+	var err error
+	switch {
+	case !slices.Contains([]string{"ok", "fails", "hangs", "loses", "there", "back"}, kind):
+		t.Fatalf("unknown weather %q", s)
+	case kind == "there" || kind == "back":
+		w.delay, err = time.ParseDuration(value)
+	case value != "":
 		w.code, err = strconv.Atoi(value)
 	}
-	require.True(t, value == "" || err == nil, s)
-	switch name {
-	case "ok":
-	case "fails":
-		w.fails = true
-	case "hangs":
-		w.hangs = true
-	case "loses":
-		w.loses = true
-	case "there":
-		w.there = delay
-	case "back":
-		w.back = delay
-	default:
-		t.Fatalf("unknown weather %q", s)
-	}
+	require.NoError(t, err, s)
+	w.kind = kind
 	return w
 }
 
@@ -155,6 +142,8 @@ type shelfLock struct {
 	link     func() time.Duration // of a slow link, each way
 	before   func(op string)      // called before each request
 	after    func(op string)      // called after each request that has reached the server
+	// reads changes the records that were read, and writes those to write
+	reads, writes func(*resourcelock.LeaderElectionRecord)
 
 	mu      sync.Mutex
 	weather weather
@@ -168,8 +157,8 @@ func (l *shelfLock) setWeather(w weather) {
 	l.weather = w
 }
 
-// do sends a request that does work on the server.
-func (l *shelfLock) do(ctx context.Context, op string, work func() error) error {
+// do sends a request that does work on the server. Its answer has the version of the lease.
+func (l *shelfLock) do(ctx context.Context, op string, work func(s *shelf) error) error {
 	if l.before != nil {
 		l.before(op)
 	}
@@ -179,33 +168,42 @@ func (l *shelfLock) do(ctx context.Context, op string, work func() error) error 
 	if w.op != "" && w.op != op {
 		w = weather{}
 	}
+	var there, back time.Duration
 	if l.link != nil {
-		w.there, w.back = w.there+l.link(), w.back+l.link()
+		there, back = l.link(), l.link()
 	}
-	if w.hangs {
+	switch w.kind {
+	case "hangs":
 		<-ctx.Done()
+	case "fails":
+		return apierrors.NewGenericServerResponse(
+			cmp.Or(w.code, http.StatusInternalServerError), op, leases, "lease", "failed", 0, true)
+	case "there":
+		there += w.delay
+	case "back":
+		back += w.delay
 	}
-	if w.fails {
-		return apierrors.NewInternalError(fmt.Errorf("%s failed", op))
-	}
-	if ctx.Err() != nil || w.there > 0 && !sleep(ctx, w.there) {
+	if !done.Sleep(ctx, there) {
 		return ctx.Err()
 	}
 	l.shelf.mu.Lock()
 	l.shelf.calls[op]++
-	err := work()
+	err := work(l.shelf)
+	version, made := l.shelf.version, l.shelf.made
 	l.shelf.mu.Unlock()
 	if l.after != nil {
 		l.after(op)
 	}
 	switch {
-	case w.code != 0:
+	case w.kind == "loses" && w.code != 0:
 		return apierrors.NewGenericServerResponse(w.code, op, leases, "lease", "lost", 0, true)
-	case w.loses:
+	case w.kind == "loses":
 		return fmt.Errorf("%s: connection reset", op)
-	}
-	if w.back > 0 && !sleep(ctx, w.back) {
+	case back > 0 && !done.Sleep(ctx, back):
 		return ctx.Err()
+	}
+	if err == nil {
+		l.know(version, made)
 	}
 	return err
 }
@@ -213,65 +211,58 @@ func (l *shelfLock) do(ctx context.Context, op string, work func() error) error 
 func (l *shelfLock) Get(
 	ctx context.Context,
 ) (record *resourcelock.LeaderElectionRecord, raw []byte, err error) {
-	version, made := 0, 0
-	err = l.do(ctx, "get", func() error {
-		if l.shelf.record == nil {
+	err = l.do(ctx, "get", func(s *shelf) error {
+		if s.record == nil {
 			return apierrors.NewNotFound(leases, "lease")
 		}
-		copied := *l.shelf.record
-		record, version, made = &copied, l.shelf.version, l.shelf.made
+		copied := *s.record
+		record = &copied
 		return nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	l.know(version, made)
+	if l.reads != nil {
+		l.reads(record)
+	}
 	raw, err = json.Marshal(resourcelock.LeaderElectionRecordToLeaseSpec(record))
 	return record, raw, err
 }
 
 func (l *shelfLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	version, made := 0, 0
-	err := l.do(ctx, "create", func() error {
-		if l.shelf.record != nil {
+	return l.do(ctx, "create", func(s *shelf) error {
+		if s.record != nil {
 			return apierrors.NewAlreadyExists(leases, "lease")
 		}
-		l.shelf.made++
-		l.shelf.put(&record)
-		version, made = l.shelf.version, l.shelf.made
+		s.made++
+		l.putLocked(record)
 		return nil
 	})
-	if err == nil {
-		l.know(version, made)
-	}
-	return err
 }
 
 func (l *shelfLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	known := l.version
 	l.mu.Unlock()
-	version, made := 0, 0
-	err := l.do(ctx, "update", func() error {
+	return l.do(ctx, "update", func(s *shelf) error {
 		switch {
-		case l.shelf.record == nil:
+		case s.record == nil:
 			return apierrors.NewNotFound(leases, "lease")
-		case l.shelf.version != known:
-			return apierrors.NewConflict(
-				leases,
-				"lease",
-				fmt.Errorf("version %d, not %d", l.shelf.version, known),
-			)
+		case s.version != known:
+			return apierrors.NewConflict(leases, "lease",
+				fmt.Errorf("version %d, not %d", s.version, known))
 		}
-		l.shelf.checkWriteLocked(l.identity)
-		l.shelf.put(&record)
-		version, made = l.shelf.version, l.shelf.made
+		s.checkWriteLocked(l.identity)
+		l.putLocked(record)
 		return nil
 	})
-	if err == nil {
-		l.know(version, made)
+}
+
+func (l *shelfLock) putLocked(record resourcelock.LeaderElectionRecord) {
+	if l.writes != nil {
+		l.writes(&record)
 	}
-	return err
+	l.shelf.put(&record)
 }
 
 func (l *shelfLock) know(version, made int) {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
@@ -36,15 +36,8 @@ type ledger struct {
 func (l *ledger) write(by string, token FencingToken) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	assert.False(
-		l.t,
-		token.Before(l.newest),
-		"L-A: %s writes with %s after %s did with %s",
-		by,
-		token,
-		l.by,
-		l.newest,
-	)
+	assert.False(l.t, token.Before(l.newest), "L-A: %s writes with %s after %s did with %s", by,
+		token, l.by, l.newest)
 	if token == l.newest && l.writes > 0 {
 		assert.Equal(l.t, l.by, by, "L-A: two write with %s", token)
 	}
@@ -70,7 +63,7 @@ func (w *world) simulated(name string, seconds int, l *ledger, random *rand.Rand
 		config.RenewDeadline = time.Duration(float64(simDeadline) / faster)
 		config.RetryPeriod = time.Duration(float64(simRetry) / faster)
 		config.ReleaseOnCancel = random.IntN(2) == 0
-		config.Lock = fastLock{config.Lock.(*shelfLock), seconds}
+		config.Lock.(*shelfLock).fast(seconds)
 		windsUp := time.Duration(random.IntN(20)) * time.Second
 		config.Callbacks.OnStartedLeading = func(ctx context.Context) {
 			for ctx.Err() == nil {
@@ -78,7 +71,7 @@ func (w *world) simulated(name string, seconds int, l *ledger, random *rand.Rand
 				if token, ok := FencingTokenFromContext(ctx); ok {
 					l.write(name, token)
 				}
-				sleep(ctx, 250*time.Millisecond)
+				done.Sleep(ctx, 250*time.Millisecond)
 			}
 			time.Sleep(windsUp)
 			c.clocks()
@@ -98,34 +91,17 @@ func (w *world) simulated(name string, seconds int, l *ledger, random *rand.Rand
 	return c
 }
 
-// fastLock shows a candidate with a fast clock the durations of the record as its clock will count
-// them.
-type fastLock struct {
-	*shelfLock
-	seconds int
-}
-
-func (l fastLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	record, raw, err := l.shelfLock.Get(ctx)
-	if err == nil && record.LeaseDurationSeconds == int(simLease/time.Second) {
-		record.LeaseDurationSeconds = l.seconds
+// fast gives the candidate a fast clock: it sees the durations of records as its clock counts them.
+func (l *shelfLock) fast(seconds int) {
+	const all = int(simLease / time.Second)
+	scale := func(from, to int) func(*resourcelock.LeaderElectionRecord) {
+		return func(record *resourcelock.LeaderElectionRecord) {
+			if record.LeaseDurationSeconds == from {
+				record.LeaseDurationSeconds = to
+			}
+		}
 	}
-	return record, raw, err
-}
-
-func (l fastLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.shelfLock.Create(ctx, l.slow(record))
-}
-
-func (l fastLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.shelfLock.Update(ctx, l.slow(record))
-}
-
-func (l fastLock) slow(record resourcelock.LeaderElectionRecord) resourcelock.LeaderElectionRecord {
-	if record.LeaseDurationSeconds == l.seconds {
-		record.LeaseDurationSeconds = int(simLease / time.Second)
-	}
-	return record
+	l.reads, l.writes = scale(all, seconds), scale(seconds, all)
 }
 
 // Five candidates, and everything that can go wrong does: processes are paused, die and come back;
@@ -235,51 +211,30 @@ func TestSimulation_OverAnAPIServer(t *testing.T) {
 	} {
 		for seed := range uint64(3) {
 			t.Run(fmt.Sprintf("%s/seed=%d", kind, seed), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { simulateServer(t, kind, seed) })
+				onServer(t, func(p *program) { p.simulate(kind, seed) })
 			})
 		}
 	}
 }
 
-func simulateServer(t *testing.T, kind string, seed uint64) {
-	s := apitest.NewServer(apitest.Options{})
-	require.NoError(t, s.StartPipe())
-	defer s.Close()
-	l := &ledger{t: t}
+func (p *program) simulate(kind string, seed uint64) {
+	l := &ledger{t: p.t}
 	ctx, cancel := context.WithCancel(quiet())
 	var running sync.WaitGroup
 	var electors []*LeaderElector
 	for i := range 3 {
 		name := fmt.Sprintf("p%d", i)
-		config := usual()
-		var err error
-		config.Lock, err = resourcelock.NewFromKubeconfig(
-			kind,
-			"kube-system",
-			"lock",
-			resourcelock.ResourceLockConfig{Identity: name},
-			&rest.Config{
-				Host:          s.URL,
-				Transport:     s.Transport(),
-				QPS:           -1,
-				ContentConfig: rest.ContentConfig{ContentType: "application/json"},
-			},
-			config.RenewDeadline,
-		)
-		require.NoError(t, err)
-		config.Rejoin, config.ReleaseOnCancel = true, i == 0
-		config.Callbacks = LeaderCallbacks{
-			OnStoppedLeading: func() {},
-			OnStartedLeading: func(ctx context.Context) {
-				for sleep(ctx, 250*time.Millisecond) {
-					if token, ok := FencingTokenFromContext(ctx); ok {
-						l.write(name, token)
-					}
+		config := idle()
+		config.Lock, config.Rejoin, config.ReleaseOnCancel = p.lock(kind, name), true, i == 0
+		config.Callbacks.OnStartedLeading = func(ctx context.Context) {
+			for done.Sleep(ctx, 250*time.Millisecond) {
+				if token, ok := FencingTokenFromContext(ctx); ok {
+					l.write(name, token)
 				}
-			},
+			}
 		}
 		elector, err := NewLeaderElector(config)
-		require.NoError(t, err)
+		require.NoError(p.t, err)
 		electors = append(electors, elector)
 		running.Go(func() { elector.Run(ctx) })
 	}
@@ -291,22 +246,17 @@ func simulateServer(t *testing.T, kind string, seed uint64) {
 		}
 		return n
 	}
-	heal := s.Faults().
-		Random(
-			seed,
-			apitest.Rates{
-				ServerError: .3, Unavailable: .2, Drop: .2, TooManyRequests: .1,
-				MaxDelay: 8 * time.Second,
-			},
-		)
+	heal := p.s.Faults().Random(seed, apitest.Rates{
+		ServerError: .3, Unavailable: .2, Drop: .2, TooManyRequests: .1, MaxDelay: 8 * time.Second,
+	})
 	for range 600 {
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.LessOrEqual(t, leaders(), 1, "L-A")
+		assert.LessOrEqual(p.t, leaders(), 1, "L-A")
 	}
 	heal()
 	time.Sleep(usual().RenewDeadline + usual().LeaseDuration + 3*22*usual().RetryPeriod/10)
-	assert.Equal(t, 1, leaders(), "L-B")
+	assert.Equal(p.t, 1, leaders(), "L-B")
 	cancel()
 	running.Wait()
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/informerstack/internal/tools/transcript"
-	"example.com/informerstack/leaderelection/resourcelock"
 )
 
 // slowLinks plays three candidates behind slow links, with random faults, and returns for how long
@@ -30,9 +29,7 @@ func slowLinks(
 		enter := func(i int) *candidate {
 			c := w.candidate(fmt.Sprint("p", len(w.candidates)), change)
 			jitter := rand.New(rand.NewPCG(seed, uint64(i)))
-			if c.LeaderElector != nil {
-				c.jitter = jitter.Float64
-			}
+			c.jitters(jitter)
 			c.lock.link = func() time.Duration { return link(jitter) }
 			return c.runs()
 		}
@@ -51,7 +48,7 @@ func slowLinks(
 				if time.Now().After(heals[i]) {
 					c.api("ok")
 				}
-				if started, stopped := c.counts(); started > stopped {
+				if c.leading() {
 					leaders++
 				}
 			}
@@ -68,12 +65,6 @@ func slowLinks(
 		}
 	})
 	return leaderless, overlap
-}
-
-func (c *candidate) counts() (started, stopped int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.started, c.stopped
 }
 
 func exactly(d time.Duration) func(*rand.Rand) time.Duration {
@@ -120,10 +111,7 @@ func TestStory_SlowLinks(t *testing.T) {
 		for _, impl := range []string{transcript.Ours, "client-go"} {
 			for seed := range uint64(6) {
 				without, two := slowLinks(t, impl, seed, row.link,
-					func(c *LeaderElectionConfig) {
-						c.LeaseDuration, c.RenewDeadline = row.lease, row.deadline
-						c.RetryPeriod = row.retry
-					})
+					lasting(row.lease, row.deadline, row.retry))
 				none[impl] += without
 				if impl == transcript.Ours {
 					assert.Zero(t, two)
@@ -149,9 +137,7 @@ func TestStory_ACandidateWritesWhatItKnows(t *testing.T) {
 	for _, alive := range []bool{false, true} {
 		t.Run(fmt.Sprint("alive=", alive), func(t *testing.T) {
 			story(t, func(w *world) {
-				w.shelf.set(&resourcelock.LeaderElectionRecord{
-					HolderIdentity: "other", LeaseDurationSeconds: 15,
-				})
+				w.leaseOf("other", 15)
 				b := w.candidate("b")
 				b.lock.link = func() time.Duration { return 800 * time.Millisecond }
 				b.runs()

@@ -11,34 +11,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"example.com/informerstack/leaderelection/resourcelock"
 )
 
 // callingLock calls back in each of its methods.
 type callingLock struct {
-	memoryLock
+	*shelfLock
 	called func(method string)
 }
 
-func (l *callingLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	l.called("Get")
-	return l.memoryLock.Get(ctx)
-}
-
-func (l *callingLock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	l.called("Create")
-	return l.memoryLock.Create(ctx, r)
-}
-
-func (l *callingLock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	l.called("Update")
-	return l.memoryLock.Update(ctx, r)
-}
-
-func (l *callingLock) RecordEvent(string) { l.called("RecordEvent") }
-func (l *callingLock) Identity() string   { l.called("Identity"); return "a" }
-func (l *callingLock) Describe() string   { l.called("Describe"); return "ns/lease" }
+func (l *callingLock) Identity() string { l.called("Identity"); return l.identity }
+func (l *callingLock) Describe() string { l.called("Describe"); return "ns/lease" }
 
 // A status and a probe are read without a lock that is held while a method of the lease's lock or a
 // callback runs.
@@ -64,14 +46,19 @@ func TestStatus_WaitsForNoForeignCode(t *testing.T) {
 		case <-time.After(10 * time.Second): // the test fails
 			t.Errorf("the status waits for %s", method)
 		}
-		if method == "Update" { // of a renewal: it has led
+		if method == "update" { // of a renewal: it has led
 			cancel()
 		}
 	}
-	var renewed atomic.Int64
+	lock := &callingLock{
+		&shelfLock{
+			shelf: newShelf(t), identity: "a", before: read,
+			events: func(string) { read("event") },
+		},
+		read,
+	}
 	e, err := NewLeaderElector(LeaderElectionConfig{
-		Lock:          &callingLock{memoryLock{renewed: &renewed}, read},
-		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second,
+		Lock: lock, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second,
 		RetryPeriod: 10 * time.Millisecond, ReleaseOnCancel: true,
 		Callbacks: LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
@@ -87,7 +74,7 @@ func TestStatus_WaitsForNoForeignCode(t *testing.T) {
 	elector.Store(e)
 	e.Run(ctx)
 	for _, method := range []string{
-		"Get", "Create", "Update", "RecordEvent", "Identity", "Describe",
+		"get", "create", "update", "event", "Identity", "Describe",
 		"OnStartedLeading", "OnStoppedLeading", "OnNewLeader", "Observe",
 	} {
 		_, ok := called.Load(method)

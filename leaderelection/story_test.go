@@ -8,12 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/klog/v2/ktesting"
 
+	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
@@ -37,17 +37,32 @@ func TestStory_TheFirstLeads(t *testing.T) {
 	})
 }
 
+// logs returns the texts that the candidate will have logged since the last call.
+func (c *candidate) logs() (take func() []string) {
+	c.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	seen := 0
+	return func() (texts []string) {
+		c.w.settle()
+		log := c.logger.GetSink().(ktesting.Underlier).GetBuffer().Data()
+		for _, entry := range log[seen:] {
+			if entry.Verbosity == 0 {
+				text := fmt.Sprint(entry.Message, " ", entry.ParameterKVList)
+				texts = append(texts, strings.TrimSuffix(text, " []"))
+			}
+		}
+		seen = len(log)
+		return texts
+	}
+}
+
 // The log shows the waiting candidate and the leader.
 func TestStory_TheLogSaysWhoLeads(t *testing.T) {
 	stories(t, func(w *world) {
 		for _, name := range []string{"a", "b"} {
 			c := w.candidate(name)
-			c.logger = ktesting.NewLogger(
-				ktesting.NopTL{},
-				ktesting.NewConfig(ktesting.BufferLogs(true)),
-			)
+			logs := c.logs()
 			c.runs()
-			log := c.logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+			log := strings.Join(logs(), "\n")
 			assert.Contains(t, log, "Attempting to acquire leader lease...")
 			assert.Equal(t, c.isLeader(), strings.Contains(log, "Successfully acquired lease"))
 		}
@@ -58,50 +73,29 @@ func TestStory_TheLogSaysWhoLeads(t *testing.T) {
 func TestStory_TheLogSaysWhatFailed(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", releasing)
-		a.logger = ktesting.NewLogger(
-			ktesting.NopTL{},
-			ktesting.NewConfig(ktesting.BufferLogs(true)),
-		)
-		seen := 0
-		logged := func(want ...string) {
-			t.Helper()
-			synctest.Wait()
-			var got []string
-			log := a.logger.GetSink().(ktesting.Underlier).GetBuffer().Data()
-			for _, entry := range log[seen:] {
-				if entry.Verbosity == 0 {
-					got = append(
-						got,
-						strings.TrimSuffix(
-							fmt.Sprint(entry.Message, " ", entry.ParameterKVList),
-							" []",
-						),
-					)
-				}
-			}
-			seen = len(log)
-			assert.Equal(t, want, got)
-		}
+		logs := a.logs()
 		a.api("fails")
 		a.runs()
-		logged("Attempting to acquire leader lease... [lock ns/lease]",
-			"Attempt to acquire the leader lease failed, trying again")
+		assert.Equal(t, []string{"Attempting to acquire leader lease... [lock ns/lease]",
+			"Attempt to acquire the leader lease failed, trying again"}, logs())
 		a.api("ok")
 		w.after(2 * time.Second)
-		logged("Successfully acquired lease [lock ns/lease token 0.uid1]")
+		assert.Equal(t,
+			[]string{"Successfully acquired lease [lock ns/lease token 0.uid1]"}, logs())
 		a.api("fails")
 		w.after(2 * time.Second)
-		logged("Attempt to renew the leader lease failed, still leading [timeLeft 10s]")
+		assert.Equal(t, []string{
+			"Attempt to renew the leader lease failed, still leading [timeLeft 10s]"}, logs())
 		a.api("ok")
 		w.after(2 * time.Second)
-		logged()
+		assert.Empty(t, logs())
 		a.api("hangs")
 		w.after(30 * time.Second)
-		logged(
-			"Failed to renew lease, stopped leading [reason leader election lost: lease was "+
-				"not renewed for 12s]",
+		assert.Equal(t, []string{
+			"Failed to renew lease, stopped leading [reason leader election lost: lease was not " +
+				"renewed for 12s]",
 			"Failed to release lease, it will expire",
-		)
+		}, logs())
 		w.take()
 	})
 }
@@ -135,32 +129,6 @@ func TestStory_AReleasedLeaseIsTakenAtOnce(t *testing.T) {
 		w.holder("")
 		w.after(2 * time.Second)
 		w.saw("0s a started", "6s a stopped", "7s b started")
-	})
-}
-
-// A lease that was deleted is not released: the release would create it anew.
-func TestStory_ALeaseThatIsGoneIsNotReleased(t *testing.T) {
-	story(t, func(w *world) {
-		a := w.candidate("a", releasing).runs()
-		w.after(time.Second)
-		w.shelf.set(nil)
-		a.stop()
-		w.holder("(no lease)")
-		w.saw("0s a started", "1s a stopped")
-		assert.Equal(t, 1, w.shelf.count("create"))
-	})
-}
-
-// Without release the next one waits as if the leader had died.
-func TestStory_AnUnreleasedLeaseIsWaitedFor(t *testing.T) {
-	story(t, func(w *world) {
-		a := w.candidate("a").runs()
-		w.after(time.Second)
-		w.candidate("b").runs()
-		w.after(4500 * time.Millisecond)
-		a.stop() // b has seen the renewal of 4 s at 5 s
-		w.after(30 * time.Second)
-		w.saw("0s a started", "5.5s a stopped", "20s b started")
 	})
 }
 
@@ -227,8 +195,7 @@ func TestStory_EverybodyHearsOfNewLeaders(t *testing.T) {
 		a.stop()
 		w.saw("1s a stopped")
 		w.after(2 * time.Second)
-		got := w.take()
-		assert.ElementsMatch(t, []string{"3s b started", "3s b hears of b"}, got)
+		assert.ElementsMatch(t, []string{"3s b started", "3s b hears of b"}, w.take())
 	})
 }
 
@@ -243,8 +210,7 @@ func TestStory_ALeaderHearsOfItsSuccessor(t *testing.T) {
 		w.takes("b")
 		w.after(30 * time.Second)
 		assert.True(t, a.returned())
-		heard := strings.Join(w.take(), ", ")
-		assert.Contains(t, heard, "a hears of b")
+		assert.Contains(t, strings.Join(w.take(), ", "), "a hears of b")
 	})
 }
 
@@ -281,29 +247,6 @@ func TestStory_LostWhileTheWorkWindsUp(t *testing.T) {
 		w.after(50 * time.Second)
 		w.saw("0s a started", "16s a stopped", "45s a finished its work")
 		assert.True(t, a.returned())
-	})
-}
-
-// OnStoppedLeading belongs to OnStartedLeading: a candidate that has not led gets no call.
-func TestStory_StoppedOnlyIfStarted(t *testing.T) {
-	story(t, func(w *world) {
-		w.candidate("a").runs()
-		b := w.candidate("b").runs()
-		w.after(5 * time.Second)
-		b.stop()
-		w.saw("0s a started")
-		assert.True(t, b.returned())
-	})
-}
-
-// AlwaysStopped is client-go's way.
-func TestStory_AlwaysStopped(t *testing.T) {
-	stories(t, func(w *world) {
-		w.candidate("a").runs()
-		b := w.candidate("b", always).runs()
-		w.after(5 * time.Second)
-		b.stop()
-		w.saw("0s a started", "5s b stopped")
 	})
 }
 
@@ -472,9 +415,7 @@ func TestStory_ASuspendBeforeTheWorkBegins(t *testing.T) {
 				}
 				a.lock.events = func(string) { a.lock.after("event") }
 				if when == "update" {
-					w.shelf.set(&resourcelock.LeaderElectionRecord{
-						HolderIdentity: "gone", LeaseDurationSeconds: 15,
-					})
+					w.leaseOf("gone", 15)
 				}
 				a.runs()
 				if when == "event" {
@@ -549,13 +490,9 @@ func TestStory_TimeServersMaySetTheClock(t *testing.T) {
 			a := w.candidate("a", options...).runs()
 			w.after(500 * time.Millisecond)
 			b := w.candidate("b", options...).runs()
-			steps := []time.Duration{
-				5 * time.Second,
-				16 * time.Second,
-				-time.Hour,
-				1000 * time.Hour,
-			}
-			for _, d := range steps {
+			for _, d := range []time.Duration{
+				5 * time.Second, 16 * time.Second, -time.Hour, 1000 * time.Hour,
+			} {
 				w.after(time.Second)
 				a.step(d)
 				w.after(10 * time.Second)
@@ -605,12 +542,8 @@ func TestStory_SlackIsMeasured(t *testing.T) {
 		w.after(10 * time.Second)
 		assert.Equal(t, 10*time.Second, a.Status().Slack)
 		assert.Equal(t, 4250*time.Millisecond, a.Status().LeastSlack)
-		assert.Equal(
-			t,
-			[]float64{10, 5, 4.25},
-			m.taken()[:3],
-			"a renewal counts from when it was sent, so that the next has less time",
-		)
+		// A renewal counts from when it was sent, so that the next has less time.
+		assert.Equal(t, []float64{10, 5, 4.25}, m.slack[:3])
 		w.saw("0s a started")
 	})
 }
@@ -628,13 +561,9 @@ func TestStory_ARecreatedLeaseKeepsItsTerm(t *testing.T) {
 		w.saw("0s a started")
 		assert.Equal(t, 7, w.shelf.get().LeaderTransitions)
 		assert.Equal(t, acquired, w.shelf.get().AcquireTime)
-		if ours(w) {
-			assert.Equal(
-				t,
-				FencingToken{UID: "uid2", Transitions: 7},
-				a.Status().Token,
-				"the object is another",
-			)
+		if w.impl == transcript.Ours {
+			assert.Equal(t, FencingToken{UID: "uid2", Transitions: 7}, a.Status().Token,
+				"the object is another")
 		}
 	})
 }
@@ -677,19 +606,17 @@ func TestStory_Timings(t *testing.T) {
 		release bool
 		gap     time.Duration // from then until the next one starts
 	}{
-		{"stop", true, 1500 * time.Millisecond}, // at the next look, at 12.5 s
-		// the last renewal was seen at 10.5 s: at 25.5 s
-		{"stop", false, 14500 * time.Millisecond},
+		{"stop", true, 1500 * time.Millisecond},   // at the next look, at 12.5 s
+		{"stop", false, 14500 * time.Millisecond}, // at 25.5 s: a renewal was seen at 10.5 s
 		{"crash", true, 14500 * time.Millisecond}, // as without release
 		{"partition", true, 14500 * time.Millisecond},
 		{"suspend", true, 14500 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprintf("%s release=%v", row.end, row.release), func(t *testing.T) {
 			story(t, func(w *world) {
-				a := w.candidate(
-					"a", func(c *LeaderElectionConfig) { c.ReleaseOnCancel = row.release },
-				).
-					runs()
+				a := w.candidate("a")
+				a.config.ReleaseOnCancel = row.release
+				a.runs()
 				time.Sleep(500 * time.Millisecond)
 				w.candidate("b").runs()
 				w.after(10500 * time.Millisecond)
@@ -716,38 +643,35 @@ func TestStory_Timings(t *testing.T) {
 	}
 }
 
-// A lease that was released is as it was before there was a coordinator.
-func TestStory_AReleasedLeaseHasNoStrategy(t *testing.T) {
-	stories(t, func(w *world) {
-		w.shelf.set(
-			&resourcelock.LeaderElectionRecord{
-				HolderIdentity:       "a",
-				LeaseDurationSeconds: 15,
-				Strategy:             "OldestEmulationVersion",
-			},
-		)
-		a := w.candidate("a", coordinated, releasing).runs()
-		w.after(5 * time.Second)
-		assert.EqualValues(t, "OldestEmulationVersion", w.shelf.get().Strategy)
-		a.stop()
-		w.holder("")
-		assert.Empty(t, w.shelf.get().Strategy)
-		w.take()
-	})
+// A lease that was released, or that a candidate without a coordinator has taken, is as it was
+// before there was a coordinator.
+func TestStory_ALeaseWithoutACoordinatorHasNoStrategy(t *testing.T) {
+	for _, released := range []bool{true, false} {
+		stories(t, func(w *world) {
+			record := coordinatedLease
+			if released {
+				w.shelf.set(&record)
+				a := w.candidate("a", coordinated, releasing).runs()
+				w.after(5 * time.Second)
+				assert.Equal(t, coordinatedLease.Strategy, w.shelf.get().Strategy)
+				a.stop()
+				w.holder("")
+			} else {
+				record.HolderIdentity, record.PreferredHolder = "", "b"
+				w.shelf.set(&record)
+				w.candidate("a").runs()
+				w.holder("a")
+			}
+			assert.Empty(t, w.shelf.get().Strategy)
+			assert.Empty(t, w.shelf.get().PreferredHolder)
+			w.take()
+		})
+	}
 }
 
-// So is a lease that a candidate without a coordinator has taken.
-func TestStory_ATakenLeaseHasNoStrategy(t *testing.T) {
-	stories(t, func(w *world) {
-		w.shelf.set(&resourcelock.LeaderElectionRecord{
-			Strategy: "OldestEmulationVersion", PreferredHolder: "b",
-		})
-		w.candidate("a").runs()
-		w.holder("a")
-		assert.Empty(t, w.shelf.get().Strategy)
-		assert.Empty(t, w.shelf.get().PreferredHolder)
-		w.take()
-	})
+// coordinatedLease is one that a coordinator has given to a.
+var coordinatedLease = resourcelock.LeaderElectionRecord{
+	HolderIdentity: "a", LeaseDurationSeconds: 15, Strategy: "OldestEmulationVersion",
 }
 
 // A coordinated candidate neither makes nor takes a lease, whatever its last holder.
@@ -756,22 +680,15 @@ func TestStory_ACoordinatedCandidateWaitsToBeGivenTheLease(t *testing.T) {
 		w.candidate("a", coordinated).runs()
 		w.after(time.Minute)
 		w.holder("(no lease)")
-		w.shelf.set(
-			&resourcelock.LeaderElectionRecord{HolderIdentity: "b", LeaseDurationSeconds: 15},
-		)
+		w.leaseOf("b", 15)
 		w.after(time.Minute)
 		w.holder("b")
 		w.saw()
-		w.shelf.set(
-			&resourcelock.LeaderElectionRecord{
-				HolderIdentity:       "a",
-				LeaseDurationSeconds: 15,
-				Strategy:             "OldestEmulationVersion",
-			},
-		)
+		record := coordinatedLease
+		w.shelf.set(&record)
 		w.after(5 * time.Second)
 		assert.Len(t, w.take(), 1)
-		assert.EqualValues(t, "OldestEmulationVersion", w.shelf.get().Strategy, "it is kept")
+		assert.Equal(t, coordinatedLease.Strategy, w.shelf.get().Strategy, "it is kept")
 	})
 }
 
@@ -779,8 +696,7 @@ func TestStory_ACoordinatedCandidateWaitsToBeGivenTheLease(t *testing.T) {
 // it later.
 func TestStory_ACoordinatedCandidateKeepsNoExpiredLease(t *testing.T) {
 	stories(t, func(w *world) {
-		lease := resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 15}
-		w.shelf.set(&lease)
+		w.leaseOf("a", 15)
 		a := w.candidate("a", coordinated)
 		a.api("update:fails")
 		a.runs()
@@ -796,11 +712,10 @@ func TestStory_ACoordinatedCandidateKeepsNoExpiredLease(t *testing.T) {
 // client-go's fake clientset, keeps what the coordinator has written.
 func TestStory_ACoordinatedLeaderReadsBeforeItWrites(t *testing.T) {
 	stories(t, func(w *world) {
-		lease := resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 15}
-		w.shelf.set(&lease)
+		w.leaseOf("a", 15)
 		a := w.candidate("a", coordinated).runs()
 		w.after(5 * time.Second)
-		lease = w.shelf.get()
+		lease := w.shelf.get()
 		lease.PreferredHolder = "b"
 		w.shelf.set(&lease)
 		a.lock.know(w.shelf.version, w.shelf.made) // so that a write is no conflict

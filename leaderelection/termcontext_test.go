@@ -15,38 +15,23 @@ import (
 
 type valueKey struct{}
 
-// windsUp makes the work of a candidate use TermContext after its own context is done. The
-// function it returns is the context, once there is one.
-func windsUp(c *LeaderElectionConfig) func() context.Context {
-	contexts := make(chan context.Context, 1)
-	c.Callbacks.OnStartedLeading = func(ctx context.Context) {
-		<-ctx.Done()
-		ctx = TermContext(context.WithValue(ctx, valueKey{}, "value"))
-		contexts <- ctx
-		<-ctx.Done()
-	}
-	return func() context.Context { return <-contexts }
-}
-
 // After the stop, work may continue under the term's context. It has the work's values, and its own
 // end when the lease is lost.
 func TestTermContext_LastsUntilTheLeaseIsLost(t *testing.T) {
 	story(t, func(w *world) {
-		var term func() context.Context
-		logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig())
-		a := w.candidate("a", func(c *LeaderElectionConfig) { term = windsUp(c) })
-		a.logger = logger
+		a := w.candidate("a").works(-1)
+		a.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig())
 		a.runs()
 		w.after(5 * time.Second)
 		a.stop()
-		ctx := term()
+		ctx := TermContext(context.WithValue(a.led(), valueKey{}, "value"))
 		derived, cancel := context.WithTimeout(ctx, time.Hour)
 		defer cancel()
 		a.api("fails")
 		w.after(11*time.Second - 1)
 		assert.NoError(t, ctx.Err())
 		assert.Equal(t, "value", derived.Value(valueKey{}))
-		assert.Equal(t, logger, klog.FromContext(derived))
+		assert.Equal(t, a.logger, klog.FromContext(derived))
 		token, ok := FencingTokenFromContext(derived)
 		assert.True(t, ok)
 		assert.Equal(t, FencingToken{UID: "uid1"}, token)
@@ -58,57 +43,57 @@ func TestTermContext_LastsUntilTheLeaseIsLost(t *testing.T) {
 		}
 		_, ok = FencingTokenFromContext(derived)
 		assert.False(t, ok)
-		w.saw("16s a stopped")
+		w.saw("0s a started", "16s a stopped")
 	})
 }
 
-// The term's context is done before the lease is released.
-func TestTermContext_EndsBeforeTheRelease(t *testing.T) {
-	for name, option := range map[string]func(*LeaderElectionConfig){
-		"":        func(*LeaderElectionConfig) {},
-		"abandon": abandoning,
+// reports is a candidate that says why its term's context is done when OnStoppedLeading is called,
+// and when its lease is released.
+func reports(w *world, options ...func(*LeaderElectionConfig)) *candidate {
+	a := w.candidate("a", options...)
+	cause := func() error { return context.Cause(TermContext(a.led())) }
+	stopped := a.config.Callbacks.OnStoppedLeading
+	a.config.Callbacks.OnStoppedLeading = func() {
+		w.say("OnStoppedLeading: %v", cause())
+		stopped()
+	}
+	a.lock.before = func(op string) {
+		if op == "update" && a.config.ReleaseOnCancel {
+			w.say("release: %v", cause())
+		}
+	}
+	return a
+}
+
+// Everything under the term's context has ended before the lease is released, and before
+// OnStoppedLeading is called.
+func TestTermContext_EndsFirst(t *testing.T) {
+	end := errEnded.Error()
+	for name, options := range map[string][]func(*LeaderElectionConfig){
+		"": nil, "release": {releasing}, "release and abandon": {releasing, abandoning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
-				var term context.Context
-				a := w.candidate("a", releasing, option, func(c *LeaderElectionConfig) {
-					c.Callbacks.OnStartedLeading = func(ctx context.Context) {
-						term = TermContext(ctx)
-						<-ctx.Done()
-					}
-				})
-				updates := 0
-				a.lock.before = func(op string) {
-					if op == "update" {
-						updates++
-						assert.Error(t, term.Err())
-						assert.Equal(t, errEnded, context.Cause(term))
-					}
-				}
-				a.runs()
+				a := reports(w, options...).runs()
+				w.saw("0s a started")
 				a.stop()
-				w.holder("")
-				assert.Equal(t, 1, updates)
-				w.saw("0s a stopped")
+				want := []string{"0s OnStoppedLeading: " + end, "0s a stopped"}
+				if len(options) > 0 {
+					want = append([]string{"0s release: " + end}, want...)
+				}
+				w.saw(want...)
 			})
 		})
 	}
 }
 
-// Everything under the term's context has ended when OnStoppedLeading is called.
+// So it has when the work of a lost term is asked to end.
 func TestTermContext_EndsBeforeAnythingIsTold(t *testing.T) {
 	story(t, func(w *world) {
-		var term context.Context
-		a := w.candidate("a", abandoning, func(c *LeaderElectionConfig) {
+		a := reports(w, abandoning, func(c *LeaderElectionConfig) {
 			c.Callbacks.OnStartedLeading = func(ctx context.Context) {
-				term = TermContext(ctx)
 				<-ctx.Done()
-				w.say("work: %v", context.Cause(term))
-			}
-			stopped := c.Callbacks.OnStoppedLeading
-			c.Callbacks.OnStoppedLeading = func() {
-				w.say("OnStoppedLeading: %v", context.Cause(term))
-				stopped()
+				w.say("work: %v", context.Cause(TermContext(ctx)))
 			}
 		}).runs()
 		a.api("fails")
@@ -116,25 +101,6 @@ func TestTermContext_EndsBeforeAnythingIsTold(t *testing.T) {
 		lost := "leader election lost: lease was not renewed for 12s"
 		want := []string{"12s work: " + lost, "12s OnStoppedLeading: " + lost, "12s a stopped"}
 		assert.ElementsMatch(t, want, w.take())
-	})
-}
-
-func TestTermContext_EndsWithoutARelease(t *testing.T) {
-	story(t, func(w *world) {
-		var term context.Context
-		a := w.candidate("a", func(c *LeaderElectionConfig) {
-			c.Callbacks.OnStartedLeading = func(ctx context.Context) {
-				term = TermContext(ctx)
-				<-ctx.Done()
-			}
-			stopped := c.Callbacks.OnStoppedLeading
-			c.Callbacks.OnStoppedLeading = func() {
-				w.say("%v", context.Cause(term))
-				stopped()
-			}
-		}).runs()
-		a.stop()
-		w.saw("0s "+errEnded.Error(), "0s a stopped")
 	})
 }
 

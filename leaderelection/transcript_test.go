@@ -4,6 +4,7 @@ package leaderelection
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,22 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/internal/tools/transcript"
-	"example.com/informerstack/leaderelection/resourcelock"
 )
 
 // Where time depends on chance, as that between client-go's candidates' tries does, a transcript is
 // ours alone.
-var oursAlone = map[string]bool{
-	"candidates":  true,
-	"pause":       true,
-	"rejoin":      true,
-	"lostanswers": true,
-}
+var oursAlone = []string{"candidates", "pause", "rejoin", "lostanswers"}
 
 func TestTranscripts(t *testing.T) {
 	for _, file := range transcript.Glob(t, "../testdata/leaderelection/*.txt") {
 		for _, impl := range []string{transcript.Ours, "client-go"} {
-			if impl != transcript.Ours && oursAlone[file.Name] {
+			if impl != transcript.Ours && slices.Contains(oursAlone, file.Name) {
 				continue
 			}
 			t.Run(file.Name+"/impl="+impl, func(t *testing.T) {
@@ -86,31 +81,13 @@ func (s *script) do(cmd transcript.Command) (out []string) {
 		if st.Token != (FencingToken{}) {
 			token = st.Token.String()
 		}
-		out = append(
-			out,
-			fmt.Sprintf(
-				"%s is %s, leader %q, token %s, slack %v, failures %d",
-				cmd.Arg(0),
-				st.Phase,
-				st.Leader,
-				token,
-				st.Slack,
-				st.ConsecutiveFailures,
-			),
-		)
+		out = append(out, fmt.Sprintf("%s is %s, leader %q, token %s, slack %v, failures %d",
+			c.name, st.Phase, st.Leader, token, st.Slack, st.ConsecutiveFailures))
 	case "record":
 		r := s.w.shelf.get()
-		out = append(
-			out,
-			fmt.Sprintf(
-				"holder %q, %d s, acquired %v, renewed %v, transitions %d",
-				r.HolderIdentity,
-				r.LeaseDurationSeconds,
-				s.when(r.AcquireTime.Time),
-				s.when(r.RenewTime.Time),
-				r.LeaderTransitions,
-			),
-		)
+		out = append(out, fmt.Sprintf("holder %q, %d s, acquired %v, renewed %v, transitions %d",
+			r.HolderIdentity, r.LeaseDurationSeconds, s.when(r.AcquireTime.Time),
+			s.when(r.RenewTime.Time), r.LeaderTransitions))
 	default:
 		require.Fail(s.w.t, "unknown command", cmd.Line)
 	}
@@ -135,31 +112,25 @@ func (s *script) candidate(name string, options []string) {
 		require.Contains(s.w.t, known, option)
 		changes = append(changes, known[option])
 	}
-	c := s.w.candidate(name, changes...)
-	c.lock.events = func(event string) { s.w.say("event: %s %s", name, event) }
-	s.named[name] = c
+	s.named[name] = s.w.candidate(name, changes...).recordsEvents()
 }
 
 func (s *script) other(does string) {
 	record := s.w.shelf.get()
 	switch does {
 	case "takes":
-		record.HolderIdentity = "other"
-		record.LeaderTransitions++
-	case "clears":
-		record.HolderIdentity = ""
+		s.w.takes("other")
+		return
 	case "deletes":
 		s.w.shelf.set(nil)
 		return
+	case "clears":
+		record.HolderIdentity = ""
 	case "touches":
 	case "prefers":
 		record.PreferredHolder = "other"
 	case "coordinates":
-		record = resourcelock.LeaderElectionRecord{
-			HolderIdentity:       "a",
-			LeaseDurationSeconds: 15,
-			Strategy:             "OldestEmulationVersion",
-		}
+		record = coordinatedLease
 	default:
 		require.Fail(s.w.t, "unknown", does)
 	}

@@ -5,7 +5,7 @@ package leaderelection
 import (
 	"context"
 	"fmt"
-	"runtime"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 
@@ -100,6 +99,21 @@ func usual() LeaderElectionConfig {
 	}
 }
 
+// lasting sets the three durations.
+func lasting(lease, deadline, retry time.Duration) func(*LeaderElectionConfig) {
+	return func(c *LeaderElectionConfig) {
+		c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = lease, deadline, retry
+	}
+}
+
+// either returns what is right for the implementation that plays.
+func either[T any](w *world, ours, theirs T) T {
+	if w.impl == transcript.Ours {
+		return ours
+	}
+	return theirs
+}
+
 // candidate adds one that does not run yet.
 func (w *world) candidate(name string, change ...func(*LeaderElectionConfig)) *candidate {
 	c := &candidate{w: w, name: name, release: make(chan struct{})}
@@ -112,35 +126,59 @@ func (w *world) candidate(name string, change ...func(*LeaderElectionConfig)) *c
 	}
 	config.Callbacks.OnStartedLeading = c.counted(config.Callbacks.OnStartedLeading)
 	w.candidates = append(w.candidates, c)
-	if w.impl != transcript.Ours {
-		c.clientGo(config)
+	if w.impl == transcript.Ours {
+		elector, err := NewLeaderElector(config)
+		require.NoError(w.t, err)
+		elector.now = c.clocks
+		elector.jitter = func() float64 { return 0 }
+		c.LeaderElector, c.run = elector, elector.Run
+		c.isLeader, c.check = elector.IsLeader, elector.Check
 		return c
 	}
-	elector, err := NewLeaderElector(config)
+	elector, err := clientgo.NewLeaderElector(clientGoConfig(config))
 	require.NoError(w.t, err)
-	elector.now = c.clocks
-	elector.jitter = func() float64 { return 0 }
-	c.LeaderElector, c.run = elector, elector.Run
-	c.isLeader, c.check = elector.IsLeader, elector.Check
+	c.run, c.isLeader, c.check = elector.Run, elector.IsLeader, elector.Check
+	// It takes the wall clock of a test in no other way.
+	c.lock.writes = func(record *resourcelock.LeaderElectionRecord) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		record.RenewTime.Time = record.RenewTime.Add(c.stepped)
+		record.AcquireTime.Time = record.AcquireTime.Add(c.stepped)
+	}
 	return c
 }
 
-// clientGo makes the candidate one of client-go's.
-func (c *candidate) clientGo(config LeaderElectionConfig) {
-	elector, err := clientgo.NewLeaderElector(clientgo.LeaderElectionConfig{
-		Lock: adapt.Lock(
-			wallLock{config.Lock, c},
-		), LeaseDuration: config.LeaseDuration, RenewDeadline: config.RenewDeadline,
-		RetryPeriod: config.RetryPeriod, ReleaseOnCancel: config.ReleaseOnCancel, Name: config.Name,
-		Coordinated: config.Coordinated,
-		Callbacks: clientgo.LeaderCallbacks{
-			OnStartedLeading: config.Callbacks.OnStartedLeading,
-			OnStoppedLeading: config.Callbacks.OnStoppedLeading,
-			OnNewLeader:      config.Callbacks.OnNewLeader,
-		},
-	})
-	require.NoError(c.w.t, err)
-	c.run, c.isLeader, c.check = elector.Run, elector.IsLeader, elector.Check
+// clientGoConfig is the same for client-go's elector.
+func clientGoConfig(c LeaderElectionConfig) clientgo.LeaderElectionConfig {
+	theirs := clientgo.LeaderElectionConfig{
+		LeaseDuration: c.LeaseDuration, RenewDeadline: c.RenewDeadline,
+		RetryPeriod: c.RetryPeriod, ReleaseOnCancel: c.ReleaseOnCancel, Name: c.Name,
+		Coordinated: c.Coordinated, Callbacks: clientgo.LeaderCallbacks(c.Callbacks),
+	}
+	if c.Lock != nil {
+		theirs.Lock = adapt.Lock(c.Lock)
+	}
+	return theirs
+}
+
+// leaseOf makes another client write a new record, with a holder and a duration.
+func (w *world) leaseOf(holder string, seconds int) {
+	w.shelf.set(
+		&resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: seconds})
+}
+
+// takes makes another candidate the holder, as if the lease had expired.
+func (w *world) takes(name string) {
+	record := w.shelf.get()
+	record.HolderIdentity = name
+	record.LeaderTransitions++
+	w.shelf.set(&record)
+}
+
+// touch makes another client write the lease, for instance its labels.
+func (w *world) touch() {
+	record := w.shelf.get()
+	w.shelf.set(&record)
 }
 
 // say writes down what happened.
@@ -194,12 +232,8 @@ func (w *world) end() {
 	w.narrate.End()
 	for _, c := range w.candidates {
 		c.wake()
-		c.lock.setWeather(weather{fails: true})
-		select {
-		case <-c.release:
-		default:
-			close(c.release)
-		}
+		c.lock.setWeather(weather{kind: "fails"})
+		c.letWorkReturn()
 		c.stop()
 		c.gone()
 	}
@@ -218,36 +252,51 @@ func (w *world) checkLaws() {
 			leaders = append(leaders, c.name)
 		}
 	}
+	assert.LessOrEqual(w.t, len(leaders), 1, "leaders: %v", leaders)
 	synctest.Wait() // a candidate that is asked reads its clocks, and may end its term
 	for _, c := range w.candidates {
 		if c.paused() {
 			continue
 		}
-		c.mu.Lock()
-		started, stopped, working := c.started, c.stopped, c.working
-		c.mu.Unlock()
-		s := c.Status()
+		started, stopped, working := c.counts()
+		phase := c.Status().Phase
+		inTerm := phase == Leading || phase == Finishing
 		if !c.config.AbandonWork {
 			assert.LessOrEqual(w.t, working, 1, "E2")
 		}
 		if !c.config.AlwaysStopped {
-			inTerm := s.Phase == Leading || s.Phase == Finishing
-			assert.True(
-				w.t,
-				started == stopped || started == stopped+1 && inTerm || s.Phase == Releasing,
-				"E3: %s started %d times and stopped %d times while %s",
-				c.name,
-				started,
-				stopped,
-				s.Phase,
-			)
+			assert.True(w.t,
+				started == stopped || started == stopped+1 && inTerm || phase == Releasing,
+				"E3: %s started %d times and stopped %d times while %s", c.name, started, stopped,
+				phase)
 		}
-		if s.Phase != Releasing { // which may be after a term or not
-			inTerm := s.Phase == Leading || s.Phase == Finishing || s.Phase == Stopping
-			assert.Equal(w.t, inTerm, c.hasTerm(), "E5: %s while %s", c.name, s.Phase)
+		if phase != Releasing { // which may be after a term or not
+			assert.Equal(w.t, inTerm || phase == Stopping, c.hasTerm(), "E5: %s while %s", c.name,
+				phase)
 		}
 	}
-	assert.LessOrEqual(w.t, len(leaders), 1, "leaders: %v", leaders)
+}
+
+// leads returns the candidate between its OnStartedLeading and its OnStoppedLeading, or nil.
+func (w *world) leads() *candidate {
+	for _, c := range w.candidates {
+		if c.leading() {
+			return c
+		}
+	}
+	return nil
+}
+
+func (c *candidate) counts() (started, stopped, working int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.started, c.stopped, c.working
+}
+
+// leading reports whether it is between its OnStartedLeading and its OnStoppedLeading.
+func (c *candidate) leading() bool {
+	started, stopped, _ := c.counts()
+	return started > stopped
 }
 
 func (c *candidate) paused() bool {
@@ -303,11 +352,26 @@ func (c *candidate) onStopped() {
 	c.w.say("%s stopped", c.name)
 }
 
+// letWorkReturn ends work that never returns.
+func (c *candidate) letWorkReturn() {
+	select {
+	case <-c.release:
+	default:
+		close(c.release)
+	}
+}
+
 // works sets what the work does when it is asked to end.
 func (c *candidate) works(takes time.Duration) *candidate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.workTakes = takes
+	return c
+}
+
+// recordsEvents makes the candidate say which events its lock records.
+func (c *candidate) recordsEvents() *candidate {
+	c.lock.events = func(event string) { c.w.say("event: %s %s", c.name, event) }
 	return c
 }
 
@@ -351,6 +415,13 @@ func (c *candidate) returned() bool {
 	}
 }
 
+// jitters gives our elector random pauses; client-go's has some.
+func (c *candidate) jitters(random *rand.Rand) {
+	if c.LeaderElector != nil {
+		c.jitter = random.Float64
+	}
+}
+
 // api sets what becomes of the candidate's requests from now on.
 func (c *candidate) api(s string) {
 	c.w.narrate.Event("server", "requests of %s: %s", c.name, s)
@@ -373,31 +444,6 @@ func (c *candidate) clocks() clockReading {
 		suspended: suspended,
 		wall:      now.Round(0).Add(stepped),
 	}
-}
-
-// wallLock writes the times of a candidate's wall clock into the record. It is for client-go's
-// elector, because that takes the wall clock of a test in no other way.
-type wallLock struct {
-	resourcelock.Interface
-	c *candidate
-}
-
-func (l wallLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.Interface.Create(ctx, l.stepped(record))
-}
-
-func (l wallLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.Interface.Update(ctx, l.stepped(record))
-}
-
-func (l wallLock) stepped(
-	record resourcelock.LeaderElectionRecord,
-) resourcelock.LeaderElectionRecord {
-	l.c.mu.Lock()
-	defer l.c.mu.Unlock()
-	record.RenewTime = metav1.NewTime(record.RenewTime.Add(l.c.stepped))
-	record.AcquireTime = metav1.NewTime(record.AcquireTime.Add(l.c.stepped))
-	return record
 }
 
 // pause stops the process, as SIGSTOP does: its next look at a clock waits for resume.
@@ -469,5 +515,3 @@ func (c *candidate) led() context.Context {
 
 // quiet is a context with a silent logger.
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
-
-func goexit() { runtime.Goexit() }

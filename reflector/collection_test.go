@@ -27,32 +27,29 @@ import (
 //
 // With chaos it fails now and then, in each way the error matrix has.
 type collection struct {
-	chaos  *rand.Rand // nil: no failures
-	stalls bool       // chaos includes connections that die in silence
-	lag    int        // how many changes the watch cache is behind, for LISTs at "0"
-	log    []change   // log[i] made resourceVersion i+1
-	sent   []string   // the requests
+	server
+	chaos  *rand.Rand    // nil: no failures
+	stalls bool          // chaos includes connections that die in silence
+	lag    int           // how many changes the watch cache is behind, for LISTs at "0"
+	log    []watch.Event // log[i] made resourceVersion i+1
+	sent   []string      // the requests
 	events *narrate.Log
 
-	mu        sync.Mutex
 	compacted int // resourceVersions up to here are forgotten
 	changed   chan struct{}
-	cut       chan struct{} // closed to end every watch
-}
-
-type change struct {
-	watch.Event
 }
 
 func newCollection() *collection {
-	return &collection{changed: make(chan struct{}), cut: make(chan struct{})}
+	c := &collection{changed: make(chan struct{})}
+	c.serve(c.list, c.watch)
+	return c
 }
 
 func (c *collection) do(kind watch.EventType, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := pod(fmt.Sprintf("%s@%d", name, len(c.log)+1))
-	c.log = append(c.log, change{watch.Event{Type: kind, Object: p}})
+	c.log = append(c.log, watch.Event{Type: kind, Object: p})
 	c.events.Event("server", "%s %s@%s", kind, name, p.ResourceVersion)
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -64,18 +61,13 @@ func (c *collection) delete(name string) { c.do(watch.Deleted, name) }
 
 // compact forgets the past: a watch that begins there gets 410.
 func (c *collection) compact() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.compacted = len(c.log)
+	c.set(func() { c.compacted = len(c.log) })
 }
 
 // disconnect ends every open watch.
 func (c *collection) disconnect() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.events.Event("server", "closes every watch")
-	close(c.cut)
-	c.cut = make(chan struct{})
+	c.endWatches()
 }
 
 // at returns the objects at a resourceVersion, by name.
@@ -116,23 +108,8 @@ func (c *collection) state() string {
 	return strings.Join(words, " ")
 }
 
-func (c *collection) List(options metav1.ListOptions) (runtime.Object, error) {
-	return c.ListWithContext(context.Background(), options)
-}
-
-func (c *collection) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return c.WatchWithContext(context.Background(), options)
-}
-
-func (c *collection) ListWithContext(
-	_ context.Context,
-	options metav1.ListOptions,
-) (runtime.Object, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sent = append(c.sent, "LIST "+describe(options))
-	c.events.Event("reflector", "LIST %s", describe(options))
-	if err := c.fault(); err != nil {
+func (c *collection) list(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if err := c.request("LIST", options); err != nil {
 		return nil, err
 	}
 	at := len(c.log)
@@ -166,15 +143,8 @@ func (c *collection) ListWithContext(
 	return list, nil
 }
 
-func (c *collection) WatchWithContext(
-	ctx context.Context,
-	options metav1.ListOptions,
-) (watch.Interface, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sent = append(c.sent, "WATCH "+describe(options))
-	c.events.Event("reflector", "WATCH %s", describe(options))
-	if err := c.fault(); err != nil {
+func (c *collection) watch(options metav1.ListOptions) (func(*playedWatch), error) {
+	if err := c.request("WATCH", options); err != nil {
 		return nil, err
 	}
 	from, _ := strconv.Atoi(options.ResourceVersion)
@@ -183,7 +153,6 @@ func (c *collection) WatchWithContext(
 		c.events.Event("server", "410: the log begins after %d", c.compacted)
 		return nil, apiErrors["expired"]
 	}
-	w := &collectionWatch{events: make(chan watch.Event), stop: make(chan struct{})}
 	var first []watch.Event
 	if initial {
 		from = len(c.log)
@@ -196,23 +165,24 @@ func (c *collection) WatchWithContext(
 	if c.chaos != nil && c.chaos.IntN(4) == 0 {
 		timeout = time.Duration(c.chaos.IntN(90_000)) * time.Millisecond
 	}
-	go c.serve(ctx, w, first, from, timeout, c.cut)
-	return w, nil
+	return func(w *playedWatch) { c.play(w, first, from, timeout) }, nil
 }
 
-// serve sends what happened after from, and what happens.
-func (c *collection) serve(
-	ctx context.Context,
-	w *collectionWatch,
-	first []watch.Event,
-	from int,
-	timeout time.Duration,
-	cut chan struct{},
+// request notes a request. It returns an error now and then.
+func (c *collection) request(verb string, options metav1.ListOptions) error {
+	line := verb + " " + describe(options)
+	c.sent = append(c.sent, line)
+	c.events.Event("reflector", "%s", line)
+	return c.fault()
+}
+
+// play sends what happened after from, and what happens.
+func (c *collection) play(
+	w *playedWatch, first []watch.Event, from int, timeout time.Duration,
 ) {
-	defer close(w.events)
 	deadline := time.After(timeout)
 	for _, e := range first {
-		if !w.send(ctx, e) {
+		if !w.send(e) {
 			return
 		}
 	}
@@ -224,30 +194,25 @@ func (c *collection) serve(
 		fault := c.fault()
 		c.mu.Unlock()
 		if stalled {
-			select {
-			case <-ctx.Done():
-			case <-w.stop:
-			}
+			<-w.stopped
 			return
 		}
 		if fault != nil && len(pending) > 0 {
 			if _, ok := fault.(apierrors.APIStatus); ok { // made above
-				w.send(ctx, watch.Event{Type: watch.Error, Object: statusOf(fault)})
+				w.send(watch.Event{Type: watch.Error, Object: statusOf(fault)})
 			}
 			return
 		}
 		for _, change := range pending {
-			if !w.send(ctx, change.Event) {
+			if !w.send(change) {
 				return
 			}
 		}
 		from += len(pending)
 		select {
-		case <-ctx.Done():
+		case <-w.stopped:
 			return
-		case <-w.stop:
-			return
-		case <-cut:
+		case <-w.cut:
 			return
 		case <-deadline:
 			return
@@ -263,25 +228,6 @@ func (c *collection) fault() error {
 	}
 	names := []string{"gone", "expired", "toolarge", "429", "500", "forbidden", "refused", "broken"}
 	return apiErrors[names[c.chaos.IntN(len(names))]]
-}
-
-type collectionWatch struct {
-	events chan watch.Event
-	once   sync.Once
-	stop   chan struct{}
-}
-
-func (w *collectionWatch) ResultChan() <-chan watch.Event { return w.events }
-func (w *collectionWatch) Stop()                          { w.once.Do(func() { close(w.stop) }) }
-
-func (w *collectionWatch) send(ctx context.Context, e watch.Event) bool {
-	select {
-	case w.events <- e:
-		return true
-	case <-ctx.Done():
-	case <-w.stop:
-	}
-	return false
 }
 
 // mapStore is the simplest Store: a map, and a record of its calls.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,13 +15,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 )
 
 // closer is a server behind a proxy that ends each watch after some time, without an event. Its
 // newest version moves each second, although its only object changes rarely.
 type closer struct {
+	server
 	lives     time.Duration // of each watch
 	bookmarks bool          // each watch has one
 	silent    bool          // watches stay open
@@ -30,11 +28,16 @@ type closer struct {
 	err       error         // of questions
 	ignores   bool          // LISTs have no limit
 
-	mu                        sync.Mutex
-	began                     time.Time
-	changed                   int // the version of the object
-	others                    int // objects that never change
-	lists, questions, watches int
+	began   time.Time
+	changed int // the version of the object
+	others  int // objects that never change
+}
+
+// begin makes s a server, with its object at version 1.
+func (s *closer) begin() {
+	s.takes = 20 * time.Millisecond
+	s.serve(s.list, s.watch)
+	s.began, s.changed = time.Now(), 1
 }
 
 func (s *closer) newestLocked() int {
@@ -51,74 +54,50 @@ func (s *closer) change() int {
 	return s.changed
 }
 
-func (s *closer) ListWithContext(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	time.Sleep(20 * time.Millisecond)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *closer) list(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	list := podList(strconv.Itoa(s.newestLocked()), "", "a@"+strconv.Itoa(s.changed))
 	if o.Limit != 1 {
 		for i := range s.others {
 			list.Items = append(list.Items, *pod("b" + strconv.Itoa(i) + "@1"))
 		}
-		s.lists++
 		return list, nil
 	}
-	s.questions++
 	if s.ignores {
 		list.Items = append(list.Items, *pod("b@1"))
 	}
 	return list, s.err
 }
 
-func (s *closer) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	time.Sleep(20 * time.Millisecond)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watches++
-	events := make(chan watch.Event, 1)
-	if s.bookmarks {
-		events <- bookmark(strconv.Itoa(s.newestLocked()), "")
-	}
-	if !s.silent {
-		time.AfterFunc(s.lives, func() { close(events) })
-	}
-	return watch.NewProxyWatcher(events), nil
+func (s *closer) watch(metav1.ListOptions) (func(*playedWatch), error) {
+	newest := strconv.Itoa(s.newestLocked())
+	return func(w *playedWatch) {
+		if s.bookmarks {
+			w.send(bookmark(newest, ""))
+		}
+		if s.silent {
+			untilStopped(w)
+		}
+		w.lives(s.lives)
+	}, nil
 }
-
-func (s *closer) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-
-func (s *closer) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
-}
-
-func (s *closer) IsWatchListSemanticsUnSupported() bool { return true }
 
 // closing runs a reflector on s while test runs.
 func closing(t *testing.T, s *closer, test func(t *testing.T, r *Reflector)) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		s.began, s.changed = time.Now(), 1
-		r := New(s, &v1.Pod{}, &mapStore{}, Options{})
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			r.Run(ctx)
-		}()
+		s.begin()
+		r := New(s, &v1.Pod{}, &mapStore{}, Options{UseWatchList: new(bool)})
+		stop := background(r.Run)
 		time.Sleep(10 * time.Minute)
 		test(t, r)
-		cancel()
-		<-ended
-		time.Sleep(s.lives + time.Minute) // the last watch ends
+		stop()
+		time.Sleep(time.Minute) // requests that were given up return
 	})
 }
 
 // counts returns how many requests of each kind there were.
 func (s *closer) counts() (lists, questions, watches int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lists, s.questions, s.watches
+	s.set(func() { lists, questions, watches = s.lists, s.questions, s.watches })
+	return lists, questions, watches
 }
 
 // stored returns the version of the object that the store has.
@@ -172,11 +151,8 @@ func TestEmptyWatches_DeletesAreNews(t *testing.T) {
 	s := &closer{lives: time.Minute, others: 20}
 	closing(t, s, func(t *testing.T, r *Reflector) {
 		for round := range 8 {
-			s.mu.Lock()
-			s.others--
-			want := 1 + s.others
-			s.mu.Unlock()
-			began := time.Now()
+			s.set(func() { s.others-- })
+			began, want := time.Now(), 1+s.others
 			for len(strings.Fields(r.store.(*mapStore).state())) != want {
 				time.Sleep(time.Second)
 				require.Less(t, time.Since(began), 2*time.Hour)
@@ -197,10 +173,8 @@ func TestEmptyWatches_RestoredServer(t *testing.T) {
 		for want := s.change(); stored(r) != want; {
 			time.Sleep(time.Second)
 		}
-		s.mu.Lock()
-		s.began, s.changed = time.Now(), 1
-		restored := s.began
-		s.mu.Unlock()
+		restored := time.Now()
+		s.set(func() { s.began, s.changed = restored, 1 })
 		for stored(r) != 1 {
 			time.Sleep(time.Second)
 			require.Less(t, time.Since(restored), 8*time.Minute)
@@ -244,24 +218,19 @@ func TestEmptyWatches_IdleCollection(t *testing.T) {
 // Watches that end after 1.5 s without an event wait for each other. client-go opens 2,400 in an
 // hour.
 func TestEmptyWatches_BackOff(t *testing.T) {
-	count := func(run func(ctx context.Context, s *closer)) (watches int) {
+	count := func(impl string) (watches int) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			s := &closer{lives: 1500 * time.Millisecond, began: time.Now(), changed: 1}
-			run(ctx, s)
+			s := &closer{lives: 1500 * time.Millisecond}
+			s.begin()
+			runOf(impl, s, &mapStore{}, Options{UseWatchList: new(bool)})(ctx)
 			_, _, watches = s.counts()
 			time.Sleep(time.Minute)
 		})
 		return watches
 	}
-	ours := count(func(ctx context.Context, s *closer) {
-		New(s, &v1.Pod{}, &mapStore{}, Options{}).Run(ctx)
-	})
-	theirs := count(func(ctx context.Context, s *closer) {
-		cache.NewReflectorWithOptions(s, &v1.Pod{}, &mapStore{}, cache.ReflectorOptions{}).
-			RunWithContext(ctx)
-	})
+	ours, theirs := count("ours"), count("client-go")
 	t.Logf("ours %d, client-go %d", ours, theirs)
 	require.Less(t, ours, theirs/2)
 	require.Greater(t, ours, int(time.Hour/shortWatch)*3/4) // a change that waits is not late

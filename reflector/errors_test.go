@@ -132,8 +132,7 @@ func TestLog_SlowList(t *testing.T) {
 }
 
 func (s *script) streamFails(name string) {
-	on := true
-	s.opts.UseWatchList = &on
+	s.streams()
 	s.start()
 	s.answerWatch(apiErrors[name])
 }

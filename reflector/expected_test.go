@@ -5,9 +5,7 @@ package reflector
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/internal/tools/answers"
 )
 
 // unstructuredList is an empty list, as a dynamic client returns it.
@@ -71,13 +71,9 @@ func TestList_OfSomethingElse(t *testing.T) {
 		"another version": {foo, otherVersion, "got /v2, Kind=FooList"},
 		"items":           {foo, bars, "expected /v1, Kind=Foo, got /v1, Kind=Bar"},
 		"resources": {
-			anything, unstructuredList("APIResourceList", ""),
-			"got /v1, Kind=APIResourceList",
+			anything, unstructuredList("APIResourceList", ""), "got /v1, Kind=APIResourceList",
 		},
-		"groups": {
-			anything, unstructuredList("APIGroupList", ""),
-			"got /v1, Kind=APIGroupList",
-		},
+		"groups": {anything, unstructuredList("APIGroupList", ""), "got /v1, Kind=APIGroupList"},
 
 		"right":                {foo, unstructuredList("FooList", "5"), ""},
 		"no kind":              {foo, unstructuredList("", "5"), ""},
@@ -89,11 +85,7 @@ func TestList_OfSomethingElse(t *testing.T) {
 		"a list of everything": {&v1.Pod{}, &metav1.List{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lw := &ListWatch{ListWithContextFunc: func(
-				context.Context, metav1.ListOptions,
-			) (runtime.Object, error) {
-				return test.list, nil
-			}}
+			lw := &ListWatch{ListWithContextFunc: listing(test.list)}
 			_, err := New(lw, test.expected, nil, Options{}).fetch(t.Context(), "0", 0)
 			if test.want == "" {
 				require.NoError(t, err)
@@ -108,9 +100,7 @@ func TestList_OfSomethingElse(t *testing.T) {
 // informer then deletes all objects.
 func TestDifference_DiscoveryIsNoList(t *testing.T) {
 	const body = `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[]}`
-	server := &roundTripper{answer: func(*http.Request) (int, io.Reader) {
-		return http.StatusOK, strings.NewReader(body)
-	}}
+	server := &answers.Server{Answer: answers.With(http.StatusOK, []byte(body))}
 	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://server", Transport: server})
 	require.NoError(t, err)
 	list, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).
@@ -143,18 +133,6 @@ func TestStatus_SkippedEvents(t *testing.T) {
 		require.Equal(t, before.ConsecutiveFailures+1, after.ConsecutiveFailures)
 		require.Equal(t, before.CurrentAsOf, after.CurrentAsOf)
 		require.Equal(t, before.ResourceVersion, after.ResourceVersion)
-	})
-}
-
-// A streaming list that brings another type ends, and a LIST decides.
-func TestStream_OfSomethingElse(t *testing.T) {
-	on(t, "ours", func(t *testing.T, s *script) {
-		s.streaming()
-		s.take()
-		s.event(watch.Event{Type: watch.Added, Object: &v1.Node{}})
-		log := strings.Join(s.take(), "\n")
-		require.Contains(t, log, "LIST rv=0")
-		require.NotContains(t, log, "replace")
 	})
 }
 
@@ -211,12 +189,7 @@ func TestWatch_UnstructuredKind(t *testing.T) {
 	}
 	on(t, "ours", func(t *testing.T, s *script) {
 		go New(s, foo("Foo"), scriptStore{s}, s.opts).Run(s.hearing)
-		s.answerList(
-			&unstructured.UnstructuredList{
-				Object: map[string]any{"metadata": map[string]any{"resourceVersion": "5"}},
-			},
-			nil,
-		)
+		s.answerList(unstructuredList("", "5"), nil)
 		s.answerWatch(nil)
 		s.take()
 		s.event(watch.Event{Type: watch.Added, Object: foo("Bar")})
@@ -238,13 +211,7 @@ func TestList_Odd(t *testing.T) {
 		"no items": {&metav1.Status{}, "*v1.Status is not a list: no Items field in this object"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lw := &ListWatch{
-				ListWithContextFunc: func(
-					context.Context, metav1.ListOptions,
-				) (runtime.Object, error) {
-					return test.list, nil
-				},
-			}
+			lw := &ListWatch{ListWithContextFunc: listing(test.list)}
 			_, err := New(lw, &v1.Pod{}, nil, Options{}).fetch(context.Background(), "0", 0)
 			require.EqualError(t, err, test.want)
 		})
@@ -266,12 +233,8 @@ func TestTransform_Results(t *testing.T) {
 		"error + obj": {&v1.Pod{}, boom, "transform a: boom"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := New(
-				nil,
-				nil,
-				nil,
-				Options{Transform: func(any) (any, error) { return test.result, test.err }},
-			)
+			transform := func(any) (any, error) { return test.result, test.err }
+			r := New(nil, nil, nil, Options{Transform: transform})
 			got, err := r.transformed(t.Context(), pod("a@1"))
 			if test.want == "" {
 				require.NoError(t, err)
@@ -282,21 +245,6 @@ func TestTransform_Results(t *testing.T) {
 			require.Nil(t, got)
 		})
 	}
-}
-
-// All pages show the moment of the first one: a resourceVersion in a later page does not count.
-func TestList_TheFirstPageHasTheResourceVersion(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *script) {
-		s.start()
-		s.answerList(podList("", "token", "a@1"), nil)
-		s.answerList(podList("9", "", "b@9"), nil)
-		s.saw(
-			"LIST rv=0 limit=500",
-			"LIST rv= limit=500 continue=token",
-			"replace a@1 b@9 rv=",
-			"WATCH rv= bookmarks",
-		)
-	})
 }
 
 // A transform that keeps nothing but the name, in place, saves memory. The reflector still knows
@@ -311,7 +259,7 @@ func TestTransform_MayDropTheResourceVersion(t *testing.T) {
 		"after a LIST": func(s *script) { s.watching() },
 		"after a streaming list": func(s *script) {
 			s.streaming()
-			s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+			s.added("a@1")
 			s.event(bookmark("5", "true"))
 		},
 	} {
@@ -319,8 +267,8 @@ func TestTransform_MayDropTheResourceVersion(t *testing.T) {
 			onBoth(t, func(t *testing.T, s *script) {
 				s.opts.Transform = strip
 				start(s)
-				s.event(watch.Event{Type: watch.Modified, Object: pod("a@8")})
-				s.event(watch.Event{Type: watch.Deleted, Object: pod("b@9")})
+				s.modified("a@8")
+				s.event(deleted("b@9"))
 				if s.ours != nil {
 					require.Equal(t, "9", s.ours.LastSyncResourceVersion())
 				}
@@ -339,10 +287,8 @@ func TestApplyError_CauseIsNotTheServers(t *testing.T) {
 			s.opts.MaxInternalErrorRetryDuration = time.Minute
 			s.watching()
 			s.fail("add", apiErrors[cause])
-			s.event(watch.Event{Type: watch.Added, Object: pod("b@6")})
-			s.after(800 * time.Millisecond)
-			log := s.take()
-			require.Equal(t, "800ms later: LIST rv=5", log[len(log)-1])
+			s.added("b@6")
+			require.Equal(t, "800ms later: LIST rv=5", s.lastAfter(800*time.Millisecond))
 		})
 	}
 }
@@ -356,10 +302,7 @@ func TestApplyError_OfAResyncWhileOpening(t *testing.T) {
 		s.take()
 		s.fail("resync", apiErrors["429"])
 		s.after(time.Minute + 800*time.Millisecond)
-		s.saw(
-			"1m0s later: resync: slow down",
-			"reported: resync: slow down",
-			"800ms later: LIST rv=5",
-		)
+		s.saw("1m0s later: resync: slow down", "reported: resync: slow down",
+			"800ms later: LIST rv=5")
 	})
 }

@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"example.com/informerstack/internal/tools/answers"
 	"example.com/informerstack/reflector/wire"
 )
 
@@ -512,8 +513,8 @@ func onHostile(t *testing.T, f func(t *testing.T, impl string, s *hostile)) {
 func onHostileAs(t *testing.T, impl string, f func(t *testing.T, impl string, s *hostile)) {
 	synctest.Test(t, func(t *testing.T) {
 		reported = func(error, string) {}
-		off := false
-		s := &hostile{t: t, store: &mapStore{}, opts: Options{Name: "test", UseWatchList: &off}}
+		options := Options{Name: "test", UseWatchList: new(bool)}
+		s := &hostile{t: t, store: &mapStore{}, opts: options}
 		f(t, impl, s)
 	})
 }
@@ -529,7 +530,7 @@ func (s *hostile) run(impl string, d time.Duration) {
 		servers.Go(func() { s.serve(address, server) })
 		return client, nil
 	}}
-	client := restClient(s.t, transport)
+	client := answers.Client(s.t, transport)
 	ctx, cancel := context.WithCancel(s.t.Context())
 	reflector.Go(func() { s.reflect(ctx, impl, client) })
 	time.Sleep(d)
@@ -542,14 +543,11 @@ func (s *hostile) run(impl string, d time.Duration) {
 
 // reflect runs a reflector until ctx is done.
 func (s *hostile) reflect(ctx context.Context, impl string, client rest.Interface) {
+	plain := cache.NewListWatchFromClient(client, "pods", "ns", fields.Everything())
 	if impl == "client-go" {
-		lw := cache.NewListWatchFromClient(client, "pods", "ns", fields.Everything())
-		reflector := cache.NewReflectorWithOptions(refusingWatchList{lw}, &v1.Pod{}, s.store,
-			cache.ReflectorOptions{Name: "test"})
-		reflector.RunWithContext(ctx)
+		runOf(impl, plain, s.store, s.opts)(ctx)
 		return
 	}
-	plain := cache.NewListWatchFromClient(client, "pods", "ns", fields.Everything())
 	lw := wire.NewListWatch(client, "pods", "ns", newPod, s.wire)
 	s.opts.WatchErrorHandler = func(_ context.Context, _ *Reflector, err error) {
 		s.mu.Lock()
@@ -562,11 +560,6 @@ func (s *hostile) reflect(ctx context.Context, impl string, client rest.Interfac
 	}
 	s.ours.Run(ctx)
 }
-
-// refusingWatchList switches off streaming lists of client-go.
-type refusingWatchList struct{ *cache.ListWatch }
-
-func (refusingWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
 // serve answers the request on conn.
 func (s *hostile) serve(address string, conn net.Conn) {

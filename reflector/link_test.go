@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,8 +35,7 @@ type slowLink struct {
 	decode    time.Duration // of a foreign watch, for an event
 	largest   int           // object, in bytes
 
-	mu    sync.Mutex
-	times []time.Time // of version i+1
+	history
 	sizes []int
 	body  *linkBody // of the open watch
 	dead  bool      // what is sent from now on is lost, without an error
@@ -145,16 +143,14 @@ func (l *slowLink) bookmark() {
 
 // cut ends the open watch. The client loses everything that is on its way.
 func (l *slowLink) cut() {
-	l.mu.Lock()
-	body := l.body
-	l.body, l.dead = nil, false
-	l.mu.Unlock()
+	var body *linkBody
+	l.set(func() { body, l.body, l.dead = l.body, nil, false })
 	if body != nil {
 		_ = body.Close()
 	}
 }
 
-func (l *slowLink) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+func (l *slowLink) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	time.Sleep(l.latency)
 	l.mu.Lock()
 	version := strconv.Itoa(len(l.times))
@@ -164,9 +160,7 @@ func (l *slowLink) ListWithContext(context.Context, metav1.ListOptions) (runtime
 	return list, nil
 }
 
-func (l *slowLink) WatchWithContext(
-	_ context.Context, o metav1.ListOptions,
-) (watch.Interface, error) {
+func (l *slowLink) watch(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	time.Sleep(l.latency)
 	l.mu.Lock()
 	next, _ := strconv.Atoi(o.ResourceVersion)
@@ -175,15 +169,13 @@ func (l *slowLink) WatchWithContext(
 	body.sendLocked(false)
 	l.mu.Unlock()
 	time.Sleep(l.latency)
-	newPod := func() runtime.Object { return &v1.Pod{} }
 	inner := wire.ReadWatch(body, newPod, wire.Options{})
 	if !l.foreign {
 		return inner, nil
 	}
-	events := make(chan watch.Event)
-	w := &feedWatch{events: events, stopped: make(chan struct{})}
-	go func() {
-		defer close(events)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.playLocked(func(w *playedWatch) {
 		defer inner.Stop()
 		for {
 			select {
@@ -192,31 +184,14 @@ func (l *slowLink) WatchWithContext(
 					return
 				}
 				time.Sleep(l.decode)
-				select {
-				case events <- e:
-				case <-w.stopped:
+				if !w.send(e) {
 					return
 				}
 			case <-w.stopped:
 				return
 			}
 		}
-	}()
-	return w, nil
-}
-
-// check returns how old the store is said to be, and an error if it is older.
-func (l *slowLink) check() (time.Duration, error) {
-	status := l.r.Status()
-	version, _ := strconv.Atoi(status.ResourceVersion)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	age := time.Since(status.CurrentAsOf)
-	if version > 0 && version < len(l.times) && status.CurrentAsOf.After(l.times[version]) {
-		return age, fmt.Errorf("at %d of %d versions it is current as of %v ago, not of %v ago",
-			version, len(l.times), age, time.Since(l.times[version]))
-	}
-	return age, nil
+	}), nil
 }
 
 // load changes the collection for d, at most rate times a second, and checks all the time.
@@ -225,8 +200,7 @@ func (l *slowLink) load(t *testing.T, random *rand.Rand, d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		l.change(random.IntN(l.largest))
 		time.Sleep(time.Duration(random.ExpFloat64() * float64(time.Second) / float64(rate)))
-		_, err := l.check()
-		require.NoError(t, err)
+		l.check(t, l.r)
 	}
 }
 
@@ -249,6 +223,7 @@ func playLink(t *testing.T, seed uint64, foreign bool, name string) {
 		bandwidth: slowestLink << random.IntN(6),
 		latency:   time.Duration(random.IntN(100)) * time.Millisecond,
 		foreign:   foreign,
+		history:   history{server: server{open: map[*playedWatch]bool{}}},
 		decode:    time.Duration(random.IntN(500)) * time.Millisecond,
 	}
 	l.largest = []int{10, 1000, 5000, 40_000}[random.IntN(4)]
@@ -260,17 +235,14 @@ func playLink(t *testing.T, seed uint64, foreign bool, name string) {
 		options = slowly(time.Duration(random.IntN(100)) * time.Millisecond)
 		options.UseWatchList = new(bool)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
 	l.change(1)
-	l.r = New(l, &v1.Pod{}, &mapStore{}, options)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		l.r.Run(ctx)
-	}()
+	l.r = New(&ListWatch{l.list, l.watch}, &v1.Pod{}, &mapStore{}, options)
+	stop := background(l.r.Run)
 	defer func() {
-		cancel()
-		<-ended
+		if t.Failed() {
+			t.Log(name)
+		}
+		stop()
 		l.cut()
 		time.Sleep(time.Minute)
 	}()
@@ -283,9 +255,7 @@ func playLink(t *testing.T, seed uint64, foreign bool, name string) {
 		case 0:
 			l.cut()
 		case 1:
-			l.mu.Lock()
-			l.dead = true
-			l.mu.Unlock()
+			l.set(func() { l.dead = true })
 			l.load(t, random, time.Duration(random.IntN(30))*time.Second)
 			l.cut()
 		}
@@ -300,16 +270,13 @@ func (l *slowLink) settle(t *testing.T, random *rand.Rand, name string) {
 	newest := strconv.Itoa(len(l.times))
 	for l.r.LastSyncResourceVersion() != newest {
 		time.Sleep(200 * time.Millisecond)
-		_, err := l.check()
-		require.NoError(t, err, name)
+		l.check(t, l.r)
 		require.Less(t, time.Since(began), 12*time.Hour, name)
 	}
 	time.Sleep(foreignPause + longestLook)
 	sent := time.Now()
 	l.bookmark()
 	time.Sleep(l.latency + l.decode + foreignPause + longestLook)
-	age, err := l.check()
-	require.NoError(t, err, name)
-	require.LessOrEqual(t, age, time.Since(sent), name)
+	require.LessOrEqual(t, l.check(t, l.r), time.Since(sent), name)
 	time.Sleep(time.Duration(random.IntN(20)) * time.Second)
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"example.com/informerstack/internal/tools/answers"
 	"example.com/informerstack/internal/tools/measure"
 	"example.com/informerstack/reflector/wire"
 )
@@ -107,7 +108,7 @@ func listClientGo(b testing.TB, lw *cache.ListWatch) []any {
 func httpClient(b testing.TB, url string) *rest.RESTClient {
 	transport := &http.Transport{}
 	b.Cleanup(transport.CloseIdleConnections)
-	return restClient(b, rewriteHost{url, transport})
+	return answers.Client(b, rewriteHost{url, transport})
 }
 
 // rewriteHost sends requests to another server.

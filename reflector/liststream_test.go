@@ -18,14 +18,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"example.com/informerstack/internal/tools/answers"
 	"example.com/informerstack/reflector/wire"
 )
 
 // The reflector streams each page of a LIST, and transforms its items before it requests the next.
 func TestStreamLister(t *testing.T) {
 	var order []string
-	w := &roundTripper{}
-	w.answer = func(req *http.Request) (int, io.Reader) {
+	w := &answers.Server{}
+	w.Answer = func(req *http.Request) (int, io.Reader) {
 		order = append(order, "request")
 		list := podList("5", "", "b@2")
 		if req.URL.Query().Get("continue") == "" {
@@ -36,7 +37,7 @@ func TestStreamLister(t *testing.T) {
 		require.NoError(t, err)
 		return http.StatusOK, bytes.NewReader(body)
 	}
-	lw := wire.NewListWatch(restClient(t, w), "pods", "", newPod, wire.Options{})
+	lw := wire.NewListWatch(answers.Client(t, w), "pods", "", newPod, wire.Options{})
 	r := New(lw, &v1.Pod{}, nil, Options{Transform: func(obj any) (any, error) {
 		order = append(order, "transform "+obj.(*v1.Pod).Name)
 		return obj, nil
@@ -46,44 +47,10 @@ func TestStreamLister(t *testing.T) {
 	require.Len(t, got.items, 2)
 	require.True(t, got.paged)
 	require.Equal(t, []string{"request", "transform a", "request", "transform b"}, order)
-	require.Equal(t, "continue=next&limit=500", w.requests[1].URL.RawQuery)
+	require.Equal(t, "continue=next&limit=500", w.Requests[1].URL.RawQuery)
 }
 
-// cutOff is a body that the server cuts off at a time, as at its request timeout.
-type cutOff struct {
-	io.Reader
-	at time.Time
-}
-
-func (c cutOff) Read(p []byte) (int, error) {
-	if !time.Now().Before(c.at) {
-		return 0, context.DeadlineExceeded
-	}
-	return c.Reader.Read(p)
-}
-
-// slowStore needs some time for each change.
-type slowStore struct {
-	replaced []int // lengths
-	changes  int
-}
-
-func (s *slowStore) change(any) error {
-	time.Sleep(slowStep)
-	s.changes++
-	return nil
-}
-
-func (s *slowStore) Add(obj any) error    { return s.change(obj) }
-func (s *slowStore) Update(obj any) error { return s.change(obj) }
-func (s *slowStore) Delete(obj any) error { return s.change(obj) }
-func (s *slowStore) Resync() error        { return nil }
-func (s *slowStore) Replace(list []any, _ string) error {
-	s.replaced = append(s.replaced, len(list))
-	return nil
-}
-
-const slowStep = 2 * time.Millisecond
+const slowStep = 2 * time.Millisecond // for each object
 
 // A program that needs eight seconds for a collection keeps up with a server that ends each request
 // after five: by LIST, by a streaming list, and for the changes of a watch.
@@ -111,7 +78,7 @@ func TestSlowProgram_NeedsNoSecondRequest(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				followed := false
-				server := &roundTripper{answer: func(req *http.Request) (int, io.Reader) {
+				server := &answers.Server{Answer: func(req *http.Request) (int, io.Reader) {
 					var body []byte
 					switch query := req.URL.Query(); {
 					case query.Get("sendInitialEvents") == "true":
@@ -129,13 +96,15 @@ func TestSlowProgram_NeedsNoSecondRequest(t *testing.T) {
 					context.AfterFunc(ctx, func() { _ = end.Close() })
 					at := time.Now().Add(5 * time.Second)
 					if query := req.URL.Query(); query.Get("watch") == "" {
-						return http.StatusOK, cutOff{bytes.NewReader(body), at}
+						return http.StatusOK, answers.Until(at, bytes.NewReader(body))
 					}
 					time.AfterFunc(5*time.Second, func() { _ = end.Close() })
-					return http.StatusOK, cutOff{io.MultiReader(bytes.NewReader(body), open), at}
+					all := io.MultiReader(bytes.NewReader(body), open)
+					return http.StatusOK, answers.Until(at, all)
 				}}
-				lw := wire.NewListWatch(restClient(t, server), "pods", "", newPod, wire.Options{})
-				store := &slowStore{}
+				client := answers.Client(t, server)
+				lw := wire.NewListWatch(client, "pods", "", newPod, wire.Options{})
+				store := &mapStore{err: func() error { time.Sleep(slowStep); return nil }}
 				New(lw, newPod(), store, Options{
 					UseWatchList: &streaming,
 					Transform: func(obj any) (any, error) {
@@ -143,8 +112,8 @@ func TestSlowProgram_NeedsNoSecondRequest(t *testing.T) {
 						return obj, nil
 					},
 				}).Run(ctx)
-				require.Equal(t, []int{count}, store.replaced)
-				require.Equal(t, count, store.changes)
+				require.Equal(t, fmt.Sprint("replace by ", count), store.diary[0])
+				require.Len(t, store.diary, 1+count)
 			})
 		})
 	}

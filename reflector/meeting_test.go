@@ -6,18 +6,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
-	"sync"
-	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,69 +29,36 @@ type flaps struct {
 	opens   float64       // the fraction of the watches that are granted
 }
 
-// flapper is a server that is never well for long.
-type flapper struct {
-	flaps
-
-	mu       sync.Mutex
-	random   *rand.Rand
-	requests int
-	version  int
-}
-
-func (s *flapper) fails(answers float64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests++
-	if s.random.Float64() >= answers {
-		return apierrors.NewServiceUnavailable("flapping")
-	}
-	return nil
-}
-
-func (s *flapper) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	time.Sleep(20 * time.Millisecond)
-	if err := s.fails(s.answers); err != nil {
-		return nil, err
-	}
-	return podList("7", "", "a@1"), nil
-}
-
-func (s *flapper) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	time.Sleep(20 * time.Millisecond)
-	if err := s.fails(min(s.answers, s.opens)); err != nil {
-		return nil, err
-	}
-	events := make(chan watch.Event, len(s.end))
-	time.AfterFunc(s.lives, func() {
-		for _, e := range s.end {
-			if e.Type == watch.Modified {
-				s.mu.Lock()
-				s.version++
-				e.Object = pod("a@" + strconv.Itoa(s.version+7))
-				s.mu.Unlock()
-			}
-			events <- e
+// flapper returns a server that is never well for long.
+func flapper(how flaps) *server {
+	s := &server{takes: 20 * time.Millisecond}
+	random, version := rand.New(rand.NewPCG(1, 0)), 7
+	fails := func(answers float64) error {
+		if random.Float64() >= answers {
+			return apierrors.NewServiceUnavailable("flapping")
 		}
-		close(events)
-	})
-	return watch.NewProxyWatcher(events), nil
-}
-
-func (s *flapper) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-
-func (s *flapper) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
-}
-
-func (s *flapper) IsWatchListSemanticsUnSupported() bool { return true }
-
-func (s *flapper) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.requests
+		return nil
+	}
+	play := func(w *playedWatch) {
+		if !w.lives(how.lives) {
+			return
+		}
+		for _, e := range how.end {
+			if e.Type == watch.Modified {
+				s.set(func() { version++; e = modified("a@" + strconv.Itoa(version)) })
+			}
+			w.send(e)
+		}
+	}
+	s.serve(
+		func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return podList("7", "", "a@1"), fails(how.answers)
+		},
+		func(metav1.ListOptions) (func(*playedWatch), error) {
+			return play, fails(min(how.answers, how.opens))
+		},
+	)
+	return s
 }
 
 // undecodable is what a client makes of an event that it cannot read.
@@ -106,18 +68,13 @@ func undecodable(text string) watch.Event {
 	return watch.Event{Type: watch.Error, Object: reporter.AsObject(errors.New(text))}
 }
 
-func failed(err *apierrors.StatusError) watch.Event {
-	return watch.Event{Type: watch.Error, Object: &err.ErrStatus}
-}
-
 // Members of a Group that are answered and then fail, again and again, do not wake each other for
 // ever.
 func TestOutage_FlappingServer(t *testing.T) {
 	const members = 5
 	change := watch.Event{Type: watch.Modified}
-	broken := failed(apierrors.NewInternalError(errors.New("broken")))
+	broken, expired := errorEvent("500"), errorEvent("expired")
 	lost := undecodable("stream error: stream ID 3; INTERNAL_ERROR")
-	expired := failed(apierrors.NewResourceExpired("old"))
 	garbage := undecodable("invalid character")
 	for name, flaps := range map[string]flaps{
 		"undecodable at once":        {0, []watch.Event{garbage}, 1, 1},
@@ -133,25 +90,10 @@ func TestOutage_FlappingServer(t *testing.T) {
 		"half of the watches, 20 s":  {20 * time.Second, []watch.Event{change}, 1, .5},
 		"one of ten requests":        {2 * time.Second, []watch.Event{change}, .1, 1},
 	} {
-		requests := func(group *outage.Group) (count int) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				s := &flapper{flaps: flaps, random: rand.New(rand.NewPCG(1, 0))}
-				ignore := func(context.Context, *Reflector, error) {}
-				var running sync.WaitGroup
-				for range members {
-					r := New(s, &v1.Pod{}, &mapStore{}, Options{
-						Outage: group, WatchErrorHandler: ignore,
-					})
-					running.Go(func() { r.Run(ctx) })
-				}
-				time.Sleep(time.Hour)
-				cancel()
-				running.Wait()
-				time.Sleep(time.Minute)
-				count = s.count()
-			})
-			return count
+		requests := func(group *outage.Group) int {
+			s := flapper(flaps)
+			meet(t, group, times(members, s), func([]*Reflector) { time.Sleep(time.Hour) })
+			return s.count()
 		}
 		without, together := requests(nil), requests(&outage.Group{})
 		t.Logf("%s: %d requests, without a Group %d", name, together, without)
@@ -165,17 +107,16 @@ func TestOutage_FlappingServer(t *testing.T) {
 
 // A Relist during an outage says nothing about the server: it is no news for the other members.
 func TestOutage_RelistIsNoNews(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &failingServer{}
-		clients(t, s, 1, &outage.Group{}, func(reflectors []*Reflector) {
-			s.fail(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
-			time.Sleep(time.Second / 2)
-			require.Equal(t, BackingOff, reflectors[0].Status().Phase)
-			reflectors[0].Relist(errors.New("lost"))
-			time.Sleep(time.Millisecond)
-			require.Equal(t, 2, reflectors[0].Status().Failures)
-			const text = "for the Group, the server still fails: a refusal is the first answer"
-			assert.True(t, reflectors[0].member.Refused(), text)
-		})
+	s := newFailingServer(nil)
+	meet(t, &outage.Group{}, times(1, s), func(reflectors []*Reflector) {
+		r := reflectors[0]
+		s.fail(apiErrors["refused"])
+		time.Sleep(time.Second / 2)
+		require.Equal(t, BackingOff, r.Status().Phase)
+		r.Relist(errors.New("lost"))
+		time.Sleep(time.Millisecond)
+		require.Equal(t, 2, r.Status().Failures)
+		const text = "for the Group, the server still fails: a refusal is the first answer"
+		assert.True(t, r.member.Refused(), text)
 	})
 }

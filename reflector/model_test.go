@@ -3,7 +3,6 @@
 package reflector
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,8 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 )
 
 // A server that changes and fails at random for some hours, in every way it can: once it is well
@@ -41,10 +38,7 @@ func runModel(t *testing.T, seed uint64, impl string, streaming bool) {
 	server := newCollection()
 	server.chaos = rand.New(rand.NewPCG(seed, 2))
 	target := &mapStore{}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	switch impl {
-	case "ours":
+	if impl == "ours" {
 		server.stalls = true
 		storeFaults := rand.New(rand.NewPCG(seed, 3))
 		target.err = func() error {
@@ -53,28 +47,11 @@ func runModel(t *testing.T, seed uint64, impl string, streaming bool) {
 			}
 			return nil
 		}
-		r := New(
-			server,
-			&v1.Pod{},
-			target,
-			Options{
-				Name:              "test",
-				UseWatchList:      &streaming,
-				ResyncPeriod:      time.Minute,
-				WatchListPageSize: int64(seed % 3),
-			},
-		)
-		go func() { defer close(ended); r.Run(ctx) }()
-	default:
-		r := cache.NewReflectorWithOptions(
-			streamingOr(server, streaming),
-			&v1.Pod{},
-			target,
-			cache.ReflectorOptions{Name: "test", ResyncPeriod: time.Minute},
-		)
-		r.WatchListPageSize = int64(seed % 3)
-		go func() { defer close(ended); r.RunWithContext(ctx) }()
 	}
+	stop := background(runOf(impl, server, target, Options{
+		Name: "test", UseWatchList: &streaming, ResyncPeriod: time.Minute,
+		WatchListPageSize: int64(seed % 3),
+	}))
 
 	alive := map[string]bool{}
 	for range 300 {
@@ -95,9 +72,7 @@ func runModel(t *testing.T, seed uint64, impl string, streaming bool) {
 			server.update(name)
 		}
 	}
-	server.mu.Lock()
-	server.chaos = nil
-	server.mu.Unlock()
+	server.set(func() { server.chaos = nil })
 	target.mu.Lock()
 	target.err = nil
 	target.mu.Unlock()
@@ -105,18 +80,5 @@ func runModel(t *testing.T, seed uint64, impl string, streaming bool) {
 	server.update("z")
 	synctest.Wait()
 	require.Equal(t, server.state(), target.state())
-	cancel()
-	<-ended
+	stop()
 }
-
-// streamingOr hides from client-go that the server can stream, if it should not.
-func streamingOr(c *collection, streaming bool) cache.ListerWatcher {
-	if streaming {
-		return c
-	}
-	return refusing{c}
-}
-
-type refusing struct{ *collection }
-
-func (refusing) IsWatchListSemanticsUnSupported() bool { return true }

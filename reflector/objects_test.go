@@ -22,7 +22,9 @@ func nodeList(resourceVersion string, items ...string) *v1.NodeList {
 	return list
 }
 
-func deletedPod(s string) watch.Event { return watch.Event{Type: watch.Deleted, Object: pod(s)} }
+func added(s string) watch.Event    { return watch.Event{Type: watch.Added, Object: pod(s)} }
+func modified(s string) watch.Event { return watch.Event{Type: watch.Modified, Object: pod(s)} }
+func deleted(s string) watch.Event  { return watch.Event{Type: watch.Deleted, Object: pod(s)} }
 
 // table is a list as kubectl asks for it.
 func table() runtime.Object {

@@ -26,115 +26,82 @@ import (
 	"example.com/informerstack/reflector/outage"
 )
 
-// failingServer is a server that answers requests with failure while it is not nil. Answers take a
-// while. It counts the requests and notes when each client's watch was opened after a failure.
+// failingServer is a server that answers requests with failure while it is not nil.
 type failingServer struct {
-	mu       sync.Mutex
-	failure  error
-	requests int
-	watches  []*watch.FakeWatcher
+	server
+	failure error
 }
 
-func (s *failingServer) answer() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests++
-	return s.failure
+func newFailingServer(failure error) *failingServer {
+	s := &failingServer{server{takes: 20 * time.Millisecond}, failure}
+	s.serve(
+		func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return podList("5", ""), s.failure
+		},
+		func(metav1.ListOptions) (func(*playedWatch), error) { return untilStopped, s.failure },
+	)
+	return s
 }
 
 // fail makes requests fail from now on and ends every watch; nil makes them succeed.
 func (s *failingServer) fail(failure error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failure = failure
-	if failure == nil {
-		return
+	s.set(func() { s.failure = failure })
+	if failure != nil {
+		s.endWatches()
 	}
-	for _, w := range s.watches {
-		w.Stop()
-	}
-	s.watches = nil
 }
 
-func (s *failingServer) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.requests
+// member returns a reflector in a Group.
+func member(lw ListerWatcher, group *outage.Group) *Reflector {
+	return New(lw, &v1.Pod{}, &mapStore{}, Options{
+		Outage: group, UseWatchList: new(bool),
+		WatchErrorHandler: func(context.Context, *Reflector, error) {},
+	})
 }
-
-func (s *failingServer) ListWithContext(
-	context.Context, metav1.ListOptions,
-) (runtime.Object, error) {
-	time.Sleep(20 * time.Millisecond)
-	return podList("5", ""), s.answer()
-}
-
-func (s *failingServer) WatchWithContext(
-	context.Context, metav1.ListOptions,
-) (watch.Interface, error) {
-	time.Sleep(20 * time.Millisecond)
-	if err := s.answer(); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := watch.NewFakeWithChanSize(10, false)
-	s.watches = append(s.watches, w)
-	return w, nil
-}
-
-func (s *failingServer) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-
-func (s *failingServer) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
-}
-
-func (s *failingServer) IsWatchListSemanticsUnSupported() bool { return true }
 
 var errDown = apierrors.NewInternalError(http.ErrServerClosed)
 
-// clients runs body while n reflectors run on s. reflectors with a nil group do not know of each
-// other.
-func clients(
-	t *testing.T, s *failingServer, n int, group *outage.Group, body func([]*Reflector),
+// meet runs a reflector on each server while body runs, in a bubble. Reflectors with a nil group do
+// not know of each other.
+func meet(
+	t *testing.T, group *outage.Group, servers []ListerWatcher, body func([]*Reflector),
 ) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	reflectors := make([]*Reflector, n)
-	for i := range reflectors {
-		reflectors[i] = New(s, &v1.Pod{}, &mapStore{}, Options{
-			Outage: group, WatchErrorHandler: func(context.Context, *Reflector, error) {},
-		})
-		running.Go(func() { reflectors[i].Run(ctx) })
-	}
-	time.Sleep(time.Minute)
-	body(reflectors)
-	cancel()
-	s.fail(errDown)
-	running.Wait()
-	time.Sleep(time.Second) // requests that were given up return
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		var reflectors []*Reflector
+		for _, s := range servers {
+			r := member(s, group)
+			reflectors = append(reflectors, r)
+			running.Go(func() { r.Run(ctx) })
+		}
+		time.Sleep(5 * time.Minute)
+		body(reflectors)
+		cancel()
+		running.Wait()
+		time.Sleep(time.Minute) // requests that were given up return
+	})
 }
+
+// times returns n times the same server.
+func times(n int, s ListerWatcher) []ListerWatcher { return slices.Repeat([]ListerWatcher{s}, n) }
 
 // recoveryTimes takes the server down for each duration, and returns how long each client then
 // needs, sorted, and the number of requests during the outages.
 func recoveryTimes(t *testing.T, group *outage.Group, outages []time.Duration) (
 	took []time.Duration, failed int,
 ) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &failingServer{}
-		clients(t, s, 20, group, func(reflectors []*Reflector) {
-			for _, duration := range outages {
-				before := s.count()
-				s.fail(errDown)
-				time.Sleep(duration)
-				failed += s.count() - before
-				s.fail(nil)
-				took = append(took, backAfter(reflectors)...)
-				time.Sleep(10 * time.Minute) // the waits start again
-			}
-		})
+	s := newFailingServer(nil)
+	meet(t, group, times(20, s), func(reflectors []*Reflector) {
+		for _, duration := range outages {
+			before := s.count()
+			s.fail(errDown)
+			time.Sleep(duration)
+			failed += s.count() - before
+			s.fail(nil)
+			took = append(took, backAfter(reflectors)...)
+			time.Sleep(10 * time.Minute) // the waits start again
+		}
 	})
 	slices.Sort(took)
 	return took, failed
@@ -179,23 +146,21 @@ func TestOutage_PeersAreBackSoon(t *testing.T) {
 
 // Reflectors are also back soon if the server is there for some seconds only, again and again.
 func TestOutage_ThatReturns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &failingServer{}
-		var took []time.Duration
-		clients(t, s, 20, &outage.Group{}, func(reflectors []*Reflector) {
-			for range 8 {
-				s.fail(errDown)
-				time.Sleep(20 * time.Second)
-				s.fail(nil)
-				took = append(took, backAfter(reflectors)...)
-				time.Sleep(5 * time.Second)
-			}
-		})
-		slices.Sort(took)
-		t.Logf("median %v, maximum %v", took[len(took)/2], took[len(took)-1])
-		require.Less(t, took[len(took)/2], 3*time.Second)
-		require.Less(t, took[len(took)-1], 10*time.Second)
+	s := newFailingServer(nil)
+	var took []time.Duration
+	meet(t, &outage.Group{}, times(20, s), func(reflectors []*Reflector) {
+		for range 8 {
+			s.fail(errDown)
+			time.Sleep(20 * time.Second)
+			s.fail(nil)
+			took = append(took, backAfter(reflectors)...)
+			time.Sleep(5 * time.Second)
+		}
 	})
+	slices.Sort(took)
+	t.Logf("median %v, maximum %v", took[len(took)/2], took[len(took)-1])
+	require.Less(t, took[len(took)/2], 3*time.Second)
+	require.Less(t, took[len(took)-1], 10*time.Second)
 }
 
 // failingPeer lets another member of group fail, and returns a function that reports whether that
@@ -239,7 +204,7 @@ func TestOutage_EndsWithAnAnswer(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			group := &outage.Group{}
-			r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
+			r := member(newFailingServer(nil), group)
 			r.note(t.Context(), Transition{From: Opening, To: Starting, Pause: true, Err: errDown})
 			wakes := failingPeer(t, group)
 			r.note(t.Context(), Transition{
@@ -273,7 +238,7 @@ func TestOutage_NoAnswer(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			group := &outage.Group{}
-			r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
+			r := member(newFailingServer(nil), group)
 			r.note(t.Context(), Transition{From: Listing, To: Starting, Pause: true, Err: errDown})
 			wakes := failingPeer(t, group)
 			r.round.open = test.open
@@ -286,63 +251,19 @@ func TestOutage_NoAnswer(t *testing.T) {
 	}
 }
 
-// A reflector of a failing collection does not ask for it more often because others are well.
-func TestOutage_HealthyPeersDoNotWake(t *testing.T) {
-	requests := func(group *outage.Group) int {
-		broken := &failingServer{failure: errDown}
-		synctest.Test(t, func(t *testing.T) {
-			s := &failingServer{}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			r := New(broken, &v1.Pod{}, &mapStore{}, Options{
-				Outage: group, WatchErrorHandler: func(context.Context, *Reflector, error) {},
-			})
-			var running sync.WaitGroup
-			running.Go(func() { r.Run(ctx) })
-			clients(t, s, 5, group, func([]*Reflector) {
-				for range 500 {
-					time.Sleep(7 * time.Second)
-					s.mu.Lock()
-					for _, w := range s.watches { // the server ends each watch, and takes new ones
-						w.Stop()
-					}
-					s.watches = nil
-					s.mu.Unlock()
-				}
-			})
-			cancel()
-			running.Wait()
-		})
-		return broken.count()
-	}
-	alone, together := requests(nil), requests(&outage.Group{})
-	assert.InDelta(t, alone, together, float64(alone)/5)
-}
-
 // Reflectors with LISTs that succeed and WATCHes that do not are no reason to wake each other at
 // once.
 func TestOutage_SickPeersDoNotWakeEachOtherAllTheTime(t *testing.T) {
 	requests := func(group *outage.Group) (all int) {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			servers := make([]sickServer, 5)
-			var running sync.WaitGroup
-			for i := range servers {
-				s := &servers[i]
-				s.lists, s.watches = []string{""}, []sickWatch{{refusal: "forbidden"}}
-				s.giveUp = cancel
-				running.Go(func() {
-					New(s, &v1.Pod{}, &mapStore{}, Options{Outage: group}).Run(ctx)
-				})
-			}
-			running.Wait()
-			time.Sleep(time.Minute) // requests that were given up return
-			synctest.Wait()
-			for i := range servers {
-				all += servers[i].listCount
-			}
-		})
+		var servers []ListerWatcher
+		for range 5 {
+			s := &sickServer{toLists: []string{""}, toWatches: []sickWatch{{refusal: "forbidden"}}}
+			servers = append(servers, s.begin(func() {}))
+		}
+		meet(t, group, servers, func([]*Reflector) { time.Sleep(time.Hour) })
+		for _, s := range servers {
+			all += s.(*sickServer).lists
+		}
 		return all
 	}
 	alone, together := requests(nil), requests(&outage.Group{})

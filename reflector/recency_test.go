@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -37,36 +37,48 @@ type feed struct {
 	r      *Reflector
 	timers atomic.Int64 // that were set
 
-	mu        sync.Mutex
-	times     []time.Time // of version i+1
-	questions int         // LISTs with a limit of 1
-	ignores   bool        // LISTs have no limit
-	hangs     bool        // questions are not answered
-	tooHigh   bool        // the next question gets a version that is never reached
-	err       error       // of questions
-	down      bool
-	cut       chan struct{} // ends the open watch
-	running   chan struct{} // closed while the client is not stopped
+	history
+	ignores bool  // LISTs have no limit
+	hangs   bool  // questions are not answered
+	tooHigh bool  // the next question gets a version that is never reached
+	err     error // of questions
+	down    bool
+	running chan struct{} // closed while the client is not stopped
+}
+
+// history is a server that knows when each version came into being.
+type history struct {
+	server
+	times []time.Time // of version i+1
+}
+
+// check requires that r's store is not said to be more current than it is. It returns how old the
+// store is said to be.
+func (h *history) check(t *testing.T, r *Reflector) time.Duration {
+	status := r.Status()
+	version, _ := strconv.Atoi(status.ResourceVersion)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if version < len(h.times) && status.CurrentAsOf.After(h.times[version]) {
+		require.Failf(t, "too current", "the store is at %d of %d, and current as of %v after the "+
+			"next version", version, len(h.times), status.CurrentAsOf.Sub(h.times[version]))
+	}
+	return time.Since(status.CurrentAsOf)
 }
 
 // feeding runs a reflector on a feed. It checks all the time that the store is not said to be more
 // current than it is.
 func feeding(t *testing.T, opts Options, test func(t *testing.T, f *feed)) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		f := &feed{t: t, cut: make(chan struct{}), running: make(chan struct{})}
+		f := &feed{t: t, running: make(chan struct{})}
+		f.serve(f.list, f.watch)
 		close(f.running)
 		opts.Clock, opts.UseWatchList = f, new(bool)
 		f.change(1)
 		f.r = New(f, &v1.Pod{}, &mapStore{}, opts)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			f.r.Run(ctx)
-		}()
+		stop := background(f.r.Run)
 		defer func() {
-			cancel()
-			<-ended
+			stop()
 			time.Sleep(time.Second) // the watch ends
 		}()
 		time.Sleep(time.Second)
@@ -76,11 +88,7 @@ func feeding(t *testing.T, opts Options, test func(t *testing.T, f *feed)) {
 
 // change makes count versions at once.
 func (f *feed) change(count int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for range count {
-		f.times = append(f.times, time.Now())
-	}
+	f.set(func() { f.times = append(f.times, slices.Repeat([]time.Time{time.Now()}, count)...) })
 }
 
 // changing makes 200 versions a second for d. each is called after each.
@@ -91,60 +99,43 @@ func (f *feed) changing(d time.Duration, each func()) {
 	}
 }
 
-// check checks what Status says now. It returns how old the store is said to be.
-func (f *feed) check() time.Duration {
-	status := f.r.Status()
-	version, _ := strconv.Atoi(status.ResourceVersion)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if version < len(f.times) && status.CurrentAsOf.After(f.times[version]) {
-		f.t.Errorf("the store is at %d of %d, and current as of %v after the next version", version,
-			len(f.times), status.CurrentAsOf.Sub(f.times[version]))
-	}
-	return time.Since(status.CurrentAsOf)
+func (f *feed) check() time.Duration { return f.history.check(f.t, f.r) }
+
+func (f *feed) newest() (version int) {
+	f.set(func() { version = len(f.times) })
+	return version
 }
 
-func (f *feed) newest() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.times)
+// asked returns the number of questions.
+func (f *feed) asked() (questions int) {
+	f.set(func() { questions = f.questions })
+	return questions
 }
 
 // outage ends the watch, and refuses requests for d.
 func (f *feed) outage(d time.Duration, during func(time.Duration)) {
-	f.mu.Lock()
-	f.down = true
-	close(f.cut)
-	f.cut = make(chan struct{})
-	f.mu.Unlock()
+	f.set(func() { f.down = true })
+	f.endWatches()
 	during(d)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.down = false
+	f.set(func() { f.down = false })
 }
 
 // stop stops the client while during runs.
 func (f *feed) stop(d time.Duration, during func(time.Duration)) {
-	f.mu.Lock()
 	running := make(chan struct{})
-	f.running = running
-	f.mu.Unlock()
+	f.set(func() { f.running = running })
 	during(d)
 	close(running)
 }
 
 func (f *feed) awaitRunning() {
-	f.mu.Lock()
-	running := f.running
-	f.mu.Unlock()
+	var running chan struct{}
+	f.set(func() { running = f.running })
 	<-running
 }
 
-func (f *feed) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *feed) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if o.Limit == 1 && f.hangs {
-		f.questions++
 		f.mu.Unlock()
 		<-ctx.Done()
 		f.mu.Lock()
@@ -152,7 +143,6 @@ func (f *feed) ListWithContext(ctx context.Context, o metav1.ListOptions) (runti
 	}
 	list := podList(strconv.Itoa(len(f.times)), "", "a@1")
 	if o.Limit == 1 {
-		f.questions++
 		if f.ignores {
 			list.Items = append(list.Items, *pod("b@1"))
 		}
@@ -167,55 +157,25 @@ func (f *feed) ListWithContext(ctx context.Context, o metav1.ListOptions) (runti
 	return list, nil
 }
 
-func (f *feed) WatchWithContext(
-	_ context.Context, o metav1.ListOptions,
-) (watch.Interface, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *feed) watch(o metav1.ListOptions) (func(*playedWatch), error) {
 	if f.down {
 		return nil, apiErrors["refused"]
 	}
 	next, err := strconv.Atoi(o.ResourceVersion)
-	events, cut, stopped := make(chan watch.Event), f.cut, make(chan struct{})
-	go func() {
-		defer close(events)
+	return func(w *playedWatch) {
 		for ; ; next++ {
 			for f.newest() <= next {
-				time.Sleep(time.Millisecond)
-				if isClosed(cut) || isClosed(stopped) {
+				if !w.lives(time.Millisecond) {
 					return
 				}
 			}
 			f.awaitRunning()
-			e := watch.Event{Type: watch.Modified, Object: pod("a@" + strconv.Itoa(next+1))}
-			select {
-			case events <- e:
-			case <-cut:
-				return
-			case <-stopped:
+			if !w.send(modified("a@" + strconv.Itoa(next+1))) {
 				return
 			}
 		}
-	}()
-	return &feedWatch{events: events, stopped: stopped}, err
+	}, err
 }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-type feedWatch struct {
-	events  chan watch.Event
-	stopped chan struct{}
-}
-
-func (w *feedWatch) ResultChan() <-chan watch.Event { return w.events }
-func (w *feedWatch) Stop()                          { close(w.stopped) }
 
 // NewTimer returns a timer that is late while the client is stopped.
 func (f *feed) NewTimer(d time.Duration) clock.Timer {
@@ -275,10 +235,10 @@ func TestCurrentAsOf_SlowTransformOfAStreamingList(t *testing.T) {
 		opened := time.Now()
 		go func() {
 			for range 300 {
-				s.open.events <- watch.Event{Type: watch.Added, Object: pod("a@6")}
+				s.open.events <- added("a@6")
 			}
 			s.open.events <- bookmark("6", "true")
-			s.open.events <- watch.Event{Type: watch.Modified, Object: pod("a@7")}
+			s.open.events <- modified("a@7")
 		}()
 		for s.ours.LastSyncResourceVersion() != "6" {
 			s.after(time.Millisecond)
@@ -357,17 +317,12 @@ func TestCurrentAsOf_QuestionsAfterAnInterruption(t *testing.T) {
 func TestCurrentAsOf_AnswerThatIsNeverReached(t *testing.T) {
 	feeding(t, slowly(200*time.Microsecond), func(t *testing.T, f *feed) {
 		f.changing(10*time.Second, func() { f.check() })
-		isWrong := func() bool {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			return f.tooHigh
-		}
-		f.mu.Lock()
-		f.tooHigh = true
-		f.mu.Unlock()
+		isWrong := true
+		f.set(func() { f.tooHigh = true })
 		f.outage(40*time.Second, func(d time.Duration) { f.changing(d, func() {}) })
-		for isWrong() {
+		for isWrong {
 			f.changing(time.Second, func() { f.check() })
+			f.set(func() { isWrong = f.tooHigh })
 		}
 		f.changing(70*time.Second, func() { f.check() }) // it asks again after a minute
 		f.changing(time.Minute, func() { require.Less(t, f.check(), 11*time.Second) })
@@ -406,7 +361,7 @@ func TestCurrentAsOf_StoppedWhileQuiet(t *testing.T) {
 func TestCurrentAsOf_LateLookIsNoPause(t *testing.T) {
 	took := time.Now()
 	r := New(nil, nil, nil, Options{})
-	r.round.fetched, r.round.open = true, &liveWatch{Interface: &feedWatch{}, pastInitial: true}
+	r.round.fetched, r.round.open = true, &liveWatch{Interface: watch.NewFake(), pastInitial: true}
 	r.recency.waiting, r.recency.flowing = took, took
 	require.Equal(t, foreignPause, r.lookForPause(took.Add(40*time.Second), nil))
 	require.Zero(t, r.Status().CurrentAsOf)
@@ -462,22 +417,13 @@ func TestCurrentAsOf_QuestionThatAnOutageEnds(t *testing.T) {
 	for name, rest := range map[string]time.Duration{"before": time.Second, "after": 0} {
 		t.Run(name, func(t *testing.T) {
 			feeding(t, slowly(200*time.Microsecond), func(t *testing.T, f *feed) {
-				f.mu.Lock()
-				f.err = apiErrors["refused"]
-				f.mu.Unlock()
-				asked := func() bool {
-					f.mu.Lock()
-					defer f.mu.Unlock()
-					return f.questions > 0
-				}
-				for !asked() {
+				f.set(func() { f.err = apiErrors["refused"] })
+				for f.asked() == 0 {
 					f.changing(5*time.Millisecond, func() { f.check() })
 				}
 				f.changing(rest, func() { f.check() }) // it takes the answer
 				f.outage(3*time.Second, func(d time.Duration) { f.changing(d, func() {}) })
-				f.mu.Lock()
-				f.err = nil
-				f.mu.Unlock()
+				f.set(func() { f.err = nil })
 				f.changing(15*time.Second, func() { f.check() })
 				f.changing(20*time.Second, func() { require.Less(t, f.check(), 15*time.Second) })
 			})
@@ -545,7 +491,6 @@ func TestLastContact_IsWhatTheServerSent(t *testing.T) {
 		return func(s *script) { s.answerWatch(apiErrors[name]) }
 	}
 	event := func(e watch.Event) does { return func(s *script) { s.event(e) } }
-	added := watch.Event{Type: watch.Added, Object: pod("a@6")}
 	ends := func(s *script) { close(s.open.events) }
 	empty := func(s *script) { send(s.t, s.watches, watchAnswer{w: watch.NewEmptyWatch()}) }
 	for name, test := range map[string]struct {
@@ -560,12 +505,12 @@ func TestLastContact_IsWhatTheServerSent(t *testing.T) {
 		"an API error to a WATCH":    {opening, watchFails("forbidden"), true},
 		"a refused WATCH":            {opening, watchFails("refused"), false},
 		"a watch that rest made":     {opening, empty, false},
-		"a change":                   {watching, event(added), true},
+		"a change":                   {watching, event(added("a@6")), true},
 		"a bookmark":                 {watching, event(bookmark("6", "")), true},
 		"an ERROR event":             {watching, event(errorEvent("500")), true},
 		"a lost connection":          {watching, event(errorEvent("lost")), false},
 		"the end of a watch":         {watching, ends, false},
-		"an initial event":           {streaming, event(added), true},
+		"an initial event":           {streaming, event(added("a@6")), true},
 		"the end of a stream":        {streaming, ends, false},
 		"a connection lost likewise": {streaming, event(errorEvent("lost")), false},
 	} {
@@ -744,7 +689,7 @@ func TestCurrentAsOf_BacklogIsOld(t *testing.T) {
 		"bookmark": func(s *script) { s.event(bookmark("20", "")); s.after(foreignPause) },
 		"pause": func(s *script) {
 			s.after(foreignPause - time.Second)
-			s.event(watch.Event{Type: watch.Modified, Object: pod("a@20")})
+			s.modified("a@20")
 			synctest.Wait()
 			require.Less(s.t, s.ours.Status().CurrentAsOf, time.Now().Add(-30*time.Second))
 			s.after(foreignPause)
@@ -754,7 +699,7 @@ func TestCurrentAsOf_BacklogIsOld(t *testing.T) {
 			on(t, "ours", func(t *testing.T, s *script) {
 				s.watching()
 				s.after(2 * time.Second)
-				s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+				s.added("a@6")
 				before := time.Now()
 				s.after(time.Second)
 				s.after(foreignPause)
@@ -765,8 +710,7 @@ func TestCurrentAsOf_BacklogIsOld(t *testing.T) {
 				s.answerWatch(nil)
 				for version := range 5 {
 					s.after(20 * time.Millisecond)
-					object := pod(fmt.Sprintf("a@%d", 7+version))
-					s.event(watch.Event{Type: watch.Modified, Object: object})
+					s.modified(fmt.Sprintf("a@%d", 7+version))
 				}
 				synctest.Wait()
 				require.WithinDuration(t, before, s.ours.Status().CurrentAsOf, time.Second)
@@ -802,11 +746,7 @@ func TestCurrentAsOf_SlowDecoding(t *testing.T) {
 			body, server := io.Pipe()
 			newSlowPod := func() runtime.Object { return &slowPod{} }
 			r := New(&ListWatch{
-				ListWithContextFunc: func(
-					context.Context, metav1.ListOptions,
-				) (runtime.Object, error) {
-					return podList("1", ""), nil
-				},
+				ListWithContextFunc: listing(podList("1", "")),
 				WatchFuncWithContext: func(
 					context.Context, metav1.ListOptions,
 				) (watch.Interface, error) {
@@ -814,12 +754,7 @@ func TestCurrentAsOf_SlowDecoding(t *testing.T) {
 				},
 			}, nil, store.New(store.MetaNamespaceKeyFunc, store.Options{}),
 				Options{UseWatchList: new(bool)})
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				r.Run(ctx)
-			}()
+			stop := background(r.Run)
 			version := 1
 			send := func(count, decodeMs int) {
 				for range count {
@@ -842,8 +777,7 @@ func TestCurrentAsOf_SlowDecoding(t *testing.T) {
 			send(1, 1)
 			time.Sleep(time.Second)
 			require.Less(t, time.Since(r.Status().CurrentAsOf), 2*time.Second)
-			cancel()
-			<-ended
+			stop()
 		})
 	}
 }

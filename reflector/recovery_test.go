@@ -100,9 +100,9 @@ func (r *recoveries) play(t *testing.T, run RunFunc, n int, group *outage.Group,
 	reported = func(error, string) {}
 	server := newFaultyServer()
 	server.create("a")
-	lw := cache.ListerWatcher(server)
+	lw := lister(server)
 	if !plan.streaming {
-		lw = refusingServer{server}
+		lw = refusing{lw}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -124,48 +124,31 @@ func TestListAndWatch_Results(t *testing.T) {
 		s.answerList(podList("5", ""), nil)
 		s.answerWatch(nil)
 		s.fail("add", io.ErrClosedPipe)
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		s.added("a@6")
 	}), &applyErr)
 	require.Equal(t, ApplyError{Verb: "add", Object: "a", Err: io.ErrClosedPipe}, *applyErr)
 }
 
+// A panic of the ListerWatcher or of the transform is raised again where ListAndWatch runs.
 func TestListAndWatch_PanicReachesTheCaller(t *testing.T) {
-	on(t, "ours", func(t *testing.T, s *script) {
-		for _, lw := range []*ListWatch{
-			{
-				ListWithContextFunc: func(
-					context.Context, metav1.ListOptions,
-				) (runtime.Object, error) {
+	for what, items := range map[string][]string{"list": nil, "watch": nil, "transform": {"a@1"}} {
+		on(t, "ours", func(t *testing.T, s *script) {
+			list := func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				if what == "list" {
 					panic("list")
-				},
-			},
-			{
-				ListWithContextFunc: func(
-					context.Context, metav1.ListOptions,
-				) (runtime.Object, error) {
-					return podList("5", ""), nil
-				},
-				WatchFuncWithContext: func(
-					context.Context, metav1.ListOptions,
-				) (watch.Interface, error) {
-					panic("watch")
-				},
-			},
-			{
-				ListWithContextFunc: func(
-					context.Context, metav1.ListOptions,
-				) (runtime.Object, error) {
-					return podList("5", "", "a@1"), nil
-				},
-			},
-		} {
+				}
+				return podList("5", "", items...), nil
+			}
+			open := func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+				panic("watch")
+			}
 			s.opts.Transform = func(any) (any, error) { panic("transform") }
-			r := New(lw, &v1.Pod{}, scriptStore{s}, s.opts)
-			require.Panics(t, func() { _ = r.ListAndWatch(context.Background()) })
+			r := New(&ListWatch{list, open}, &v1.Pod{}, scriptStore{s}, s.opts)
+			require.PanicsWithValue(t, what, func() { _ = r.ListAndWatch(context.Background()) })
 			require.Equal(t, Idle, r.Status().Phase)
 			require.NotErrorIs(t, r.ListAndWatch(cancelled()), ErrRunning)
-		}
-	})
+		})
+	}
 }
 
 func cancelled() context.Context {
@@ -177,9 +160,7 @@ func cancelled() context.Context {
 // An error handler gets what ends a round; the default reports it.
 func TestWatchErrorHandler(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		s.opts.WatchErrorHandler = func(
-			_ context.Context, r *Reflector, err error,
-		) {
+		s.opts.WatchErrorHandler = func(_ context.Context, r *Reflector, err error) {
 			s.print("%s: %v", r.Name(), err)
 		}
 		s.start()

@@ -34,6 +34,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 
 	"example.com/informerstack/internal/tools/narrate"
+	"example.com/informerstack/internal/tools/transcript"
 )
 
 // reported receives what goes to utilruntime.HandleError. Tests that care set it, and do not run
@@ -50,6 +51,7 @@ func TestMain(m *testing.M) {
 
 // script is a server that answers when a test says so, and a store that records its calls.
 type script struct {
+	*ListWatch
 	t    *testing.T
 	impl string
 	opts Options
@@ -87,23 +89,65 @@ type watchAnswer struct {
 	err error
 }
 
+// onBoth runs f on this package and on client-go, each in a bubble of its own.
+func onBoth(t *testing.T, f func(t *testing.T, s *script)) {
+	for _, impl := range []string{transcript.Ours, "client-go"} {
+		t.Run("impl="+impl, func(t *testing.T) { on(t, impl, f) })
+	}
+}
+
+func on(t *testing.T, impl string, f func(t *testing.T, s *script)) {
+	synctest.Test(t, func(t *testing.T) { f(t, newScript(t, impl)) })
+}
+
+// saw checks everything that happened since it was last called.
+func (s *script) saw(want ...string) {
+	s.t.Helper()
+	require.Equal(s.t, strings.Join(want, "\n"), strings.Join(s.take(), "\n"))
+}
+
+func (s *script) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// watching brings a started reflector to a watch from 5, with a@1 in the store.
+func (s *script) watching() {
+	s.start()
+	s.answerList(podList("5", "", "a@1"), nil)
+	s.answerWatch(nil)
+	s.take()
+}
+
+// streaming brings a reflector to an open streaming list.
+func (s *script) streaming() {
+	s.streams()
+	s.start()
+	s.answerWatch(nil)
+	s.take()
+}
+
+// differ runs f on this package and on client-go, and checks what each came to.
+func differ[T any](t *testing.T, f func(t *testing.T, s *script) T, ours, clientGo T) {
+	t.Helper()
+	for impl, want := range map[string]T{"ours": ours, "client-go": clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			on(t, impl, func(t *testing.T, s *script) { require.Equal(t, want, f(t, s)) })
+		})
+	}
+}
+
 func newScript(t *testing.T, impl string) *script {
 	s := &script{
 		t: t, impl: impl, stop: func() {}, since: time.Now(), failNext: map[string]error{},
 		lists: make(chan listAnswer), watches: make(chan watchAnswer),
 	}
+	s.ListWatch = &ListWatch{s.list, s.watch}
 	s.hearing, s.hear = context.WithCancel(context.Background())
-	off := false
-	s.opts = Options{
-		Name:         "test",
-		UseWatchList: &off,
-		Backoff: &wait.Backoff{
-			Duration: 800 * time.Millisecond,
-			Cap:      30 * time.Second,
-			Steps:    38,
-			Factor:   2,
-		},
+	waits := wait.Backoff{
+		Duration: 800 * time.Millisecond, Cap: 30 * time.Second, Steps: 38, Factor: 2,
 	}
+	s.opts = Options{Name: "test", UseWatchList: new(bool), Backoff: &waits}
 	t.Cleanup(func() { // the next test may run several reflectors at once
 		s.end()
 		reported = func(error, string) {}
@@ -122,42 +166,28 @@ func newScript(t *testing.T, impl string) *script {
 
 // start runs a reflector on the script until stop is called.
 func (s *script) start() {
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), s.logger))
 	var run func(context.Context)
-	switch s.impl {
-	case "ours":
-		s.ours = New(s, &v1.Pod{}, scriptStore{s}, s.opts)
+	var target Store = scriptStore{s}
+	if s.impl == "ours" {
+		s.ours = New(s, &v1.Pod{}, target, s.opts)
 		run = s.ours.Run
-	case "client-go":
-		var target cache.ReflectorStore = scriptStore{s}
+	} else {
 		if s.opts.Transform != nil {
 			target = transformingScriptStore{scriptStore{s}}
 		}
-		r := cache.NewReflectorWithOptions(s, &v1.Pod{}, target, cache.ReflectorOptions{
-			Name: s.opts.Name, ResyncPeriod: s.opts.ResyncPeriod, Backoff: s.opts.Backoff,
-		})
-		r.WatchListPageSize = s.opts.WatchListPageSize
-		r.MaxInternalErrorRetryDuration = s.opts.MaxInternalErrorRetryDuration
-		run = r.RunWithContext
-	default:
-		s.t.Fatalf("no implementation %q", s.impl)
+		run = runOf(s.impl, s, target, s.opts)
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	s.stop = background(func(ctx context.Context) {
 		defer func() {
 			if p := recover(); p != nil {
 				s.print("panic: %v", p)
 			}
 		}()
+		ctx, s.cancel = context.WithCancel(klog.NewContext(ctx, s.logger))
+		defer s.cancel()
 		run(ctx)
 		s.print("returned")
-	}()
-	s.cancel = cancel
-	s.stop = func() {
-		cancel()
-		<-ended
-	}
+	})
 	synctest.Wait()
 }
 
@@ -243,21 +273,7 @@ func checkLaws(t *testing.T, r *Reflector, opened []*scriptWatch) {
 	}
 }
 
-// IsWatchListSemanticsUnSupported is how client-go learns that streaming lists are off.
-func (s *script) IsWatchListSemanticsUnSupported() bool { return !*s.opts.UseWatchList }
-
-func (s *script) List(options metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), options)
-}
-
-func (s *script) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), options)
-}
-
-func (s *script) ListWithContext(
-	ctx context.Context,
-	o metav1.ListOptions,
-) (runtime.Object, error) {
+func (s *script) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -277,10 +293,7 @@ func (s *script) ListWithContext(
 	}
 }
 
-func (s *script) WatchWithContext(
-	ctx context.Context,
-	o metav1.ListOptions,
-) (watch.Interface, error) {
+func (s *script) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -322,13 +335,17 @@ func (s *script) answerList(list runtime.Object, err error) {
 	send(s.t, s.lists, listAnswer{list, err})
 }
 
+func (s *script) newWatch() *scriptWatch {
+	s.open = newScriptWatch(s)
+	s.opened = append(s.opened, s.open)
+	return s.open
+}
+
 // answerWatch answers the WATCH that waits.
 func (s *script) answerWatch(err error) {
 	a := watchAnswer{err: err}
 	if err == nil {
-		s.open = newScriptWatch(s)
-		s.opened = append(s.opened, s.open)
-		a.w = s.open
+		a.w = s.newWatch()
 	}
 	send(s.t, s.watches, a)
 }
@@ -358,9 +375,7 @@ func sendEventually[T any](t *testing.T, to chan T, v T) {
 // answerWatchEventually is answerWatch(nil) once a WATCH waits.
 func (s *script) answerWatchEventually() {
 	s.t.Helper()
-	s.open = newScriptWatch(s)
-	s.opened = append(s.opened, s.open)
-	sendEventually(s.t, s.watches, watchAnswer{w: s.open})
+	sendEventually(s.t, s.watches, watchAnswer{w: s.newWatch()})
 }
 
 // answerWatchErrorEventually is answerWatch with an error once a WATCH waits.
@@ -386,8 +401,16 @@ func (s *script) event(e watch.Event) { send(s.t, s.open.events, e) }
 
 // added sends an object, such as "a@1".
 func (s *script) added(object string) {
-	s.event(watch.Event{Type: watch.Added, Object: pod(object)})
+	s.event(added(object))
 }
+
+// modified sends an object, such as "a@1".
+func (s *script) modified(object string) {
+	s.event(modified(object))
+}
+
+// streams switches streaming lists on.
+func (s *script) streams() { s.opts.UseWatchList = new(true) }
 
 // bufferLogs returns a function that returns what was logged.
 func (s *script) bufferLogs(verbosity int) func() string {
@@ -421,52 +444,41 @@ func bookmark(resourceVersion string, end string) watch.Event {
 	return watch.Event{Type: watch.Bookmark, Object: p}
 }
 
+func errorEvent(name string) watch.Event {
+	return watch.Event{Type: watch.Error, Object: statusOf(apiErrors[name])}
+}
+
 // apiErrors are the ways in which a request or a watch fails.
 var apiErrors = map[string]error{
 	//lint:ignore SA1019 old servers send it
 	"gone":    apierrors.NewGone("too old resource version"),
 	"expired": apierrors.NewResourceExpired("too old resource version"),
-	"toolarge": &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout,
-		Reason: metav1.StatusReasonTimeout, Message: "Too large resource version: 9, current: 5",
-		Details: &metav1.StatusDetails{
-			Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}},
-		},
+	"toolarge": tooLargeVersion("Too large resource version: 9, current: 5",
+		metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge}),
+	"toolarge-1.17": tooLargeVersion("Timeout",
+		metav1.StatusCause{Message: "Too large resource version"}),
+	"toolarge-1.16": tooLargeVersion("Timeout: Too large resource version: 9, current: 5"),
+	"lost": apierrors.FromObject(undecodable("unable to decode an event from the watch stream: " +
+		"http2: client connection lost").Object),
+	"429": apierrors.NewTooManyRequests("slow down", 1),
+	"500": apierrors.NewInternalError(errors.New("boom")),
+	"unreadable": &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+		Reason: metav1.StatusReasonStoreReadError, Message: "data is corrupt",
 	}},
-	"toolarge-1.17": &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout,
-		Reason: metav1.StatusReasonTimeout, Message: "Timeout",
-		Details: &metav1.StatusDetails{
-			Causes: []metav1.StatusCause{{Message: "Too large resource version"}},
-		},
-	}},
-	"toolarge-1.16": &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout,
-		Reason:  metav1.StatusReasonTimeout,
-		Message: "Timeout: Too large resource version: 9, current: 5",
-		Details: &metav1.StatusDetails{},
-	}},
-	"lost": apierrors.FromObject(
-		apierrors.NewClientErrorReporter(
-			http.StatusInternalServerError, "GET", string(causeDecoding),
-		).
-			AsObject(
-				errors.New(
-					"unable to decode an event from the watch stream: http2: client " +
-						"connection lost",
-				),
-			),
-	),
-	"429":     apierrors.NewTooManyRequests("slow down", 1),
-	"500":     apierrors.NewInternalError(errors.New("boom")),
 	"invalid": apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil),
 	"forbidden": apierrors.NewForbidden(
-		schema.GroupResource{Resource: "pods"},
-		"",
-		errors.New("no"),
-	),
+		schema.GroupResource{Resource: "pods"}, "", errors.New("no")),
 	"refused": &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
 	"broken":  errors.New("broken"),
+}
+
+func tooLargeVersion(message string, causes ...metav1.StatusCause) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout,
+		Reason: metav1.StatusReasonTimeout, Message: message,
+		Details: &metav1.StatusDetails{Causes: causes},
+	}}
 }
 
 // scriptStore records the reflector's calls.

@@ -76,13 +76,7 @@ func (s *selecting) run(t *testing.T) {
 			return obj, nil
 		},
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.Run(ctx)
-	}()
-	t.Cleanup(func() { cancel(); <-ended })
+	t.Cleanup(background(s.Run))
 	synctest.Wait()
 	s.first.Stop()
 	synctest.Wait()
@@ -99,14 +93,10 @@ func selectionStory(
 	})
 }
 
-func versioned(name, resourceVersion string) *v1.Pod {
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: resourceVersion}}
-}
-
 // The content of another selection replaces that of the store, as a list does, and the next watch
 // begins there at once.
 func TestSelection(t *testing.T) {
-	items := []runtime.Object{versioned("a", "15"), versioned("b", "12")}
+	items := []runtime.Object{pod("a@15"), pod("b@12")}
 	selectionStory(t, items, func(t *testing.T, s *selecting) {
 		began := time.Now()
 		s.run(t)
@@ -126,7 +116,7 @@ func TestSelection(t *testing.T) {
 // A selection that cannot be stored is listed again, after a wait.
 func TestSelection_IsRefused(t *testing.T) {
 	for name, items := range map[string][]runtime.Object{
-		"by the store": {versioned("a", "15")}, "another type": {&v1.Node{}},
+		"by the store": {pod("a@15")}, "another type": {&v1.Node{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			selectionStory(t, items, func(t *testing.T, s *selecting) {

@@ -3,21 +3,18 @@
 package reflector
 
 import (
-	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/reflector/outage"
 )
@@ -27,6 +24,7 @@ var troubles = map[string]error{
 	"403":    apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", nil),
 	"404":    apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, ""),
 	"503":    apierrors.NewServiceUnavailable("the backend is not there"),
+	"500":    errDown,
 	"decode": errors.New("cannot decode the list"),
 }
 
@@ -41,31 +39,12 @@ type company struct {
 func together(
 	t *testing.T, well, sick int, trouble error, group *outage.Group, body func(*company),
 ) (sickRequests int) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &company{&failingServer{}, &failingServer{failure: trouble}, trouble, nil}
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		for i := range well + sick {
-			s := c.server
-			if i >= well {
-				s = c.sick
-			}
-			r := New(s, &v1.Pod{}, &mapStore{}, Options{
-				Outage: group, WatchErrorHandler: func(context.Context, *Reflector, error) {},
-			})
-			if i < well {
-				c.reflectors = append(c.reflectors, r)
-			}
-			running.Go(func() { r.Run(ctx) })
-		}
-		time.Sleep(5 * time.Minute)
+	c := &company{newFailingServer(nil), newFailingServer(trouble), trouble, nil}
+	meet(t, group, append(times(well, c.server), times(sick, c.sick)...), func(all []*Reflector) {
+		c.reflectors = all[:well]
 		body(c)
-		cancel()
-		running.Wait()
-		time.Sleep(time.Second) // requests that were given up return
-		sickRequests = c.sick.count()
 	})
-	return sickRequests
+	return c.sick.count()
 }
 
 // hiccup takes the server away, then lets it refuse all requests for a while, as one that starts.
@@ -119,27 +98,25 @@ func TestOutage_SickPeers(t *testing.T) {
 	}
 }
 
-// A sick member does not ask more often because its peers list again and again.
-func TestOutage_ExpiredWatchesOfPeers(t *testing.T) {
+// A sick member does not ask more often because its peers are well, or list again and again.
+func TestOutage_WellPeersDoNotWakeSickOnes(t *testing.T) {
 	for name, trouble := range troubles {
-		requests := func(group *outage.Group) int {
-			return together(t, 5, 1, trouble, group, func(c *company) {
-				for range 600 {
-					time.Sleep(10 * time.Second)
-					c.server.mu.Lock()
-					expired := apierrors.NewResourceExpired("expired")
-					for _, w := range c.server.watches {
-						w.Error(&expired.ErrStatus)
-						w.Stop()
+		for end, last := range map[string][]watch.Event{
+			"closed": nil, "expired": {errorEvent("expired")},
+		} {
+			requests := func(group *outage.Group) int {
+				return together(t, 5, 1, trouble, group, func(c *company) {
+					for range 600 {
+						time.Sleep(10 * time.Second)
+						c.server.endWatches(last...)
 					}
-					c.server.watches = nil
-					c.server.mu.Unlock()
-				}
-			})
+				})
+			}
+			alone, together := requests(nil), requests(&outage.Group{})
+			t.Logf("%s, %s: %d requests, without a Group %d", name, end, together, alone)
+			assert.LessOrEqual(t, together, alone*11/10, name, end)
+			assert.GreaterOrEqual(t, together, alone*8/10, name, end)
 		}
-		alone, together := requests(nil), requests(&outage.Group{})
-		t.Logf("%s: %d requests, without a Group %d", name, together, alone)
-		assert.LessOrEqual(t, together, alone*11/10, name)
 	}
 }
 

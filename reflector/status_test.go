@@ -9,34 +9,22 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2/ktesting"
 )
 
 // Status follows the reflector through its phases, and keeps the last failure.
 func TestStatus(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		on := true
-		s.opts.UseWatchList = &on
+		s.streams()
 		status := func() Status { synctest.Wait(); return s.ours.Status() }
 		s.start()
 		require.Equal(t, Status{Phase: Streaming}, status())
 		s.answerWatch(apiErrors["forbidden"])
 		start := time.Now()
-		require.Equal(
-			t,
-			Status{
-				Phase:               Listing,
-				LastContact:         start,
-				LastError:           apiErrors["forbidden"],
-				LastErrorTime:       start,
-				ConsecutiveFailures: 1,
-				Failures:            1,
-				Fallbacks:           1,
-			},
-			status(),
-		)
+		require.Equal(t, Status{
+			Phase: Listing, LastContact: start,
+			LastError: apiErrors["forbidden"], LastErrorTime: start,
+			ConsecutiveFailures: 1, Failures: 1, Fallbacks: 1,
+		}, status())
 		s.answerList(nil, apiErrors["500"])
 		require.Equal(t, BackingOff, status().Phase)
 		require.Equal(t, 2, status().ConsecutiveFailures)
@@ -63,32 +51,23 @@ func TestStatus(t *testing.T) {
 // The log says, in client-go's words, each time that everything is fetched.
 func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
-		s.logger = ktesting.NewLogger(
-			ktesting.NopTL{},
-			ktesting.NewConfig(ktesting.Verbosity(3), ktesting.BufferLogs(true)),
-		)
+		text := s.bufferLogs(3)
 		logged := func(begun, done int) {
 			t.Helper()
 			synctest.Wait()
-			text := s.logger.GetSink().(ktesting.Underlier).GetBuffer().String()
-			require.Equal(t, begun, strings.Count(text, "Listing and watching"))
-			require.Equal(t, done, strings.Count(text, "Caches populated"))
+			require.Equal(t, begun, strings.Count(text(), "Listing and watching"))
+			require.Equal(t, done, strings.Count(text(), "Caches populated"))
 		}
 		s.start()
 		logged(1, 0)
 		s.answerList(podList("3", "", "a@1"), nil)
 		logged(1, 1)
 		s.answerWatch(nil)
-		s.event(watch.Event{Type: watch.Added, Object: pod("b@4")})
+		s.added("b@4")
 		close(s.open.events)
 		s.answerWatchEventually()
 		logged(1, 1)
-		s.event(
-			watch.Event{
-				Type:   watch.Error,
-				Object: &apierrors.NewResourceExpired("too old").ErrStatus,
-			},
-		)
+		s.event(errorEvent("expired"))
 		time.Sleep(time.Minute)
 		logged(2, 1)
 		s.answerList(podList("9", "", "a@1"), nil)
@@ -99,8 +78,7 @@ func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
 // An observer gets each decision, with its cause.
 func TestObserve(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		on := true
-		s.opts.UseWatchList = &on
+		s.streams()
 		s.opts.Observe = func(x Transition) {
 			s.print("%s -> %s pause=%v err=%v", x.From, x.To, x.Pause, x.Err)
 		}
@@ -181,7 +159,7 @@ func TestStatus_TellsChangesFromBookmarks(t *testing.T) {
 		require.Zero(t, status().LastBookmark)
 
 		s.after(time.Second)
-		s.event(watch.Event{Type: watch.Modified, Object: pod("a@6")})
+		s.modified("a@6")
 		require.Equal(t, start.Add(time.Second), status().LastEvent)
 		require.Zero(t, status().LastBookmark)
 

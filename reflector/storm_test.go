@@ -3,7 +3,6 @@
 package reflector
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,59 +19,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 )
 
-// watchesThat returns a server of LISTs that work and watches that each play f. It counts the
-// requests.
-type watchesThat struct {
-	f              func(w *watch.RaceFreeFakeWatcher)
-	lists, watches int
+// evenly returns options with waits that are not random.
+func evenly(streaming bool) Options {
+	waits := defaultBackoff()
+	waits.Jitter = 0
+	return Options{Backoff: &waits, UseWatchList: &streaming}
 }
-
-func (s *watchesThat) List(metav1.ListOptions) (runtime.Object, error) {
-	s.lists++
-	return podList("5", ""), nil
-}
-
-func (s *watchesThat) Watch(metav1.ListOptions) (watch.Interface, error) {
-	s.watches++
-	w := watch.NewRaceFreeFake()
-	go func() {
-		s.f(w)
-		w.Stop()
-	}()
-	return w, nil
-}
-
-func (s *watchesThat) ListWithContext(
-	_ context.Context, o metav1.ListOptions,
-) (runtime.Object, error) {
-	return s.List(o)
-}
-
-func (s *watchesThat) WatchWithContext(
-	_ context.Context, o metav1.ListOptions,
-) (watch.Interface, error) {
-	return s.Watch(o)
-}
-
-func (s *watchesThat) IsWatchListSemanticsUnSupported() bool { return true }
 
 // hour runs a reflector on s for an hour.
-func (s *watchesThat) hour(t *testing.T, impl string, target Store) {
+func (s *server) hour(t *testing.T, impl string, target Store) {
 	reported = func(error, string) {}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		waits := defaultBackoff()
-		waits.Jitter = 0
-		if impl == "ours" {
-			New(s, &v1.Pod{}, target, Options{Backoff: &waits}).Run(ctx)
-			return
-		}
-		options := cache.ReflectorOptions{Backoff: &waits}
-		cache.NewReflectorWithOptions(s, &v1.Pod{}, target, options).RunWithContext(ctx)
+		runOf(impl, s, target, evenly(false))(ctx)
 	})
 }
 
@@ -80,37 +42,29 @@ func (s *watchesThat) hour(t *testing.T, impl string, target Store) {
 // makes a single failure cheap: the short wait after a 410, and the resumption of a lost
 // connection.
 func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {
-	fails := func(name string) func(w *watch.RaceFreeFakeWatcher) {
-		return func(w *watch.RaceFreeFakeWatcher) { w.Error(statusOf(apiErrors[name])) }
-	}
-	changesAndFails := func(name string) func(w *watch.RaceFreeFakeWatcher) {
-		return func(w *watch.RaceFreeFakeWatcher) {
-			w.Modify(pod("a@6"))
-			fails(name)(w)
+	fails := func(name string, before ...watch.Event) func(*playedWatch) {
+		return func(w *playedWatch) {
+			for _, e := range append(before, errorEvent(name)) {
+				w.send(e)
+			}
 		}
 	}
-	for name, f := range map[string]func(w *watch.RaceFreeFakeWatcher){
-		"410 at once": fails("expired"),
-		"410 after a bookmark": func(w *watch.RaceFreeFakeWatcher) {
-			w.Action(watch.Bookmark, pod("@6"))
-			w.Error(statusOf(apiErrors["expired"]))
-		},
-		"410 after a change":                              changesAndFails("expired"),
-		"500 after a change":                              changesAndFails("500"),
+	after := func(d time.Duration, f func(*playedWatch)) func(*playedWatch) {
+		return func(w *playedWatch) { w.lives(d); f(w) }
+	}
+	for name, f := range map[string]func(*playedWatch){
+		"410 at once":                                     fails("expired"),
+		"410 after a bookmark":                            fails("expired", bookmark("6", "")),
+		"410 after a change":                              fails("expired", modified("a@6")),
+		"500 after a change":                              fails("500", modified("a@6")),
 		"an event that cannot be decoded":                 fails("lost"),
-		"an event that cannot be decoded, after a change": changesAndFails("lost"),
-		"nothing": func(w *watch.RaceFreeFakeWatcher) {},
-		"500 after half a second": func(w *watch.RaceFreeFakeWatcher) {
-			time.Sleep(time.Second / 2)
-			w.Error(statusOf(apiErrors["500"]))
-		},
-		"500 after a second": func(w *watch.RaceFreeFakeWatcher) {
-			time.Sleep(time.Second)
-			w.Error(statusOf(apiErrors["500"]))
-		},
+		"an event that cannot be decoded, after a change": fails("lost", modified("a@6")),
+		"nothing":                 func(*playedWatch) {},
+		"500 after half a second": after(time.Second/2, fails("500")),
+		"500 after a second":      after(time.Second, fails("500")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			ours, theirs := &watchesThat{f: f}, &watchesThat{f: f}
+			ours, theirs := watchesThat(f), watchesThat(f)
 			ours.hour(t, "ours", &mapStore{})
 			theirs.hour(t, "client-go", &mapStore{})
 			t.Logf("an hour: ours %d LISTs, %d WATCHes, client-go %d, %d",
@@ -124,10 +78,10 @@ func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {
 // A store that fails on a change is not filled again and again, although changes it takes arrive in
 // between.
 func TestStorm_FailedChanges(t *testing.T) {
-	s := &watchesThat{f: func(w *watch.RaceFreeFakeWatcher) {
-		w.Add(pod("good@6"))
-		w.Modify(pod("bad@7"))
-	}}
+	s := watchesThat(func(w *playedWatch) {
+		w.send(added("good@6"))
+		w.send(modified("bad@7"))
+	})
 	s.hour(t, "ours", brokenUpdate{&mapStore{}})
 	require.Less(t, s.lists, 250)
 	require.Greater(t, s.lists, 100)
@@ -141,13 +95,11 @@ func (brokenUpdate) Update(any) error { return errors.New("store failed") }
 func TestStorm_ShortWatches(t *testing.T) {
 	for name, event := range map[string]watch.Event{
 		"a bookmark":                 bookmark("6", ""),
-		"a change":                   {Type: watch.Modified, Object: pod("a@6")},
-		"a change without a version": {Type: watch.Modified, Object: pod("a@")},
+		"a change":                   modified("a@6"),
+		"a change without a version": modified("a@"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &watchesThat{f: func(w *watch.RaceFreeFakeWatcher) {
-				w.Action(event.Type, event.Object)
-			}}
+			s := watchesThat(func(w *playedWatch) { w.send(event) })
 			s.hour(t, "ours", &mapStore{})
 			require.Equal(t, 1, s.lists)
 			require.Less(t, s.watches, 250)
@@ -191,12 +143,13 @@ func TestLostConnection_ResumesOnce(t *testing.T) {
 // sickServer answers LISTs and WATCHes with its answers in turn, without end. It counts the
 // requests.
 type sickServer struct {
-	lists     []string // names of errors, or ""
-	watches   []sickWatch
+	server
+	toLists   []string // names of errors, or ""
+	toWatches []sickWatch
 	streaming bool
 
-	version, listCount, watchCount, streamCount int
-	giveUp                                      func() // called after many requests
+	version, streams int
+	giveUp           func() // called after many requests
 }
 
 // sickWatch is an answer to a WATCH: an error, or a watch that sends an event and ends.
@@ -209,9 +162,9 @@ type sickWatch struct {
 
 func anySickServer(random *rand.Rand) *sickServer {
 	one := func(of ...string) string { return of[random.IntN(len(of))] }
-	s := &sickServer{lists: []string{""}, streaming: random.IntN(4) == 0}
+	s := &sickServer{toLists: []string{""}, streaming: random.IntN(4) == 0}
 	for range random.IntN(3) {
-		s.lists = append(s.lists, one("", "", "500", "expired", "toolarge", "429", "refused"))
+		s.toLists = append(s.toLists, one("", "", "500", "expired", "toolarge", "429", "refused"))
 	}
 	for range 1 + random.IntN(3) {
 		w := sickWatch{
@@ -225,45 +178,43 @@ func anySickServer(random *rand.Rand) *sickServer {
 		if random.IntN(3) == 0 {
 			w = sickWatch{refusal: one("expired", "429", "refused", "500", "forbidden", "toolarge")}
 		}
-		s.watches = append(s.watches, w)
+		s.toWatches = append(s.toWatches, w)
 	}
 	return s
 }
 
-func (s *sickServer) await() {
-	time.Sleep(50 * time.Millisecond)
-	if s.listCount+s.watchCount > 2000 {
-		s.giveUp()
-	}
+// begin makes s a server. It calls giveUp after many requests.
+func (s *sickServer) begin(giveUp func()) *sickServer {
+	s.takes, s.giveUp = 50*time.Millisecond, giveUp
+	s.serve(s.list, s.watch)
+	return s
 }
 
-func (s *sickServer) ListWithContext(
-	ctx context.Context, _ metav1.ListOptions,
-) (runtime.Object, error) {
-	s.await()
-	answer := s.lists[s.listCount%len(s.lists)]
-	s.listCount++
+func (s *sickServer) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	s.countLocked()
+	answer := s.toLists[(s.lists+s.questions-1)%len(s.toLists)]
 	if ctx.Err() != nil || answer == "" {
 		return podList(strconv.Itoa(s.version), ""), ctx.Err()
 	}
 	return nil, apiErrors[answer]
 }
 
-func (s *sickServer) WatchWithContext(
-	ctx context.Context, o metav1.ListOptions,
-) (watch.Interface, error) {
-	s.await()
-	answer := s.watches[s.watchCount%len(s.watches)]
-	s.watchCount++
-	if o.SendInitialEvents != nil {
-		s.streamCount++
+func (s *sickServer) countLocked() {
+	if s.lists+s.questions+s.watches > 2000 {
+		s.giveUp()
 	}
-	if answer.refusal != "" || ctx.Err() != nil {
-		return nil, cmp.Or(ctx.Err(), apiErrors[answer.refusal])
-	}
-	events := make(chan watch.Event, 3)
+}
+
+func (s *sickServer) watch(o metav1.ListOptions) (func(*playedWatch), error) {
+	s.countLocked()
+	answer := s.toWatches[(s.watches-1)%len(s.toWatches)]
+	var events []watch.Event
 	if o.SendInitialEvents != nil {
-		events <- bookmark(strconv.Itoa(s.version), "true")
+		s.streams++
+		events = append(events, bookmark(strconv.Itoa(s.version), "true"))
+	}
+	if answer.refusal != "" {
+		return nil, apiErrors[answer.refusal]
 	}
 	if strings.HasPrefix(answer.event, "new") {
 		s.version++
@@ -271,50 +222,33 @@ func (s *sickServer) WatchWithContext(
 	version := strconv.Itoa(s.version)
 	switch answer.event {
 	case "new", "same":
-		events <- watch.Event{Type: watch.Modified, Object: pod("a@" + version)}
+		events = append(events, modified("a@"+version))
 	case "lower":
-		events <- watch.Event{Type: watch.Added, Object: pod("a@3")}
+		events = append(events, added("a@3"))
 	case "new bookmark":
-		events <- bookmark(version, "")
+		events = append(events, bookmark(version, ""))
 	case "lower bookmark":
-		events <- bookmark("3", "")
+		events = append(events, bookmark("3", ""))
 	}
-	time.AfterFunc(answer.lives, func() {
-		if answer.end != "" {
-			events <- errorEvent(answer.end)
+	return func(w *playedWatch) {
+		for _, e := range events {
+			w.send(e)
 		}
-		close(events)
-	})
-	return watch.NewProxyWatcher(events), nil
+		if w.lives(answer.lives) && answer.end != "" {
+			w.send(errorEvent(answer.end))
+		}
+	}, nil
 }
 
-func (s *sickServer) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-
-func (s *sickServer) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
-}
-
-func (s *sickServer) IsWatchListSemanticsUnSupported() bool { return !s.streaming }
-
-// serve runs a reflector on s for an hour.
-func (s *sickServer) serve(t *testing.T, impl string) {
+// hour runs a reflector on s for an hour.
+func (s *sickServer) hour(t *testing.T, impl string) {
 	reported = func(error, string) {}
 	s.version = 5
 	synctest.Test(t, func(t *testing.T) {
-		var ctx context.Context
-		ctx, s.giveUp = context.WithTimeout(t.Context(), time.Hour)
-		defer s.giveUp()
-		waits := defaultBackoff()
-		waits.Jitter = 0
-		if impl == "ours" {
-			New(s, &v1.Pod{}, &mapStore{}, Options{Backoff: &waits}).Run(ctx)
-		} else {
-			options := cache.ReflectorOptions{Backoff: &waits}
-			cache.NewReflectorWithOptions(s, &v1.Pod{}, &mapStore{}, options).RunWithContext(ctx)
-		}
-		time.Sleep(time.Hour) // the last watch ends
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		runOf(impl, s.begin(cancel), &mapStore{}, evenly(s.streaming))(ctx)
+		time.Sleep(time.Minute) // requests that were given up return
 	})
 }
 
@@ -324,16 +258,15 @@ func TestStorm_NoSequenceOfFaultsIsWorseThanClientGos(t *testing.T) {
 	for seed := range uint64(80) {
 		ours := anySickServer(rand.New(rand.NewPCG(seed, 1)))
 		theirs := anySickServer(rand.New(rand.NewPCG(seed, 1)))
-		ours.serve(t, "ours")
-		theirs.serve(t, "client-go")
+		ours.hour(t, "ours")
+		theirs.hour(t, "client-go")
 		text := fmt.Sprintf("seed %d: lists %q, watches %+v, streaming %v: "+
 			"ours %d LISTs, %d WATCHes, client-go %d, %d", seed,
-			ours.lists, ours.watches, ours.streaming,
-			ours.listCount, ours.watchCount, theirs.listCount, theirs.watchCount)
-		assert.LessOrEqual(t, ours.listCount+ours.streamCount,
-			(theirs.listCount+theirs.streamCount)*4/3+10, text)
-		assert.LessOrEqual(t, ours.listCount+ours.watchCount,
-			(theirs.listCount+theirs.watchCount)*2+20, text)
+			ours.toLists, ours.toWatches, ours.streaming,
+			ours.lists, ours.watches, theirs.lists, theirs.watches)
+		lists := func(s *sickServer) int { return s.lists + s.questions + s.streams }
+		assert.LessOrEqual(t, lists(ours), lists(theirs)*4/3+10, text)
+		assert.LessOrEqual(t, ours.count(), theirs.count()*2+20, text)
 	}
 }
 
@@ -344,13 +277,11 @@ func TestStorm_LostSomeSecondsAfterEachList(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		var r *Reflector
-		s := &watchesThat{f: func(w *watch.RaceFreeFakeWatcher) {
+		s := watchesThat(func(w *playedWatch) {
 			time.Sleep(3 * time.Second)
 			r.Relist(errors.New("refused"))
-		}}
-		waits := defaultBackoff()
-		waits.Jitter = 0
-		r = New(s, &v1.Pod{}, &mapStore{}, Options{Backoff: &waits})
+		})
+		r = New(s, &v1.Pod{}, &mapStore{}, evenly(false))
 		r.Run(ctx)
 		time.Sleep(time.Minute) // the last watch ends
 		require.Less(t, s.lists, 250)
@@ -368,7 +299,7 @@ func TestCurrentAsOf_SlowStoreIsNoPause(t *testing.T) {
 		s.onCall = func() { time.Sleep(150 * time.Millisecond) }
 		go func(events chan<- watch.Event) {
 			for range 100 {
-				events <- watch.Event{Type: watch.Modified, Object: pod("a@7")}
+				events <- modified("a@7")
 			}
 		}(s.open.events)
 		time.Sleep(15 * time.Second)

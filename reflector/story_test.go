@@ -3,16 +3,13 @@
 package reflector
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/internal/tools/narrate"
 )
@@ -32,9 +29,8 @@ func story(t *testing.T, f func(w *world)) {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reported = func(error, string) {}
-				off := false
 				w := &world{t: t, impl: impl, collection: newCollection(), store: &mapStore{}}
-				w.opts = Options{Name: "story", UseWatchList: &off}
+				w.opts = Options{Name: "story", UseWatchList: new(bool)}
 				w.collection.events = narrate.New(t)
 				w.store.events = w.collection.events
 				f(w)
@@ -45,22 +41,7 @@ func story(t *testing.T, f func(w *world)) {
 
 // run starts the reflector and lets it fetch what there is.
 func (w *world) run() {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if w.impl == "ours" {
-			New(w.collection, &v1.Pod{}, w.store, w.opts).Run(ctx)
-			return
-		}
-		lw := streamingOr(w.collection, *w.opts.UseWatchList)
-		cache.NewReflectorWithOptions(
-			lw, &v1.Pod{}, w.store,
-			cache.ReflectorOptions{Name: "story", ResyncPeriod: w.opts.ResyncPeriod},
-		).
-			RunWithContext(ctx)
-	}()
-	w.t.Cleanup(func() { cancel(); <-ended })
+	w.t.Cleanup(background(runOf(w.impl, w.collection, w.store, w.opts)))
 	synctest.Wait()
 }
 
@@ -153,13 +134,12 @@ func TestStory_ExpiredWatchRelists(t *testing.T) {
 		w.storeSaw("replace by 2")
 		w.serverSaw("LIST rv=0 limit=500", "WATCH rv=2 bookmarks")
 		w.after(time.Minute)
-		w.collection.mu.Lock() // no watch is served while:
-		close(w.cut)
-		w.cut = make(chan struct{})
-		w.log = append(w.log, change{deletedPod("b@3")})
-		w.compacted = 3
-		w.events.Event("server", "DELETED b@3; closes every watch; forgets its log")
-		w.collection.mu.Unlock()
+		w.set(func() {
+			w.log = append(w.log, deleted("b@3")) // no open watch learns of it
+			w.compacted = 3
+			w.events.Event("server", "DELETED b@3; closes every watch; forgets its log")
+		})
+		w.endWatches()
 		w.after(time.Minute)
 		w.serverSaw("WATCH rv=2 bookmarks", "LIST rv=2", "WATCH rv=3 bookmarks")
 		w.storeSaw("replace by 1")
@@ -214,10 +194,8 @@ func TestStory_ReflectorDoesNotGoBackInTime(t *testing.T) {
 		w.storeSaw("replace by 1", "update a@2")
 		w.after(time.Minute)
 		w.disconnect()
-		w.collection.mu.Lock()
-		w.compacted = 3 // all that a watch from 2 could ask for
+		w.set(func() { w.compacted = 3 }) // all that a watch from 2 could ask for
 		w.events.Event("server", "forgets its log")
-		w.collection.mu.Unlock()
 		w.after(2 * time.Second)
 		requests := w.requests()
 		require.Equal(t, []string{"WATCH rv=2 bookmarks", "LIST rv=2", "LIST rv="}, requests[:3])

@@ -21,7 +21,7 @@ import (
 //
 //	start [watchlist] [page=N] [resync=D] [internal=D]    run a reflector
 //	list RV [NAME@RV...] [continue=TOKEN]                 answer the LIST that waits
-//	list error NAME | panic | nil                         fail it; NAME is a key of apiErrors
+//	list error NAME | panic | nil | table | nodes RV ...  fail it; NAME is a key of apiErrors
 //	watch | watch error NAME | watch nil                  answer the WATCH that waits
 //	added, modified, deleted NAME@RV                      send an event
 //	bookmark RV [true|false]                              send a bookmark; the word is its
@@ -105,8 +105,7 @@ func (s *script) configure(args []string) {
 		d, _ := time.ParseDuration(value)
 		switch name {
 		case "watchlist":
-			on := true
-			s.opts.UseWatchList = &on
+			s.streams()
 		case "page":
 			n, err := strconv.ParseInt(value, 10, 64)
 			require.NoError(s.t, err)
@@ -141,6 +140,8 @@ func (s *script) execList(cmd transcript.Command) {
 		s.answerList(nil, nil)
 	case "table":
 		s.answerList(table(), nil)
+	case "nodes":
+		s.answerList(nodeList(cmd.Arg(1), cmd.Args[2:]...), nil)
 	default:
 		items, token := cmd.Args[1:], ""
 		if n := len(items); n > 0 && strings.HasPrefix(items[n-1], "continue=") {

@@ -14,11 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/ktesting"
 
 	"example.com/informerstack/store"
 )
@@ -53,33 +50,12 @@ func TestStop_AmongManyEvents(t *testing.T) {
 		const count = 64
 		w.events = make(chan watch.Event, count)
 		for range count {
-			w.events <- watch.Event{Type: watch.Added, Object: pod("a@6")}
+			w.events <- added("a@6")
 		}
 		s.onCall = s.cancel
 		send(t, s.watches, watchAnswer{w: w})
 		// A select takes either the stop or the next event.
 		require.Less(t, strings.Count(strings.Join(s.take(), "\n"), "add a"), count/2)
-	})
-}
-
-// A list is handed to the store in an array of its own, in the server's order.
-func TestSnapshot_Laws(t *testing.T) {
-	on(t, "ours", func(t *testing.T, s *script) {
-		s.streaming()
-		for _, e := range []watch.Event{
-			{Type: watch.Added, Object: pod("c@1")}, {Type: watch.Added, Object: pod("a@2")}, {
-				Type: watch.Deleted, Object: pod("c@3"),
-			},
-			{
-				Type: watch.Deleted, Object: pod("x@4"),
-			}, {Type: watch.Added, Object: pod("b@5")}, {Type: watch.Added, Object: pod("c@6")},
-			{Type: watch.Modified, Object: pod("a@7")}, {
-				Type: watch.Modified, Object: pod("new@8"),
-			}, bookmark("9", "true"),
-		} {
-			s.event(e)
-		}
-		s.saw("replace a@7 b@5 c@6 new@8 rv=9")
 	})
 }
 
@@ -89,17 +65,10 @@ func TestResourceVersionUpdater(t *testing.T) {
 		go New(s, &v1.Pod{}, updatedStore{scriptStore{s}}, s.opts).Run(s.hearing)
 		s.answerList(podList("5", ""), nil)
 		s.answerWatch(nil)
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		s.added("a@6")
 		s.event(bookmark("9", ""))
-		s.saw(
-			"LIST rv=0 limit=500",
-			"replace rv=5",
-			"WATCH rv=5 bookmarks",
-			"add a@6",
-			"at 6",
-			"bookmark 9",
-			"at 9",
-		)
+		s.saw("LIST rv=0 limit=500", "replace rv=5", "WATCH rv=5 bookmarks",
+			"add a@6", "at 6", "bookmark 9", "at 9")
 	})
 }
 
@@ -174,26 +143,16 @@ func TestLateWatchIsStopped(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		late := make(chan watch.Interface)
 		lw := &ListWatch{
-			ListWithContextFunc: func(
-				context.Context, metav1.ListOptions,
-			) (runtime.Object, error) {
-				return podList("5", ""), nil
-			},
+			ListWithContextFunc: listing(podList("5", "")),
 			WatchFuncWithContext: func(
 				context.Context, metav1.ListOptions,
 			) (watch.Interface, error) {
 				return <-late, nil
 			},
 		}
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			New(lw, &v1.Pod{}, scriptStore{s}, s.opts).Run(ctx)
-		}()
+		stop := background(New(lw, &v1.Pod{}, scriptStore{s}, s.opts).Run)
 		synctest.Wait()
-		cancel()
-		<-ended
+		stop()
 		w := newScriptWatch(s)
 		late <- w
 		synctest.Wait()
@@ -233,8 +192,7 @@ func TestTransform_OneAtATime(t *testing.T) {
 // A stream that could not reach the server is no sign of anything: the next round streams again.
 func TestStreaming_UnreachableServerIsForgotten(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		on := true
-		s.opts.UseWatchList = &on
+		s.streams()
 		s.start()
 		for range 3 {
 			s.after(10 * time.Second) // rest tries for some time
@@ -252,7 +210,7 @@ func TestStreaming_OneEarlyEndIsForgotten(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.streaming()
 		for range 3 {
-			s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+			s.added("a@1")
 			close(s.open.events)
 			s.answerWatchEventually()
 			s.event(bookmark("5", "true"))
@@ -342,7 +300,7 @@ func TestStreaming_DeadlineIsExact(t *testing.T) {
 		s.after(8 * time.Second)
 		s.added("a@1")
 		s.after(14 * time.Second)
-		s.event(watch.Event{Type: watch.Modified, Object: pod("a@2")}) // after a pause
+		s.modified("a@2") // after a pause
 		s.after(time.Second - 1)
 		require.Zero(t, s.open.stopCount.Load())
 		s.after(1)
@@ -358,7 +316,7 @@ func TestStreaming_EventsOfKnownObjectsAreNoProgress(t *testing.T) {
 		s.added("a@1")
 		for range 20 * 60 {
 			require.Zero(t, s.open.stopCount.Load())
-			s.event(watch.Event{Type: watch.Modified, Object: pod("a@2")})
+			s.modified("a@2")
 			s.after(50 * time.Millisecond)
 		}
 		require.Positive(t, s.open.stopCount.Load())
@@ -369,48 +327,26 @@ func TestStreaming_EventsOfKnownObjectsAreNoProgress(t *testing.T) {
 // change.
 func TestStreaming_StoppedWhateverHappens(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		streaming := true
-		s.opts.UseWatchList = &streaming
-		ctx, cancel := context.WithCancel(context.Background())
-		go New(s, &v1.Pod{}, cancellingStore{scriptStore{s}, cancel}, s.opts).Run(ctx)
-		s.answerWatch(nil)
+		s.streaming()
+		s.onCall = s.cancel // as it stores the list
 		s.event(bookmark("5", "true"))
 		require.Positive(t, s.open.stopCount.Load())
 	})
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.opts.Transform = func(any) (any, error) { panic("transform") }
 		s.streaming()
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.added("a@1")
 		s.saw("watch stopped", "panic: transform")
 	})
-}
-
-// cancellingStore has the reflector stopped by what it stores.
-type cancellingStore struct {
-	scriptStore
-	cancel func()
-}
-
-func (s cancellingStore) Replace([]any, string) error {
-	s.cancel()
-	return nil
 }
 
 // A stream without the end of its initial events is logged every ten seconds while it brings
 // nothing new.
 func TestStreaming_WarnsWhileItWaits(t *testing.T) {
-	logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
-	warnings := func() int {
-		return strings.Count(
-			logger.GetSink().(ktesting.Underlier).GetBuffer().String(),
-			"waiting for the bookmark",
-		)
-	}
 	on(t, "ours", func(t *testing.T, s *script) {
-		streaming := true
-		s.opts.UseWatchList = &streaming
-		go New(s, &v1.Pod{}, scriptStore{s}, s.opts).Run(klog.NewContext(s.hearing, logger))
-		s.answerWatch(nil)
+		logged := s.bufferLogs(0)
+		warnings := func() int { return strings.Count(logged(), "waiting for the bookmark") }
+		s.streaming()
 		for _, step := range []struct {
 			after time.Duration
 			want  int
@@ -418,7 +354,7 @@ func TestStreaming_WarnsWhileItWaits(t *testing.T) {
 			s.after(step.after)
 			require.Equal(t, step.want, warnings())
 		}
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.added("a@1")
 		s.after(9 * time.Second)
 		require.Equal(t, 2, warnings(), "something came")
 		s.after(11 * time.Second)

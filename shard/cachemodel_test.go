@@ -194,7 +194,7 @@ func (m *randomWorld) reassign() {
 			}
 		}
 	}
-	m.log("manager", "own %v", owned.words)
+	m.event("manager", "own %v", owned.words)
 	m.shards.caches.assign(owned)
 }
 
@@ -204,7 +204,7 @@ func (m *randomWorld) fault() {
 	times := 1 + m.random.IntN(3)
 	switch m.random.IntN(12) {
 	case 9, 10, 11:
-		m.log("server", "late lists")
+		m.event("server", "late lists")
 		m.lateLists(times, 2*time.Second)
 		if m.random.IntN(2) == 0 {
 			m.reassign()
@@ -215,36 +215,36 @@ func (m *randomWorld) fault() {
 		}
 	case 0, 1:
 		kind := apitest.StreamFault(1 + m.random.IntN(4))
-		m.log("server", "%v", kind)
+		m.event("server", "%v", kind)
 		faults.Break(maps, kind)
 	case 2:
-		m.log("server", "compact")
+		m.event("server", "compact")
 		faults.Compact()
 	case 3:
-		m.log("server", "fail lists")
+		m.event("server", "fail lists")
 		maps.Verb = "list"
 		faults.Fail(times, maps, apierrors.NewTooManyRequests("busy", 0))
 	case 4:
 		maps.Verb = "watch"
-		m.log("server", "fail watches")
+		m.event("server", "fail watches")
 		faults.Fail(times, maps, apierrors.NewInternalError(errors.New("fault")))
 	case 5:
-		m.log("server", "drop requests")
+		m.event("server", "drop requests")
 		faults.Add(apitest.Fault{Match: maps, Times: times, Drop: true})
 	case 6:
-		m.log("server", "slow lists")
+		m.event("server", "slow lists")
 		maps.Verb = "list"
 		faults.Add(apitest.Fault{Match: maps, Times: times, Delay: 3 * time.Second})
 	case 7:
-		m.log("server", "cut lists")
+		m.event("server", "cut lists")
 		maps.Verb = "list"
 		faults.Add(apitest.Fault{Match: maps, Times: times, Handler: http.HandlerFunc(cutList)})
 	case 8:
 		catchUp := faults.Lag()
-		m.log("server", "lag")
+		m.event("server", "lag")
 		m.after(time.Duration(m.random.IntN(5000)) * time.Millisecond)
 		catchUp()
-		m.log("server", "catch up")
+		m.event("server", "catch up")
 	}
 }
 

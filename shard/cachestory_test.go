@@ -92,15 +92,12 @@ func TestStory_ItsShardsAreListed(t *testing.T) {
 // skipping starts the informer with shards 1 and 2, and returns a handler that skips updates
 // without a change.
 func (w *cacheWorld) skipping() *cacheRecorder {
-	skips := &cacheRecorder{view: map[string]uint64{}, log: w.log}
+	skips := &cacheRecorder{view: map[string]uint64{}, log: w.event}
 	_, err := w.informer.AddEventHandlerWithOptions(skips, informer.HandlerOptions{
 		SkipUnchanged: true,
 	})
 	require.NoError(w.t, err)
-	w.create(someKeys(40)...)
-	w.own(1, 2)
-	w.start()
-	w.settled(2 * time.Second)
+	w.startWith(1, 2)
 	return skips
 }
 
@@ -178,10 +175,7 @@ func TestStory_NewShardsCannotBeListed(t *testing.T) {
 }
 
 func newShardsWait(w *cacheWorld, fault apitest.Fault) {
-	w.create(someKeys(40)...)
-	w.own(1, 2)
-	w.start()
-	w.settled(2 * time.Second)
+	w.startWith(1, 2)
 	heal := w.server.Faults().Add(fault)
 	w.own(2, 3)
 	for range 10 {
@@ -211,10 +205,7 @@ func TestStory_ChangesWhileNewShardsAreListed(t *testing.T) {
 }
 
 func changeWhileListed(w *cacheWorld, late bool) {
-	w.create(someKeys(40)...)
-	w.own(1, 2)
-	w.start()
-	w.settled(2 * time.Second)
+	w.startWith(1, 2)
 	if late {
 		w.lateLists(1, 5*time.Second)
 	} else {
@@ -247,10 +238,7 @@ func changeWhileListed(w *cacheWorld, late bool) {
 // The process stops while new shards are listed, or while it waits for them.
 func TestStory_StopWhileNewShardsAreListed(t *testing.T) {
 	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
-		w.create(someKeys(40)...)
-		w.own(1, 2)
-		w.start()
-		w.settled(2 * time.Second)
+		w.startWith(1, 2)
 		w.server.Faults().Add(apitest.Fault{
 			Match: apitest.Match{Verb: "list"}, Delay: 5 * time.Second,
 		})
@@ -265,10 +253,7 @@ func TestStory_StopWhileNewShardsAreListed(t *testing.T) {
 // meanwhile.
 func TestStory_ExpiredWhileShardsMove(t *testing.T) {
 	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
-		w.create(someKeys(40)...)
-		w.own(1, 2)
-		w.start()
-		w.settled(2 * time.Second)
+		w.startWith(1, 2)
 		w.server.Faults().Break(apitest.Match{Resource: "configmaps"}, apitest.CloseStream)
 		w.update(someKeys(40)...)
 		w.server.Faults().Compact()
@@ -296,47 +281,36 @@ func TestStory_SlowHandlers(t *testing.T) {
 	})
 }
 
-// A transform may drop the value by which objects are sharded.
-func TestStory_TransformDropsTheUID(t *testing.T) {
-	variants := cacheVariants(ByUID)
-	for i := range variants {
-		variants[i].options.Reflector.Transform = func(obj any) (any, error) {
-			obj.(*corev1.ConfigMap).UID = ""
-			return obj, nil
-		}
-	}
-	cacheStory(t, variants, func(w *cacheWorld) {
-		w.create(someKeys(40)...)
-		w.own(1, 2)
-		w.start()
-		w.settled(2 * time.Second)
-		w.own(2, 3, 4)
-		w.settled(2 * time.Second)
-		w.update(someKeys(20)...)
-		w.delete(someKeys(5)...)
-		w.settled(2 * time.Second)
-	})
-}
-
-// A transform may change the type. Tombstones have the stored objects.
-func TestStory_TransformChangesTheType(t *testing.T) {
-	variants := cacheVariants(ByUID)
-	for i := range variants {
-		variants[i].options.Reflector.Transform = func(obj any) (any, error) {
-			if _, ok := obj.(*corev1.Secret); ok {
-				return nil, fmt.Errorf("transformed twice")
+// A transform may drop the value by which objects are sharded, or change the type. Tombstones have
+// the stored objects.
+func TestStory_Transforms(t *testing.T) {
+	for name, transform := range map[string]func(m *corev1.ConfigMap) any{
+		"drops the uid": func(m *corev1.ConfigMap) any { m.UID = ""; return m },
+		"changes the type": func(m *corev1.ConfigMap) any {
+			return &corev1.Secret{ObjectMeta: m.ObjectMeta}
+		},
+	} {
+		variants := cacheVariants(ByUID)
+		for i := range variants {
+			variants[i].options.Reflector.Transform = func(obj any) (any, error) {
+				m, ok := obj.(*corev1.ConfigMap)
+				if !ok {
+					return nil, errors.New("transformed twice")
+				}
+				return transform(m), nil
 			}
-			return &corev1.Secret{ObjectMeta: obj.(*corev1.ConfigMap).ObjectMeta}, nil
 		}
+		t.Run(name, func(t *testing.T) {
+			cacheStory(t, variants, func(w *cacheWorld) {
+				w.startWith(1, 2)
+				w.own(2, 3, 4)
+				w.settled(2 * time.Second)
+				w.update(someKeys(20)...)
+				w.delete(someKeys(5)...)
+				w.settled(2 * time.Second)
+			})
+		})
 	}
-	cacheStory(t, variants, func(w *cacheWorld) {
-		w.create(someKeys(40)...)
-		w.own(1, 2)
-		w.start()
-		w.settled(2 * time.Second)
-		w.own(2, 3, 4)
-		w.settled(2 * time.Second)
-	})
 }
 
 // A process that owns nothing asks for the version once a minute, or a bit earlier. So it is
@@ -369,10 +343,7 @@ func TestStory_NothingOwned(t *testing.T) {
 // and the informer says the version when everything is stored.
 func TestStory_TheListIsNewerThanTheWatch(t *testing.T) {
 	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
-		w.create(someKeys(40)...)
-		w.own(1)
-		w.start()
-		w.settled(2 * time.Second)
+		w.startWith(1)
 		w.server.Faults().Break(apitest.Match{Resource: "configmaps"}, apitest.StallStream)
 		w.server.Faults().Add(apitest.Fault{
 			Match: apitest.Match{Verb: "watch"}, Stream: apitest.StallStream, Times: 1,
@@ -395,10 +366,7 @@ func TestStory_TheListIsNewerThanTheWatch(t *testing.T) {
 // is passed on twice.
 func TestStory_TheListIsOlderThanTheWatch(t *testing.T) {
 	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
-		w.create(someKeys(40)...)
-		w.own(1)
-		w.start()
-		w.settled(2 * time.Second)
+		w.startWith(1)
 		kept := w.in(newShardSet(8, 1))
 		require.Greater(t, len(kept), 3)
 		w.lateLists(1, 5*time.Second)
@@ -425,19 +393,18 @@ func TestStory_TheListIsOlderThanTheWatch(t *testing.T) {
 	})
 }
 
-// A server that does not select is noticed.
+// A server that does not select is noticed. No server selects by an owner: that is known at once.
 func TestStory_ServerDoesNotSelect(t *testing.T) {
-	for _, by := range []By{ByUID, ByNamespace} {
+	for _, by := range []By{ByUID, ByNamespace, ByOwner()} {
 		cacheStory(t, cacheVariants(by), func(w *cacheWorld) {
+			filtering := map[bool]int{true: 0, false: 1}
+			w.start()
+			assert.Equal(t, filtering[by.selectable()], w.shards.Status().Filtering)
 			w.create(someKeys(40)...)
 			w.own(1, 2)
-			w.start()
 			w.settled(2 * time.Second)
-			filtering := 0
-			if strings.Contains(w.t.Name(), "client_drops") {
-				filtering = 1
-			}
-			assert.Equal(t, filtering, w.shards.Status().Filtering)
+			selects := by.selectable() && !strings.Contains(w.t.Name(), "client_drops")
+			assert.Equal(t, filtering[selects], w.shards.Status().Filtering)
 		})
 	}
 }
@@ -480,10 +447,7 @@ func TestStory_ServerSelectsLater(t *testing.T) {
 			return forgetful{inner, &forgets}
 		}
 		cacheStory(t, []cacheOptions{variant}, func(w *cacheWorld) {
-			w.create(someKeys(40)...)
-			w.own(1, 2)
-			w.start()
-			w.settled(2 * time.Second)
+			w.startWith(1, 2)
 			for _, filtering := range []int{1, 0, 1} {
 				forgets.Store(filtering == 1)
 				w.server.Faults().Compact()
@@ -495,25 +459,11 @@ func TestStory_ServerSelectsLater(t *testing.T) {
 	}
 }
 
-// No server selects by an owner.
-func TestStory_NoServerCanSelect(t *testing.T) {
-	cacheStory(t, cacheVariants(ByOwner()), func(w *cacheWorld) {
-		w.start()
-		assert.Equal(t, 1, w.shards.Status().Filtering)
-		w.settled(time.Second)
-	})
-}
-
-func TestOptions_AreForOneInformer(t *testing.T) {
-	shards, err := New(Config{Name: "g", Namespace: "default", Client: restClient(t, nil)})
-	require.NoError(t, err)
+func TestOptions_Misused(t *testing.T) {
+	shards := newShards(t, 1)
+	assert.PanicsWithValue(t, zeroBy, func() { shards.Options(By{}, informer.Options{}) })
 	options := shards.Options(ByUID, informer.Options{})
 	informer.NewSharedIndexInformer(nil, &corev1.ConfigMap{}, options)
-	require.Panics(t, func() { informer.NewSharedIndexInformer(nil, &corev1.ConfigMap{}, options) })
-}
-
-func TestOptions_ZeroBy(t *testing.T) {
-	shards, err := New(Config{Name: "g", Namespace: "default", Client: restClient(t, nil)})
-	require.NoError(t, err)
-	require.PanicsWithValue(t, zeroBy, func() { shards.Options(By{}, informer.Options{}) })
+	assert.Panics(t, func() { informer.NewSharedIndexInformer(nil, &corev1.ConfigMap{}, options) },
+		"they are for one informer")
 }

@@ -38,6 +38,7 @@ import (
 // cacheWorld is a server, a process that owns some shards, and its informer of ConfigMaps. The test
 // is the manager of the ownership.
 type cacheWorld struct {
+	eventLog
 	t        *testing.T
 	server   *apitest.Server
 	shards   *Shards
@@ -46,10 +47,7 @@ type cacheWorld struct {
 	cache    *informerCache
 	handler  *cacheRecorder
 	history  map[string][]write // of each key, oldest first
-	narrate  *narrate.Log
-	lines    eventLog
-	began    time.Time
-	received atomic.Int64 // bytes of answers
+	received atomic.Int64       // bytes of answers
 	stop     context.CancelFunc
 	stopped  chan struct{}
 }
@@ -109,10 +107,9 @@ func newCacheWorld(t *testing.T, o cacheOptions) *cacheWorld {
 	}
 	w := &cacheWorld{
 		t: t, by: o.by, history: map[string][]write{}, stopped: make(chan struct{}),
-		began:  time.Now(),
-		server: apitest.NewServer(apitest.Options{AnyNamespace: true, NoShards: o.noShards}),
+		eventLog: eventLog{began: time.Now(), narrate: narrate.New(t)},
+		server:   apitest.NewServer(apitest.Options{AnyNamespace: true, NoShards: o.noShards}),
 	}
-	w.narrate = narrate.New(t)
 	uuid.SetRand(rand.NewChaCha8([32]byte{})) // an object is in the same shard in each run
 	t.Cleanup(func() { uuid.SetRand(nil) })
 	require.NoError(t, w.server.StartPipe())
@@ -127,7 +124,7 @@ func newCacheWorld(t *testing.T, o cacheOptions) *cacheWorld {
 	options.InOrder = o.inOrder
 	options.Reflector.WatchListPageSize = o.pageSize
 	w.informer = informer.New[*corev1.ConfigMap](client, "configmaps", options)
-	w.handler = &cacheRecorder{view: map[string]uint64{}, log: w.log}
+	w.handler = &cacheRecorder{view: map[string]uint64{}, log: w.event}
 	_, err = w.informer.AddEventHandler(w.handler)
 	require.NoError(t, err)
 	return w
@@ -147,32 +144,44 @@ func (w *cacheWorld) start() {
 	}
 }
 
-// log narrates an event, and keeps it for a test that fails.
-func (w *cacheWorld) log(column, format string, args ...any) {
-	w.narrate.Event(column, format, args...)
-	w.lines.add(w.began, column, fmt.Sprintf(format, args...))
+// startWith runs the informer of 40 objects, of which some shards are owned.
+func (w *cacheWorld) startWith(shards ...Shard) {
+	w.t.Helper()
+	w.create(someKeys(40)...)
+	w.own(shards...)
+	w.start()
+	w.settled(2 * time.Second)
 }
 
 // eventLog is what happened, for a test that fails.
 type eventLog struct {
-	mu  sync.Mutex
-	all []string
+	began   time.Time
+	narrate *narrate.Log
+
+	mu    sync.Mutex
+	lines []string
 }
 
-func (l *eventLog) add(began time.Time, column, text string) {
+// event narrates an event, and keeps it.
+func (l *eventLog) event(place, format string, args ...any) {
+	l.narrate.Event(place, format, args...)
+	l.add(place, fmt.Sprintf(format, args...))
+}
+
+func (l *eventLog) add(place, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all = append(l.all, fmt.Sprintf("%10v  %-8s %s", time.Since(began), column, text))
+	l.lines = append(l.lines, fmt.Sprintf("%10v  %-8s %s", time.Since(l.began), place, text))
 }
 
 func (w *cacheWorld) close() {
 	if w.t.Failed() {
 		for _, r := range w.server.Requests(apitest.Match{}) {
-			w.lines.all = append(w.lines.all, fmt.Sprintf("%10v  request  %s %s %d",
+			w.lines = append(w.lines, fmt.Sprintf("%10v  request  %s %s %d",
 				r.Time.Sub(w.began), r.Verb, r.Query.Encode(), r.Code))
 		}
-		slices.Sort(w.lines.all)
-		w.t.Log("\n" + strings.Join(w.lines.all, "\n"))
+		slices.Sort(w.lines)
+		w.t.Log("\n" + strings.Join(w.lines, "\n"))
 	}
 	if w.stop != nil {
 		w.stop()
@@ -185,7 +194,7 @@ func (w *cacheWorld) close() {
 
 // own changes what the process owns.
 func (w *cacheWorld) own(shards ...Shard) {
-	w.log("manager", "own %v", shards)
+	w.event("manager", "own %v", shards)
 	w.shards.caches.assign(newShardSet(w.shards.config.Count, shards...))
 }
 
@@ -232,7 +241,7 @@ func (w *cacheWorld) delete(keys ...string) {
 func (w *cacheWorld) wrote(key, verb string, obj *corev1.ConfigMap) {
 	version, err := strconv.ParseUint(w.server.ResourceVersion(), 10, 64)
 	require.NoError(w.t, err)
-	w.log("server", "%s %s@%d", verb, key, version)
+	w.event("server", "%s %s@%d", verb, key, version)
 	w.history[key] = append(w.history[key], write{version, obj})
 }
 
@@ -397,10 +406,8 @@ func (r *cacheRecorder) OnUpdate(oldObj, newObj any) { r.put("update", newObj, v
 
 func (r *cacheRecorder) put(verb string, obj any, before uint64) {
 	key, _ := store.MetaNamespaceKeyFunc(obj)
-	r.call(verb + " " + key)
 	version := versionOf(obj)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.call(verb + " " + key)()
 	if has := r.view[key]; has != before || version < before {
 		r.wrong = append(r.wrong, fmt.Sprintf("%s %s@%d over %d, was %d", verb, key, version, has,
 			before))
@@ -414,26 +421,23 @@ func (r *cacheRecorder) OnDelete(obj any) {
 	if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {
 		verb = "tombstone"
 		if tombstone.Obj == nil {
-			r.mu.Lock()
-			r.wrong = append(r.wrong, "tombstone of "+key+" has no object")
-			r.mu.Unlock()
+			verb += " without object"
 		}
 	}
-	r.call(verb + " " + key)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.view[key] == 0 {
-		r.wrong = append(r.wrong, verb+" of unknown "+key)
+	defer r.call(verb + " " + key)()
+	if r.view[key] == 0 || verb == "tombstone without object" {
+		r.wrong = append(r.wrong, fmt.Sprintf("%s %s, was %d", verb, key, r.view[key]))
 	}
 	delete(r.view, key)
 }
 
-func (r *cacheRecorder) call(line string) {
+// call notes a call, and locks the recorder.
+func (r *cacheRecorder) call(line string) (unlock func()) {
 	time.Sleep(time.Duration(r.slow.Load()))
 	r.log("handler", "%s", line)
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.lines = append(r.lines, line)
+	return r.mu.Unlock
 }
 
 func (r *cacheRecorder) keys() []string {

@@ -40,10 +40,7 @@ func (p *pausedTerm) Err() error {
 
 // shards returns the part of a process with one shard, which is in that state.
 func shards(t testing.TB, state State) (s *Shards, term *pausedTerm) {
-	s, err := New(Config{
-		Name: "group", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
-	})
-	require.NoError(t, err)
+	s = newShards(t, 1)
 	term = &pausedTerm{Context: context.Background()}
 	var r *right
 	if state.owned() {
@@ -58,6 +55,15 @@ func always(value string) func(string) (string, bool) {
 }
 
 func unknown(string) (string, bool) { return "", false }
+
+// guarded returns a reconcile of keys with a value, guarded by s.
+func guarded(s *Shards, next func(ctx context.Context) error) controller.ReconcileFunc[string] {
+	return Reconcile(s, always("v"), func(
+		ctx context.Context, _ string,
+	) (controller.Result, error) {
+		return controller.Result{}, next(ctx)
+	})
+}
 
 // The guard decides about a key by the state of its shard.
 func TestReconcile(t *testing.T) {
@@ -105,9 +111,7 @@ func TestReconcile(t *testing.T) {
 // over, before any timer has fired.
 func TestReconcile_AfterAPause(t *testing.T) {
 	s, term := shards(t, Active)
-	guarded := Reconcile(s, always("v"), func(
-		ctx context.Context, _ string,
-	) (controller.Result, error) {
+	reconcile := guarded(s, func(ctx context.Context) error {
 		token, ok := FencingTokenFromContext(ctx)
 		assert.True(t, ok)
 		assert.Equal(t, "3.u", token.String())
@@ -116,11 +120,11 @@ func TestReconcile_AfterAPause(t *testing.T) {
 		assert.Error(t, ctx.Err())
 		_, ok = FencingTokenFromContext(ctx)
 		assert.False(t, ok)
-		return controller.Result{}, ctx.Err()
+		return ctx.Err()
 	})
-	_, err := guarded(t.Context(), "key")
+	_, err := reconcile(t.Context(), "key")
 	assert.Error(t, err)
-	result, err := guarded(t.Context(), "key")
+	result, err := reconcile(t.Context(), "key")
 	assert.NoError(t, err)
 	assert.Positive(t, result.RequeueAfter, "it was not called")
 	_, ok := FencingTokenFromContext(t.Context())
@@ -133,30 +137,24 @@ func TestReconcile_Context(t *testing.T) {
 	stopped, stop := context.WithCancelCause(context.WithValue(t.Context(), name{}, "value"))
 	errStopped := errors.New("stopped")
 	s, _ := shards(t, Active)
-	guarded := Reconcile(s, always("v"), func(
-		ctx context.Context, _ string,
-	) (controller.Result, error) {
+	_, err := guarded(s, func(ctx context.Context) error {
 		assert.Equal(t, "value", ctx.Value(name{}))
 		derived, cancel := context.WithCancel(ctx)
 		defer cancel()
 		stop(errStopped)
 		<-derived.Done()
 		assert.ErrorIs(t, context.Cause(derived), errStopped)
-		return controller.Result{}, ctx.Err()
-	})
-	_, err := guarded(stopped, "key")
+		return ctx.Err()
+	})(stopped, "key")
 	assert.ErrorIs(t, err, context.Canceled)
 
-	guarded = Reconcile(s, always("v"), func(
-		ctx context.Context, _ string,
-	) (controller.Result, error) {
+	_, err = guarded(s, func(ctx context.Context) error {
 		s.slots[0].set(Elsewhere, nil, ErrLost)
 		assert.Error(t, ctx.Err(), "at once")
 		<-ctx.Done()
 		assert.ErrorIs(t, context.Cause(ctx), ErrLost)
-		return controller.Result{}, nil
-	})
-	_, err = guarded(t.Context(), "key")
+		return nil
+	})(t.Context(), "key")
 	assert.NoError(t, err)
 }
 
@@ -181,12 +179,10 @@ func TestReconcile_LeavesNothing(t *testing.T) {
 	counted := registered{t.Context(), &count}
 	s.slots[0].right.ctx = counted
 	var used context.Context
-	_, err := Reconcile(s, always("v"), func(
-		ctx context.Context, _ string,
-	) (controller.Result, error) {
+	_, err := guarded(s, func(ctx context.Context) error {
 		used = ctx
 		assert.Equal(t, 2, count)
-		return controller.Result{}, ctx.Err()
+		return ctx.Err()
 	})(counted, "key")
 	assert.NoError(t, err)
 	assert.Zero(t, count)
@@ -196,10 +192,8 @@ func TestReconcile_LeavesNothing(t *testing.T) {
 // A reconcile that panics does not count as running.
 func TestReconcile_Panics(t *testing.T) {
 	s, _ := shards(t, Active)
-	guarded := Reconcile(s, always("v"), func(context.Context, string) (controller.Result, error) {
-		panic("boom")
-	})
-	assert.Panics(t, func() { _, _ = guarded(t.Context(), "key") })
+	reconcile := guarded(s, func(context.Context) error { panic("boom") })
+	assert.Panics(t, func() { _, _ = reconcile(t.Context(), "key") })
 	_, running, _ := s.slots[0].look()
 	assert.Zero(t, running)
 }
@@ -321,4 +315,64 @@ func BenchmarkReconcile(b *testing.B) {
 			}
 		})
 	}
+}
+
+// waiting is a key that was refused. It counts how often it was queued again.
+type waiting struct{ queued *int }
+
+func (w waiting) Requeue() { *w.queued++ }
+
+// A key waits in each state but Elsewhere and Active: G4. If the right is over, it waits in an
+// active shard, too. It is queued with the next change to Active or Elsewhere.
+func TestSlot_Park(t *testing.T) {
+	for _, over := range []bool{false, true} {
+		for _, state := range []State{
+			Elsewhere, Acquiring, Syncing, Active, Draining, Releasing,
+		} {
+			for _, next := range []State{Acquiring, Active, Elsewhere} {
+				term := &pausedTerm{Context: context.Background()}
+				r := newRight(term, leaderelection.FencingToken{})
+				s := &slot{state: Elsewhere}
+				s.set(state, r, nil)
+				term.over = over
+				queued := 0
+				s.park(waiting{&queued})
+				s.park(waiting{&queued})
+				waits := state != Elsewhere && (state != Active || over)
+				if !waits {
+					assert.Equal(t, 2, queued, "%s, over: %v", state, over)
+					assert.Empty(t, s.parked)
+					continue
+				}
+				assert.Zero(t, queued, "%s, over: %v", state, over)
+				s.set(next, newRight(context.Background(), leaderelection.FencingToken{}), nil)
+				want := 1
+				if next == Acquiring {
+					want = 0
+				}
+				assert.Equal(t, want, queued, "%s, over: %v, then %s", state, over, next)
+				assert.Len(t, s.parked, 1-want)
+			}
+		}
+	}
+}
+
+// The right of a shard ends with its ownership, for the reason of the change: G2.
+func TestSlot_Right(t *testing.T) {
+	s := &slot{state: Acquiring}
+	r := newRight(context.Background(), leaderelection.FencingToken{UID: "u", Transitions: 3})
+	for _, state := range []State{Syncing, Active, Draining} {
+		move := s.set(state, r, nil)
+		assert.Equal(t, r.token, move.Token)
+		assert.True(t, r.valid())
+		assert.Equal(t, move.Time, s.since)
+	}
+	move := s.set(Elsewhere, nil, ErrLost)
+	assert.Equal(t, r.token, move.Token)
+	assert.Equal(t, ErrLost, move.Err)
+	assert.False(t, r.valid())
+	assert.ErrorIs(t, context.Cause(r.ctx), ErrLost)
+	_, _, right := s.look()
+	assert.Nil(t, right)
+	assert.Zero(t, s.set(Acquiring, nil, nil).Token)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/leaderelection"
 )
 
@@ -311,9 +312,9 @@ func (c *fakeCache) list(ctx context.Context) {
 	if missing.empty() {
 		return
 	}
-	sleep(ctx, c.takes())
+	done.Sleep(ctx, c.takes())
 	for c.pass(); c.p.broken.Load() && ctx.Err() == nil; {
-		sleep(ctx, time.Second)
+		done.Sleep(ctx, time.Second)
 	}
 	c.mu.Lock()
 	c.held = c.held.plus(missing).and(c.owned)

@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/internal/helpers/done"
 )
 
 var errCut = errors.New("network is unreachable")
@@ -142,7 +144,7 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	l.mu.Unlock()
 	switch {
-	case r.URL.Query().Get("watch") == "":
+	case !isWatch(r):
 	case w.code != 0:
 		return failure(w.code), nil
 	default:
@@ -174,7 +176,7 @@ func (l *link) request(r *http.Request, body []byte, w weather) (*http.Response,
 			return nil, ctx.Err()
 		}
 	default:
-		if sleep(ctx, w.there); ctx.Err() != nil {
+		if done.Sleep(ctx, w.there); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		answer = serve()
@@ -183,7 +185,7 @@ func (l *link) request(r *http.Request, body []byte, w weather) (*http.Response,
 		answer = serve()
 	}
 	if w.back > 0 {
-		sleep(ctx, w.back)
+		done.Sleep(ctx, w.back)
 	}
 	if w.loses {
 		<-ctx.Done()
@@ -270,7 +272,7 @@ func (s *stream) Write(data []byte) (int, error) {
 	slow := s.link.weather != nil // also a watch that was opened in bad weather gets fast
 	s.link.mu.Unlock()
 	if s.delay > 0 && slow {
-		sleep(s.ctx, s.delay)
+		done.Sleep(s.ctx, s.delay)
 	}
 	if err := s.link.pass(s.ctx); err != nil {
 		return 0, err
@@ -320,9 +322,30 @@ func (l *link) translated(data []byte, sent bool) []byte {
 	return l.translate(data, sent)
 }
 
+// of makes a weather of the requests that match.
+func (w weather) of(match func(r *http.Request) bool) func(r *http.Request) weather {
+	return func(r *http.Request) weather {
+		if match(r) {
+			return w
+		}
+		return weather{}
+	}
+}
+
 // isShardUpdate reports whether r updates the Lease of a shard.
 func isShardUpdate(r *http.Request) bool {
 	return r.Method == http.MethodPut && !strings.Contains(r.URL.Path, "-m-")
+}
+
+func isCreation(r *http.Request) bool { return r.Method == http.MethodPost }
+
+func isWatch(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "watch=") }
+
+// isReadOf returns whether a request reads the Lease with that name.
+func isReadOf(name string) func(r *http.Request) bool {
+	return func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, name)
+	}
 }
 
 // restClient returns a client of coordination.k8s.io/v1.

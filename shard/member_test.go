@@ -14,6 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/informerstack/leaderelection"
 )
@@ -21,10 +22,7 @@ import (
 // M3: a term is lost if the server's versions go back, compared with the last write, or with what
 // the informer knew before it. The next term is compared with what came afterwards.
 func TestMembership_VersionsGoBack(t *testing.T) {
-	s, err := New(Config{
-		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
-	})
-	require.NoError(t, err)
+	s := newShards(t, 1)
 	for _, step := range []struct {
 		known, version string
 		back           bool
@@ -62,7 +60,7 @@ func TestStory_ACreationInDoubt(t *testing.T) {
 				b := w.newProcess("b")
 				failed := false
 				b.link.setWeather(func(r *http.Request) weather {
-					if r.Method != http.MethodPost || failed {
+					if !isCreation(r) || failed {
 						return weather{}
 					}
 					failed = true
@@ -106,11 +104,7 @@ func TestMembership_TheAnswerCameTooLate(t *testing.T) {
 // Each renewal says what other members must know. The version up to which the Leases were obeyed
 // does not go back while a shard is acquired: M2.
 func TestMembership_Annotations(t *testing.T) {
-	s, err := New(Config{
-		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
-	})
-	require.NoError(t, err)
-	s.lister = s.newLister()
+	s := newShards(t, 1)
 	s.caches.uses("v1.Pod", ByUID)
 	m := &membership{shards: s, identity: "a", limit: unlimited}
 	for _, step := range []struct {
@@ -150,10 +144,7 @@ func TestMembership_Annotations(t *testing.T) {
 // A member that leaves is replaced, shard by shard, before its last reconcile has returned.
 func TestStory_ALeavingMemberIsReplaced(t *testing.T) {
 	story(t, 4, func(w *world) {
-		a := w.process("a")
-		b := w.process("b")
-		w.after(time.Second)
-		w.loads(2, 2)
+		a, b := w.pair()
 		busy := w.busy(b, b.owns()[0])[0]
 		b.stop()
 		w.after(DefaultRetryPeriod + time.Second)
@@ -213,11 +204,7 @@ func TestStory_JoiningFails(t *testing.T) {
 
 // A member has obeyed a version if it acts for no shard that has another owner there: M2.
 func TestMembership_Obeyed(t *testing.T) {
-	s, err := New(Config{
-		Name: "g", Namespace: "default", Count: 1, Client: restClient(t, newLink(nil)),
-	})
-	require.NoError(t, err)
-	s.lister = s.newLister()
+	s := newShards(t, 1)
 	mine := s.leases.given(s.leases.free(0), "a")
 	others := s.leases.given(mine, "b")
 	again := s.leases.given(others, "a")
@@ -242,5 +229,135 @@ func TestMembership_Obeyed(t *testing.T) {
 			s.slots[0].right = newRight(t.Context(), tokenOf(mine))
 		}
 		assert.Equal(t, test.want, s.obeyed("a") == "10", "%+v", test)
+	}
+}
+
+// A process learns about a member from the versions of its Lease, in the order in which it sees
+// them.
+func TestPeer_Observe(t *testing.T) {
+	const minute = time.Minute
+	now := time.Now()
+	p := &peer{duration: minute, least: minute}
+	type known struct {
+		identity                string
+		duration                time.Duration
+		stale, renewed, present bool
+		over                    bool
+	}
+	none, done := map[string]string(nil), map[string]string{LeavingAnnotation: hasLeft}
+	for i, step := range []struct {
+		version, uid, holder string
+		seconds              int32
+		renewed              time.Duration // before now
+		annotations          map[string]string
+		changed              bool
+		known                known
+	}{
+		{"1", "u", "", 60, 0, none, false, known{"", minute, false, false, false, false}},
+		{"2", "u", "b", 60, 0, none, true, known{"b", minute, false, true, true, false}},
+		{"3", "u", "b", 60, 0, none, false, known{"b", minute, false, true, true, false}},
+		{"4", "u", "b", 120, 0, none, false, known{"b", 2 * minute, false, true, true, false}},
+		{"5", "u", "b", 0, 0, none, false, known{"b", 2 * minute, false, true, true, false}},
+		{"6", "u", "b", 1, 0, none, false, known{"b", minute, false, true, true, false}},
+		{"7", "u", "b", 60, 5 * minute, none, false, known{"b", minute, false, true, true, false}},
+		{"8", "u", "", 120, 0, none, true, known{"b", minute, false, true, false, false}},
+		{"9", "u", "c", 120, 0, none, false, known{"b", minute, false, true, false, false}},
+		{"10", "u", "b", 60, 0, none, true, known{"b", minute, false, true, true, false}},
+		{"10", "v", "b", 60, 0, none, false, known{"b", minute, false, true, true, false}},
+		{"11", "v", "b", 60, 0, map[string]string{LeavingAnnotation: "true"}, true,
+			known{"b", minute, false, true, true, false}},
+		{"12", "v", "b", 60, 0, map[string]string{
+			LeavingAnnotation: "true", LimitAnnotation: "3",
+		}, true, known{"b", minute, false, true, true, false}},
+		{"", "", "", 0, 0, none, true, known{"b", minute, false, true, false, false}},
+		{"13", "w", "b", 60, 5 * minute, none, true, known{"b", minute, true, true, true, false}},
+		{"14", "w", "b", 60, 5 * minute, none, true, known{"b", minute, false, true, true, false}},
+		{"15", "w", "b", 60, 0, done, true, known{"b", minute, false, true, true, false}},
+		{"16", "w", "", 60, 0, done, true, known{"b", minute, false, true, false, true}},
+		{"17", "w", "b", 60, 0, none, true, known{"b", minute, false, true, true, true}},
+	} {
+		now = now.Add(time.Second)
+		var lease *coordinationv1.Lease
+		if step.version != "" {
+			lease = &coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{
+					ResourceVersion: step.version, UID: types.UID(step.uid),
+					Annotations: step.annotations,
+				},
+				Spec: coordinationv1.LeaseSpec{
+					HolderIdentity:       &step.holder,
+					LeaseDurationSeconds: &step.seconds,
+					RenewTime:            &metav1.MicroTime{Time: now.Add(-step.renewed)},
+				},
+			}
+		}
+		assert.Equal(t, step.changed, p.observe(lease, now), "step %d", i)
+		got := known{p.identity, p.duration, p.stale, p.renewed, p.present(), p.over}
+		assert.Equal(t, step.known, got, "step %d", i)
+		since := now
+		now = now.Add(time.Second)
+		assert.False(t, p.observe(lease, now), "step %d: the same again", i)
+		assert.Equal(t, since, p.since, "step %d", i)
+		assert.Equal(t, step.known.present && !step.known.stale && !step.known.over,
+			p.alive(p.expiry().Add(-1)), "step %d", i)
+		assert.False(t, p.alive(p.expiry()), "step %d", i)
+	}
+}
+
+// A Lease that is seen for the first time is old after the longer one of the durations that it and
+// this process have.
+func TestPeer_Old(t *testing.T) {
+	now := time.Now()
+	for _, test := range []struct {
+		own     time.Duration
+		seconds int32
+		renewed time.Duration // before now; negative if it says nothing
+		want    bool
+	}{
+		{time.Minute, 60, time.Minute, false}, {time.Minute, 60, time.Minute + 1, true},
+		{time.Minute, 1, time.Minute, false}, {time.Second, 60, time.Minute, false},
+		{time.Minute, 120, 2*time.Minute + 1, true}, {time.Minute, 60, -1, false},
+	} {
+		lease := &coordinationv1.Lease{}
+		lease.Spec.LeaseDurationSeconds = &test.seconds
+		if test.renewed >= 0 {
+			lease.Spec.RenewTime = &metav1.MicroTime{Time: now.Add(-test.renewed)}
+		}
+		p := &peer{duration: test.own}
+		assert.Equal(t, test.want, p.old(lease, now), "%+v", test)
+	}
+}
+
+// A Lease that a person has written may lack any field.
+func TestLease_WithoutFields(t *testing.T) {
+	empty := &coordinationv1.Lease{}
+	assert.Empty(t, holderOf(nil))
+	assert.Empty(t, holderOf(empty))
+	assert.Zero(t, ownerOf(nil))
+	assert.Zero(t, tokenOf(empty))
+	assert.Zero(t, leaseDuration(empty))
+	leases := leases{count: "8"}
+	assert.NoError(t, leases.checkCount(empty))
+	empty.Annotations = map[string]string{CountAnnotation: "9"}
+	assert.Error(t, leases.checkCount(empty))
+
+	empty.Spec.HolderIdentity = new("a")
+	assert.Equal(t, owner{member: "a"}, ownerOf(empty))
+	now := metav1.NewMicroTime(time.Now())
+	empty.Spec.AcquireTime = &now
+	assert.Equal(t, owner{"a", now.Time}, ownerOf(empty))
+	empty.Spec.HolderIdentity = new("")
+	assert.Zero(t, ownerOf(empty), "a free shard has no time")
+}
+
+func TestNewer(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{
+		{"10", "9", true}, {"9", "10", false}, {"9", "9", false}, {"9", "", true}, {"", "9", false},
+		{"", "", false}, {"text", "9", false}, {"9", "text", false}, {"text", "", true},
+	} {
+		assert.Equal(t, test.want, newer(test.a, test.b), "%q, %q", test.a, test.b)
 	}
 }

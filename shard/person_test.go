@@ -4,22 +4,18 @@ package shard
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // memberLease reads the Lease of a process's membership.
 func (w *world) memberLease(p *process) *coordinationv1.Lease {
 	w.t.Helper()
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: p.leases.memberName(p.Status().Identity),
-	}}
+	lease := leaseNamed(p.leases.memberName(p.Status().Identity))
 	require.NoError(w.t, w.server.Get(lease))
 	return lease
 }
@@ -33,30 +29,44 @@ func (w *world) editMember(p *process, edit func(lease *coordinationv1.Lease)) {
 	w.event("server", "a person edits the Lease of %s", p.name)
 }
 
-func eraseHolder(lease *coordinationv1.Lease) { lease.Spec.HolderIdentity = new("") }
+// editShard is a person's edit of the Lease of a shard.
+func (w *world) editShard(s Shard, edit func(lease *coordinationv1.Lease)) {
+	w.t.Helper()
+	lease := w.lease(s)
+	edit(lease)
+	require.NoError(w.t, w.server.Update(lease))
+}
+
+// recreate replaces a Lease by a copy of an earlier version.
+func (w *world) recreate(lease *coordinationv1.Lease) {
+	w.t.Helper()
+	w.deleteLease(lease.Name)
+	lease.ResourceVersion, lease.UID = "", ""
+	require.NoError(w.t, w.server.Create(lease))
+}
+
+func setHolder(identity string) func(lease *coordinationv1.Lease) {
+	return func(lease *coordinationv1.Lease) { lease.Spec.HolderIdentity = &identity }
+}
+
+func addTransitions(n int32) func(lease *coordinationv1.Lease) {
+	return func(lease *coordinationv1.Lease) { *lease.Spec.LeaseTransitions += n }
+}
 
 func lowerDuration(lease *coordinationv1.Lease) { lease.Spec.LeaseDurationSeconds = new(int32(1)) }
 
 // lateWatch delays the answers to the watches of a process, and so the events.
 func lateWatch(by time.Duration) func(*http.Request) weather {
-	return func(r *http.Request) weather {
-		if strings.Contains(r.URL.RawQuery, "watch=") {
-			return weather{back: by}
-		}
-		return weather{}
-	}
+	return weather{back: by}.of(isWatch)
 }
 
 // A person erases the holder of the Lease of a member that is cut off, to make others replace it.
 // It acts as long as its term lasts, and is replaced afterwards.
 func TestStory_AnErasedMemberIsReplacedAfterItsTerm(t *testing.T) {
 	story(t, 16, func(w *world) {
-		w.process("a")
-		b := w.process("b")
-		w.after(time.Second)
-		w.loads(8, 8)
+		_, b := w.pair()
 		b.cutOff(true)
-		w.editMember(b, eraseHolder)
+		w.editMember(b, setHolder(""))
 		w.after(3 * time.Second)
 		assert.Len(t, b.owns(), 8)
 		w.after(DefaultLeaseDuration)
@@ -74,7 +84,7 @@ func TestStory_AnErasedMemberJoinsAgain(t *testing.T) {
 		b.start()
 		w.after(5 * time.Second)
 		w.loads(8, 8)
-		w.editMember(b, eraseHolder)
+		w.editMember(b, setHolder(""))
 		w.after(DefaultLeaseDuration + 3*DefaultRetryPeriod)
 		w.loads(8, 8)
 		assert.Equal(t, 2, b.Status().Terms)
@@ -84,10 +94,7 @@ func TestStory_AnErasedMemberJoinsAgain(t *testing.T) {
 // A person lowers the duration in the Lease of a member that is cut off. Its term is no shorter.
 func TestStory_ALowerDurationEndsNoTerm(t *testing.T) {
 	story(t, 16, func(w *world) {
-		w.process("a")
-		b := w.process("b")
-		w.after(time.Second)
-		w.loads(8, 8)
+		_, b := w.pair()
 		b.cutOff(true)
 		w.editMember(b, lowerDuration)
 		w.after(2 * time.Second)
@@ -132,9 +139,7 @@ func TestStory_AVersionThatIsNoNumberWasNotSeen(t *testing.T) {
 			lease.Annotations[SeenAnnotation] = "none"
 			lease.Annotations["note"] = "kept"
 		})
-		shard := w.lease(b.owns()[0])
-		shard.Spec.HolderIdentity = new(a.Status().Identity)
-		require.NoError(t, w.server.Update(shard))
+		w.editShard(b.owns()[0], setHolder(a.Status().Identity))
 		w.after(10 * time.Second) // b sees that late
 		seen := w.memberLease(b).Annotations[SeenAnnotation]
 		_, ok := number(seen)
@@ -151,10 +156,7 @@ func TestStory_ARestoredLeaseOfAShard(t *testing.T) {
 		w.after(time.Second)
 		first.stop()
 		w.after(time.Second)
-		var saved []*coordinationv1.Lease // of free shards
-		for s := range Shard(3) {
-			saved = append(saved, w.lease(s))
-		}
+		saved := []*coordinationv1.Lease{w.lease(0), w.lease(1), w.lease(2)} // of free shards
 		b := w.process("b")
 		w.after(time.Second)
 		w.process("a")
@@ -163,10 +165,7 @@ func TestStory_ARestoredLeaseOfAShard(t *testing.T) {
 		b.endWatches()
 		w.after(7 * time.Second)
 		w.loads(2, 1)
-		again := saved[b.owns()[0]]
-		w.deleteLease(again.Name)
-		again.ResourceVersion, again.UID = "", ""
-		require.NoError(t, w.server.Create(again))
+		w.recreate(saved[b.owns()[0]])
 		w.after(15 * time.Second)
 		w.loads(1, 2)
 	})

@@ -8,13 +8,11 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -23,10 +21,7 @@ import (
 // wait until something else happens.
 func TestArrange_PlansAgainWhenAStuckMemberTakesAShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Config{
-			Name: "g", Namespace: "default", Count: 2, Client: restClient(t, newLink(nil)),
-		})
-		require.NoError(t, err)
+		s := newShards(t, 2)
 		member := &membership{shards: s, identity: "a", limit: unlimited}
 		a := newTenure(s, member, context.Background())
 		version := 0
@@ -79,10 +74,7 @@ func TestArrange_PlansAgainWhenAStuckMemberTakesAShard(t *testing.T) {
 // member keeps the older ones.
 func TestArrange_CountsWhatIsBeingAcquired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Config{
-			Name: "g", Namespace: "default", Count: 2, Client: restClient(t, newLink(nil)),
-		})
-		require.NoError(t, err)
+		s := newShards(t, 2)
 		a := newTenure(s, &membership{shards: s, identity: "a", limit: unlimited},
 			context.Background())
 		mine := s.leases.given(s.leases.free(0), "a")
@@ -102,10 +94,7 @@ func TestArrange_CountsWhatIsBeingAcquired(t *testing.T) {
 // shard's Lease names counts too, and nothing is known about what it has obeyed.
 func TestMeet_WhatTheOthersHaveObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Config{
-			Name: "g", Namespace: "default", Count: 2, Client: restClient(t, newLink(nil)),
-		})
-		require.NoError(t, err)
+		s := newShards(t, 2)
 		member := func(identity, seen string) *coordinationv1.Lease {
 			return &coordinationv1.Lease{
 				ObjectMeta: metav1.ObjectMeta{
@@ -152,13 +141,10 @@ func TestMeet_WhatTheOthersHaveObeyed(t *testing.T) {
 // A member asks once whether another one is over, when it seems to be.
 func TestStory_ADeadMemberIsReadOnce(t *testing.T) {
 	story(t, 16, func(w *world) {
-		a := w.process("a")
-		b := w.process("b")
-		w.after(time.Second)
-		w.loads(8, 8)
+		a, b := w.pair()
 		name, reads := b.leases.memberName(b.Status().Identity), 0
 		a.link.setWeather(func(r *http.Request) weather {
-			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, name) {
+			if isReadOf(name)(r) {
 				reads++
 				return weather{back: DefaultRetryPeriod / 2}
 			}
@@ -175,13 +161,11 @@ func TestStory_ADeadMemberIsReadOnce(t *testing.T) {
 // The read of the Lease of a dead member fails for some seconds. It is tried again, not too often.
 func TestStory_ADeadMemberCannotBeRead(t *testing.T) {
 	story(t, 16, func(w *world) {
-		a := w.process("a")
-		b := w.process("b")
-		w.after(time.Second)
+		a, b := w.pair()
 		name, reads := b.leases.memberName(b.Status().Identity), 0
 		var first time.Time
 		a.link.setWeather(func(r *http.Request) (fate weather) {
-			if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, name) {
+			if !isReadOf(name)(r) {
 				return fate
 			}
 			if reads++; reads == 1 {
@@ -207,10 +191,7 @@ func TestStory_ADeadMemberCannotBeRead(t *testing.T) {
 // those that it has.
 func TestArrange_ASlowMemberIsNotStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Config{
-			Name: "g", Namespace: "default", Count: 8, Client: restClient(t, newLink(nil)),
-		})
-		require.NoError(t, err)
+		s := newShards(t, 8)
 		a := newTenure(s, &membership{shards: s, identity: "a", limit: unlimited}, quiet())
 		v := view{shards: make([]*coordinationv1.Lease, 8)}
 		pass := func() {

@@ -44,9 +44,7 @@ func (w *world) backup() (saved []*coordinationv1.Lease) {
 	all, err := w.server.List("leases", "default")
 	require.NoError(w.t, err)
 	for _, u := range all {
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: u.GetName(),
-		}}
+		lease := leaseNamed(u.GetName())
 		require.NoError(w.t, w.server.Get(lease))
 		saved = append(saved, lease)
 	}
@@ -226,9 +224,7 @@ func TestStory_AMemberIsNotInTheCopy(t *testing.T) {
 func age(t testing.TB, server *apitest.Server, versions int) {
 	t.Helper()
 	for range versions / 2 {
-		other := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: "other",
-		}}
+		other := leaseNamed("other")
 		require.NoError(t, server.Create(other))
 		require.NoError(t, server.Delete(other))
 	}

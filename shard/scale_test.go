@@ -68,12 +68,7 @@ func (w *world) even(members int) {
 			if p.dead || p.cancelled {
 				continue
 			}
-			n := 0
-			for _, slot := range p.slots {
-				if state, _, _ := slot.look(); state == Active {
-					n++
-				}
-			}
+			n := p.active()
 			active += n
 			least, most = min(least, n), max(most, n)
 		}
@@ -149,10 +144,7 @@ func TestScale(t *testing.T) {
 			}
 		}
 		assert.LessOrEqual(t, slices.Max(moves), 2)
-		sum := 0
-		for _, m := range moves {
-			sum += m
-		}
-		t.Logf("a shard moves %.2f times in the rolling update", float64(sum)/float64(w.count))
+		t.Logf("a shard moves %.2f times in the rolling update",
+			float64(sum(moves))/float64(w.count))
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +40,13 @@ func (s *scripted) ListWithContext(
 	return list(o)
 }
 
+// lists sets what lists return from now on.
+func (s *scripted) lists(list func(o metav1.ListOptions) (runtime.Object, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = list
+}
+
 func (s *scripted) WatchWithContext(
 	ctx context.Context, o metav1.ListOptions,
 ) (watch.Interface, error) {
@@ -52,6 +58,19 @@ func (s *scripted) WatchWithContext(
 		s.onWatch(ctx, w)
 	}
 	return w, nil
+}
+
+// newestWatch is the watch that was opened last.
+func (s *scripted) newestWatch() *watch.RaceFreeFakeWatcher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watches[len(s.watches)-1]
+}
+
+// after lets time pass.
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 func versioned(key, version, uid string) *corev1.ConfigMap {
@@ -90,26 +109,29 @@ func (s *scripted) deletesWhileItLists(item *corev1.ConfigMap, gone ...*corev1.C
 	}
 }
 
+// scriptedWorld is an informer of a scripted server, and its shards.
+type scriptedWorld struct {
+	*scripted
+	*Shards
+	informer informer.SharedIndexInformer
+}
+
+// keys are those of the objects that are stored.
+func (w *scriptedWorld) keys() []string { return w.informer.GetStore().ListKeys() }
+
 // scriptedStory plays a script with an informer of a scripted server.
-func scriptedStory(t *testing.T, by By, o informer.Options,
-	script func(t *testing.T, server *scripted, s *Shards, i informer.SharedIndexInformer),
-) {
+func scriptedStory(t *testing.T, by By, o informer.Options, script func(w *scriptedWorld)) {
 	synctest.Test(t, func(t *testing.T) {
 		quietLogs()
-		s, err := New(Config{
-			Name: "g", Namespace: "default", Count: 8, Client: restClient(t, newLink(nil)),
-		})
-		require.NoError(t, err)
-		server := &scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
-			return listOf("5"), nil
-		}}
-		i := informer.NewSharedIndexInformer(server, &corev1.ConfigMap{}, s.Options(by, o))
+		server := &scripted{}
+		server.lists(func(metav1.ListOptions) (runtime.Object, error) { return listOf("5"), nil })
+		w := &scriptedWorld{scripted: server, Shards: newShards(t, 8)}
+		w.informer = informer.NewSharedIndexInformer(server, &corev1.ConfigMap{}, w.Options(by, o))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { defer close(done); i.Run(ctx) }()
-		time.Sleep(time.Second)
-		synctest.Wait()
-		script(t, server, s, i)
+		go func() { defer close(done); w.informer.Run(ctx) }()
+		after(time.Second)
+		script(w)
 		cancel()
 		<-done
 		synctest.Wait()
@@ -119,17 +141,14 @@ func scriptedStory(t *testing.T, by By, o informer.Options,
 // A server sends a delete twice while a new shard is listed. The queue takes one of them, and the
 // shard is stored.
 func TestStory_ADeleteArrivesTwice(t *testing.T) {
-	scriptedStory(t, ByNamespace, informer.Options{}, func(
-		t *testing.T, server *scripted, s *Shards, i informer.SharedIndexInformer,
-	) {
+	scriptedStory(t, ByNamespace, informer.Options{}, func(w *scriptedWorld) {
 		shard := shardOf("ns", 8)
 		gone := versioned("ns/a", "12", "u")
-		server.deletesWhileItLists(versioned("ns/a", "7", "u"), gone, gone)
-		s.caches.assign(newShardSet(8, shard))
-		time.Sleep(20 * time.Second)
-		synctest.Wait()
-		assert.True(t, s.caches.stored().has(shard), "the shard is stored")
-		assert.Empty(t, i.GetStore().ListKeys())
+		w.deletesWhileItLists(versioned("ns/a", "7", "u"), gone, gone)
+		w.caches.assign(newShardSet(8, shard))
+		after(20 * time.Second)
+		assert.True(t, w.caches.stored().has(shard), "the shard is stored")
+		assert.Empty(t, w.keys())
 	})
 }
 
@@ -138,17 +157,14 @@ func TestStory_ADeleteArrivesTwice(t *testing.T) {
 func TestStory_AnUnknownObjectIsDeleted(t *testing.T) {
 	for name, inOrder := range map[string]bool{"DeltaFIFO": false, "RealFIFO": true} {
 		t.Run(name, func(t *testing.T) {
-			scriptedStory(t, ByNamespace, informer.Options{InOrder: inOrder}, func(
-				t *testing.T, server *scripted, s *Shards, i informer.SharedIndexInformer,
-			) {
+			o := informer.Options{InOrder: inOrder}
+			scriptedStory(t, ByNamespace, o, func(w *scriptedWorld) {
 				shard := shardOf("ns", 8)
-				server.deletesWhileItLists(versioned("ns/b", "7", "u"),
-					versioned("ns/a", "12", "u"))
-				s.caches.assign(newShardSet(8, shard))
-				time.Sleep(10 * time.Minute)
-				synctest.Wait()
-				assert.True(t, s.caches.stored().has(shard), "the shard is stored")
-				assert.Equal(t, []string{"ns/b"}, i.GetStore().ListKeys())
+				w.deletesWhileItLists(versioned("ns/b", "7", "u"), versioned("ns/a", "12", "u"))
+				w.caches.assign(newShardSet(8, shard))
+				after(10 * time.Minute)
+				assert.True(t, w.caches.stored().has(shard), "the shard is stored")
+				assert.Equal(t, []string{"ns/b"}, w.keys())
 			})
 		})
 	}
@@ -159,19 +175,14 @@ func TestStory_AnObjectIsListedTwice(t *testing.T) {
 	for name, by := range map[string]By{"uid": ByUID, "namespace": ByNamespace} {
 		for _, inOrder := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, inOrder), func(t *testing.T) {
-				scriptedStory(t, by, informer.Options{InOrder: inOrder}, func(
-					t *testing.T, server *scripted, s *Shards, i informer.SharedIndexInformer,
-				) {
-					server.mu.Lock()
-					server.list = func(metav1.ListOptions) (runtime.Object, error) {
+				scriptedStory(t, by, informer.Options{InOrder: inOrder}, func(w *scriptedWorld) {
+					w.lists(func(metav1.ListOptions) (runtime.Object, error) {
 						return listOf("9", versioned("ns/a", "7", "u"), versioned("ns/a", "8", "u"),
 							versioned("ns/a", "7", "u")), nil
-					}
-					server.mu.Unlock()
-					s.caches.assign(allShards(8))
-					time.Sleep(10 * time.Minute)
-					synctest.Wait()
-					assert.True(t, s.caches.stored().all(), "all shards are stored")
+					})
+					w.caches.assign(allShards(8))
+					after(10 * time.Minute)
+					assert.True(t, w.caches.stored().all(), "all shards are stored")
 				})
 			})
 		}
@@ -180,21 +191,16 @@ func TestStory_AnObjectIsListedTwice(t *testing.T) {
 
 // Versions that are no numbers: every move lists everything.
 func TestStory_VersionsThatAreNoNumbers(t *testing.T) {
-	scriptedStory(t, ByUID, informer.Options{}, func(
-		t *testing.T, server *scripted, s *Shards, i informer.SharedIndexInformer,
-	) {
-		server.mu.Lock()
-		server.list = func(metav1.ListOptions) (runtime.Object, error) {
+	scriptedStory(t, ByUID, informer.Options{}, func(w *scriptedWorld) {
+		w.lists(func(metav1.ListOptions) (runtime.Object, error) {
 			return listOf("v9", versioned("ns/a", "v7", "u")), nil
-		}
-		server.mu.Unlock()
-		s.caches.assign(newShardSet(8, 1, 2))
-		time.Sleep(10 * time.Minute)
-		s.caches.assign(allShards(8))
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		assert.True(t, s.caches.stored().all(), "all shards are stored")
-		assert.Equal(t, []string{"ns/a"}, i.GetStore().ListKeys())
+		})
+		w.caches.assign(newShardSet(8, 1, 2))
+		after(10 * time.Minute)
+		w.caches.assign(allShards(8))
+		after(10 * time.Minute)
+		assert.True(t, w.caches.stored().all(), "all shards are stored")
+		assert.Equal(t, []string{"ns/a"}, w.keys())
 	})
 }
 
@@ -202,68 +208,44 @@ func TestStory_VersionsThatAreNoNumbers(t *testing.T) {
 func TestStory_PagesOfOneObject(t *testing.T) {
 	o := informer.Options{}
 	o.Reflector.WatchListPageSize = 1
-	scriptedStory(t, ByUID, o, func(
-		t *testing.T, server *scripted, s *Shards, i informer.SharedIndexInformer,
-	) {
-		now := versioned("ns/a", "7", "u")
-		var expired bool
-		server.mu.Lock()
-		server.list = func(o metav1.ListOptions) (runtime.Object, error) {
-			server.mu.Lock()
-			defer server.mu.Unlock()
-			if expired && o.ResourceVersion != "" {
-				return nil, apierrors.NewResourceExpired("too old")
-			}
-			return listOf(now.ResourceVersion, now), nil
+	scriptedStory(t, ByUID, o, func(w *scriptedWorld) {
+		has := func(m *corev1.ConfigMap, expired bool) {
+			w.lists(func(o metav1.ListOptions) (runtime.Object, error) {
+				if expired && o.ResourceVersion != "" {
+					return nil, apierrors.NewResourceExpired("too old")
+				}
+				return listOf(m.ResourceVersion, m), nil
+			})
 		}
-		server.mu.Unlock()
-		s.caches.assign(allShards(8))
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.Equal(t, []string{"ns/a"}, i.GetStore().ListKeys())
+		has(versioned("ns/a", "7", "u"), false)
+		w.caches.assign(allShards(8))
+		after(time.Minute)
+		assert.Equal(t, []string{"ns/a"}, w.keys())
 
-		server.mu.Lock()
-		now, expired = versioned("ns/b", "20", "v"), true // ns/a was deleted meanwhile
-		w := server.watches[len(server.watches)-1]
-		server.mu.Unlock()
-		w.Error(&apierrors.NewResourceExpired("too old").ErrStatus)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.Equal(t, []string{"ns/b"}, i.GetStore().ListKeys())
-		server.mu.Lock()
-		w = server.watches[len(server.watches)-1]
-		server.mu.Unlock()
-		w.Delete(versioned("ns/b", "21", "v"))
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.Empty(t, i.GetStore().ListKeys(), "ns/b was deleted")
+		has(versioned("ns/b", "20", "v"), true) // ns/a was deleted meanwhile
+		w.newestWatch().Error(&apierrors.NewResourceExpired("too old").ErrStatus)
+		after(time.Minute)
+		assert.Equal(t, []string{"ns/b"}, w.keys())
+		w.newestWatch().Delete(versioned("ns/b", "21", "v"))
+		after(time.Minute)
+		assert.Empty(t, w.keys(), "ns/b was deleted")
 	})
 }
 
 // The list of a new shard has an object of another type, once. It is listed again soon.
 func TestStory_AnObjectOfAnotherTypeIsListed(t *testing.T) {
-	scriptedStory(t, ByUID, informer.Options{}, func(
-		t *testing.T, server *scripted, s *Shards, i informer.SharedIndexInformer,
-	) {
-		wrong := true
-		server.mu.Lock()
-		server.list = func(metav1.ListOptions) (runtime.Object, error) {
-			server.mu.Lock()
-			defer server.mu.Unlock()
-			if wrong {
-				wrong = false
-				l := &corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
-				l.Items = append(l.Items, corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-					Namespace: "ns", Name: "a", UID: "u", ResourceVersion: "7"}})
-				return l, nil
-			}
-			return listOf("9", versioned("ns/a", "7", "u")), nil
-		}
-		server.mu.Unlock()
-		s.caches.assign(allShards(8))
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.True(t, s.caches.stored().all(), "all shards are stored")
-		assert.Equal(t, []string{"ns/a"}, i.GetStore().ListKeys())
+	scriptedStory(t, ByUID, informer.Options{}, func(w *scriptedWorld) {
+		m := versioned("ns/a", "7", "u")
+		w.lists(func(metav1.ListOptions) (runtime.Object, error) {
+			w.lists(func(metav1.ListOptions) (runtime.Object, error) { return listOf("9", m), nil })
+			return &corev1.SecretList{
+				ListMeta: metav1.ListMeta{ResourceVersion: "9"},
+				Items:    []corev1.Secret{{ObjectMeta: m.ObjectMeta}},
+			}, nil
+		})
+		w.caches.assign(allShards(8))
+		after(time.Minute)
+		assert.True(t, w.caches.stored().all(), "all shards are stored")
+		assert.Equal(t, []string{"ns/a"}, w.keys())
 	})
 }

@@ -3,6 +3,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -14,9 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -45,6 +44,15 @@ func (c *brokenCache) answered() bool        { return c.answers }
 func (c *brokenCache) progress() time.Time   { return c.last }
 func (c *brokenCache) filters() bool         { return false }
 
+// processWith starts a replica with a cache, which has an answer and may hold nothing.
+func (w *world) processWith(name string, c *brokenCache) *process {
+	w.t.Helper()
+	p := w.newProcess(name)
+	p.register(c)
+	p.start()
+	return p
+}
+
 // unserved returns for how long each shard has had no process that works for it, while time passes
 // in which play does something.
 func (w *world) unserved(d time.Duration, play func(at time.Duration)) []time.Duration {
@@ -65,17 +73,21 @@ func (w *world) unserved(d time.Duration, play func(at time.Duration)) []time.Du
 	return sum
 }
 
+func sum[T cmp.Ordered](all []T) (sum T) {
+	for _, n := range all {
+		sum += n
+	}
+	return sum
+}
+
 // A member gives new shards back if its informers cannot list them. It counts as stuck, and fails
 // its health check. It tries again later, with few shards.
 func TestStory_AMemberThatCannotFillItsCachesGivesItsShardsBack(t *testing.T) {
 	gradualStory(t, 16, func(w *world) {
 		a := w.process("a")
 		w.after(time.Second)
-		w.loads(16)
-		b := w.newProcess("b")
 		broken := &brokenCache{answers: true, holds: newShardSet(16)}
-		b.register(broken)
-		b.start()
+		b := w.processWith("b", broken)
 		bound := syncWithin * DefaultLeaseDuration
 		w.after(bound - time.Second)
 		assert.False(t, b.Ready())
@@ -94,14 +106,7 @@ func TestStory_AMemberThatCannotFillItsCachesGivesItsShardsBack(t *testing.T) {
 		assert.True(t, members[1].Stuck && members[1].Limited)
 
 		lost := w.unserved(30*time.Minute, func(time.Duration) {})
-		for _, d := range lost {
-			assert.LessOrEqual(t, d, 5*time.Minute, "%v", lost)
-		}
-		total := time.Duration(0)
-		for _, d := range lost {
-			total += d
-		}
-		assert.Less(t, total, 5*time.Minute, "one shard at a time: %v", lost)
+		assert.Less(t, sum(lost), 5*time.Minute, "one shard at a time: %v", lost)
 
 		broken.holds = allShards(16)
 		b.cacheChanged()
@@ -117,10 +122,8 @@ func TestStory_ASlowListIsNoFailure(t *testing.T) {
 	gradualStory(t, 16, func(w *world) {
 		w.process("a")
 		w.after(time.Second)
-		b := w.newProcess("b")
 		slow := &brokenCache{answers: true, holds: newShardSet(16)}
-		b.register(slow)
-		b.start()
+		b := w.processWith("b", slow)
 		w.after(5 * time.Second)
 		for range syncAtMost - 2 {
 			slow.last = time.Now()
@@ -139,10 +142,8 @@ func TestStory_ASlowListIsNoFailure(t *testing.T) {
 // If no other member can do better, one that is slow keeps its shards: it may still succeed.
 func TestStory_AMemberThatIsAloneKeepsItsShards(t *testing.T) {
 	gradualStory(t, 16, func(w *world) {
-		a := w.newProcess("a")
 		broken := &brokenCache{answers: true, holds: newShardSet(16)}
-		a.register(broken)
-		a.start()
+		a := w.processWith("a", broken)
 		w.after(2 * syncWithin * DefaultLeaseDuration)
 		assert.Len(t, a.owns(), 16)
 		assert.Error(t, a.Check(0))
@@ -171,14 +172,6 @@ func TestStory_InformersThatStartAfterTheShards(t *testing.T) {
 	})
 }
 
-// forbidden lets the requests for objects fail, as without a role for them.
-func forbidden(r *http.Request) weather {
-	if strings.Contains(r.URL.Path, "configmaps") {
-		return weather{code: http.StatusForbidden}
-	}
-	return weather{}
-}
-
 // A replica of a new version has no permission to list what its informer lists. It does not join,
 // and takes no shard.
 func TestStory_AReplicaWithoutPermissionDoesNotJoin(t *testing.T) {
@@ -186,7 +179,9 @@ func TestStory_AReplicaWithoutPermissionDoesNotJoin(t *testing.T) {
 		r.gradual = true
 		r.replica("a")
 		r.after(time.Second)
-		r.weather = forbidden
+		r.weather = weather{code: http.StatusForbidden}.of(func(r *http.Request) bool {
+			return strings.Contains(r.URL.Path, "configmaps")
+		})
 		b := r.replica("b")
 		r.after(30 * time.Second)
 		r.loads(16, 0)
@@ -221,10 +216,7 @@ func TestStory_AnInformerThatDoesNotRun(t *testing.T) {
 		w.after(2 * DefaultRetryPeriod)
 		w.loads(4)
 
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: a.leases.memberName(a.Status().Identity),
-		}}
-		require.NoError(t, w.server.Delete(lease)) // a membership that is lost
+		w.deleteLease(a.leases.memberName(a.Status().Identity)) // a membership that is lost
 		w.after(10 * DefaultRetryPeriod)
 		assert.Equal(t, 2, a.Status().Terms)
 		w.loads(4)
@@ -270,13 +262,8 @@ func TestStory_ACrashLoopStarvesLittle(t *testing.T) {
 				b.crash()
 			}
 		})
-		total := time.Duration(0)
-		for _, d := range lost {
-			assert.LessOrEqual(t, d, 25*time.Second)
-			total += d
-		}
-		t.Logf("without a working owner: %v", lost)
-		assert.Less(t, total, 100*time.Second)
+		assert.LessOrEqual(t, slices.Max(lost), 25*time.Second, "%v", lost)
+		assert.Less(t, sum(lost), 100*time.Second, "%v", lost)
 
 		b = w.process("b")
 		w.after(5 * time.Minute)
@@ -350,12 +337,8 @@ func TestStory_TwoBysAtOnce(t *testing.T) {
 		all := []*process{w.newProcess("a"), w.newProcess("b")}
 		for i, by := range []By{ByUID, ByNamespace} {
 			all[i].caches.uses("v1.Pod", by)
-			all[i].link.setWeather(func(r *http.Request) (fate weather) {
-				if r.Method == http.MethodPost {
-					fate.there = time.Second // both look before one has joined
-				}
-				return fate
-			})
+			// Both look before one has joined.
+			all[i].link.setWeather(weather{there: time.Second}.of(isCreation))
 			all[i].start()
 		}
 		w.after(10 * time.Second)
@@ -372,15 +355,13 @@ func TestStory_AMoveDoesNotChangeTheBackoff(t *testing.T) {
 		cache := &brokenCache{answers: true, holds: allShards(1)}
 		a.register(cache)
 		calls, refused := 0, 0
-		guarded := Reconcile(a.Shards, always("v"), func(
-			context.Context, string,
-		) (controller.Result, error) {
+		reconcile := guarded(a.Shards, func(context.Context) error {
 			calls++
-			return controller.Result{}, fmt.Errorf("failure %d", calls)
+			return fmt.Errorf("failure %d", calls)
 		})
 		c := controller.New("c", func(ctx context.Context, key string) (controller.Result, error) {
 			before := calls
-			result, err := guarded(ctx, key)
+			result, err := reconcile(ctx, key)
 			if calls == before {
 				refused++
 			}
@@ -419,23 +400,18 @@ func TestStory_AMoveDoesNotChangeTheBackoff(t *testing.T) {
 // A Lease of a shard that still names its owner, but with another token or another UID, was taken
 // or deleted in between: the right that the owner had is over at once.
 func TestStory_AnotherTokenIsALoss(t *testing.T) {
-	for _, again := range []bool{false, true} {
-		t.Run(fmt.Sprint("created again: ", again), func(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"taken":         func(w *world) { w.editShard(1, addTransitions(2)) },
+		"created again": func(w *world) { w.recreate(w.lease(1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
 			story(t, 2, func(w *world) {
 				a := w.process("a")
 				w.after(time.Second)
 				busy := w.busy(a, 1)[0]
 				before, ok := FencingTokenFromContext(busy.ctx)
 				require.True(t, ok)
-				lease := w.lease(1)
-				if again {
-					require.NoError(t, w.server.Delete(lease))
-					lease.ResourceVersion, lease.UID = "", ""
-					require.NoError(t, w.server.Create(lease))
-				} else {
-					*lease.Spec.LeaseTransitions += 2
-					require.NoError(t, w.server.Update(lease))
-				}
+				change(w)
 				w.settle()
 				assert.ErrorIs(t, context.Cause(busy.ctx), ErrLost)
 				assert.Error(t, busy.ctx.Err())

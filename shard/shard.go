@@ -45,6 +45,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/leaderelection"
 )
 
@@ -142,14 +143,14 @@ var errRestored = errors.New("the server was restored from a copy")
 // work joins the group again and again, with one informer of the Leases.
 func (s *Shards) work(ctx context.Context) error {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var done sync.WaitGroup
-	defer done.Wait()
+	var running sync.WaitGroup
+	defer running.Wait()
 	defer stop()
 	lister := s.newLister()
 	s.mu.Lock()
 	s.lister, s.shown, s.written = lister, "", ""
 	s.mu.Unlock()
-	done.Go(func() { lister.Run(watching) })
+	running.Go(func() { lister.Run(watching) })
 	if informer.WaitForSync(ctx, lister) != nil {
 		return nil // stopped before it has joined
 	}
@@ -161,7 +162,7 @@ func (s *Shards) work(ctx context.Context) error {
 		}
 		if err != nil {
 			s.noteError(ctx, err)
-			sleep(ctx, wait.Jitter(s.config.RetryPeriod, 0.5))
+			done.Sleep(ctx, wait.Jitter(s.config.RetryPeriod, 0.5))
 		}
 	}
 	return nil
@@ -247,7 +248,7 @@ func (s *Shards) join(ctx context.Context) error {
 	s.forget(ctx, member)
 	if member.wentBack() {
 		s.noteError(ctx, errRestored)
-		sleep(ctx, s.config.LeaseDuration)
+		done.Sleep(ctx, s.config.LeaseDuration)
 		return errRestored
 	}
 	switch {
@@ -376,18 +377,5 @@ func (s *Shards) forget(ctx context.Context, member *membership) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		klog.FromContext(ctx).V(2).Info("Could not delete the Lease of a membership that is over",
 			"identity", member.identity, "err", err)
-	}
-}
-
-// sleep waits for d or until ctx is done, and not at all if d is 0.
-func sleep(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }

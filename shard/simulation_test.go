@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/informerstack/controller"
+	"example.com/informerstack/internal/helpers/done"
 )
 
 var (
@@ -109,9 +110,9 @@ func simulate(t *testing.T, seed uint64) {
 // logFailure logs the last of what happened.
 func (s *simulation) logFailure() {
 	const shown = 300
-	s.lines.mu.Lock()
-	defer s.lines.mu.Unlock()
-	if all := s.lines.all; s.t.Failed() {
+	s.eventLog.mu.Lock()
+	defer s.eventLog.mu.Unlock()
+	if all := s.lines; s.t.Failed() {
 		s.t.Log("\n" + strings.Join(all[max(0, len(all)-shown):], "\n"))
 	}
 }
@@ -563,7 +564,7 @@ func (s *simulation) work(p *process) {
 			if stubborn {
 				ctx = context.Background()
 			}
-			sleep(ctx, min(500*time.Millisecond, time.Until(end)))
+			done.Sleep(ctx, min(500*time.Millisecond, time.Until(end)))
 			if p.step(); ctx.Err() != nil {
 				return controller.Result{}, ctx.Err()
 			}

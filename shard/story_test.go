@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/leaderelection"
@@ -54,10 +53,7 @@ func TestStory_OneReplicaOwnsAll(t *testing.T) {
 // Three replicas share the shards, and those of one that leaves.
 func TestStory_ThreeReplicasConverge(t *testing.T) {
 	story(t, 16, func(w *world) {
-		a := w.process("a")
-		w.process("b")
-		w.after(time.Second)
-		w.loads(8, 8)
+		a, _ := w.pair()
 		w.process("c")
 		w.after(time.Second)
 		w.loads(6, 5, 5)
@@ -70,9 +66,7 @@ func TestStory_ThreeReplicasConverge(t *testing.T) {
 // The shards of a dead replica are taken when its Lease has not changed for LeaseDuration.
 func TestStory_ADeadReplicaIsReplaced(t *testing.T) {
 	story(t, 16, func(w *world) {
-		w.process("a")
-		b := w.process("b")
-		w.after(time.Second)
+		_, b := w.pair()
 		b.crash()
 		w.after(DefaultLeaseDuration - DefaultRetryPeriod)
 		w.loads(8)
@@ -85,9 +79,7 @@ func TestStory_ADeadReplicaIsReplaced(t *testing.T) {
 // another identity when it reaches the server.
 func TestStory_AReplicaThatIsCutOffStops(t *testing.T) {
 	story(t, 16, func(w *world) {
-		w.process("a")
-		b := w.process("b")
-		w.after(time.Second)
+		_, b := w.pair()
 		before := b.Status().Identity
 		b.cutOff(true)
 		w.after(DefaultRetryPeriod + DefaultRenewDeadline)
@@ -224,8 +216,7 @@ func TestStory_ALostMembershipEndsTheReconciles(t *testing.T) {
 // it knows. Its owner stops at once, and the others are not disturbed.
 func TestStory_ADeletedLeaseOfAShard(t *testing.T) {
 	story(t, 4, func(w *world) {
-		a := w.process("a")
-		w.process("b")
+		a, _ := w.pair()
 		w.after(DefaultRetryPeriod)
 		owned := a.owns()[0]
 		busy := w.busy(a, owned)[0]
@@ -249,9 +240,7 @@ func TestStory_AnErasedHolder(t *testing.T) {
 		w.after(DefaultRetryPeriod)
 		a.cutOff(true)
 		w.process("b")
-		lease := w.lease(1)
-		lease.Spec.HolderIdentity = new("")
-		require.NoError(t, w.server.Update(lease))
+		w.editShard(1, setHolder(""))
 		w.after(DefaultRetryPeriod + DefaultRenewDeadline - time.Second)
 		w.loads(2, 0)
 		w.after(DefaultLeaseDuration)
@@ -269,9 +258,7 @@ func TestStory_AHolderThatWasReplaced(t *testing.T) {
 		owned := a.owns()[0]
 		a.cutOff(true)
 		b.cutOff(true)
-		lease := w.lease(owned)
-		lease.Spec.HolderIdentity = new(b.Status().Identity)
-		require.NoError(t, w.server.Update(lease))
+		w.editShard(owned, setHolder(b.Status().Identity))
 		c := w.process("c")
 		b.cutOff(false)
 		b.stop()
@@ -341,10 +328,8 @@ func TestStory_AListGetsNoAnswer(t *testing.T) {
 // reconciled.
 func TestStory_AStuckReplicaReceivesNothing(t *testing.T) {
 	story(t, 8, func(w *world) {
-		a := w.process("a")
-		b := w.process("b")
-		w.after(time.Second)
-		w.weather = func(r *http.Request) weather { return weather{fails: isShardUpdate(r)} }
+		a, b := w.pair()
+		w.weather = weather{fails: true}.of(isShardUpdate)
 		c := w.process("c")
 		w.after(time.Second)
 		w.loads(3, 3, 0)
@@ -360,33 +345,6 @@ func TestStory_AStuckReplicaReceivesNothing(t *testing.T) {
 	})
 }
 
-// In a rolling update each new replica has its share before the next old one stops, and no shard
-// moves more than twice.
-func TestStory_ARollingUpdate(t *testing.T) {
-	story(t, 32, func(w *world) {
-		old := []*process{w.process("a"), w.process("b"), w.process("c")}
-		w.after(time.Second)
-		before := len(w.log)
-		for _, p := range old {
-			next := w.process(p.name + "-new")
-			for w.after(time.Second); !next.Ready(); {
-				w.after(time.Second)
-			}
-			p.stop()
-			w.after(time.Second)
-			assert.True(t, p.returned())
-		}
-		w.loads(11, 11, 10)
-		moves := make([]int, 32)
-		for _, m := range w.log[before:] {
-			if m.Acquired() {
-				moves[m.Shard]++
-			}
-		}
-		assert.LessOrEqual(t, slices.Max(moves), 2)
-	})
-}
-
 // Leases of members that died long ago are deleted, by one of the others, and the members are
 // forgotten.
 func TestStory_OldLeasesAreDeleted(t *testing.T) {
@@ -396,9 +354,7 @@ func TestStory_OldLeasesAreDeleted(t *testing.T) {
 		w.after(2 * DefaultRetryPeriod)
 		w.process("b").crash()
 		w.process("c")
-		lock := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: "group-m-other",
-		}}
+		lock := leaseNamed("group-m-other")
 		require.NoError(t, w.server.Create(lock))
 		w.after(5 * time.Minute)
 		assert.Len(t, w.members(), 4)
@@ -445,9 +401,7 @@ func TestStory_AnotherCountIsRefused(t *testing.T) {
 func TestStory_AnotherCountAppears(t *testing.T) {
 	story(t, 8, func(w *world) {
 		a := w.process("a")
-		lease := w.lease(3)
-		lease.Annotations[CountAnnotation] = "16"
-		require.NoError(t, w.server.Update(lease))
+		w.editShard(3, func(l *coordinationv1.Lease) { l.Annotations[CountAnnotation] = "16" })
 		w.after(time.Second)
 		assert.True(t, a.returned())
 		assert.ErrorContains(t, a.err, "the group has 16 shards, as Lease default/group-3 says")
@@ -460,9 +414,7 @@ func TestStory_AnotherCountAppears(t *testing.T) {
 // A Lease with the name of a shard's, but without the label of the group, is left alone.
 func TestStory_AForeignLease(t *testing.T) {
 	story(t, 4, func(w *world) {
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: "group-2",
-		}}
+		lease := leaseNamed("group-2")
 		require.NoError(t, w.server.Create(lease))
 		a := w.process("a")
 		w.after(time.Minute)
@@ -512,16 +464,8 @@ func TestStory_NoServer(t *testing.T) {
 // older watch that says that it is free.
 func TestStory_TheWatchLags(t *testing.T) {
 	story(t, 8, func(w *world) {
-		lags := func(r *http.Request) (fate weather) {
-			if strings.Contains(r.URL.RawQuery, "watch=") {
-				fate.back = time.Second
-			}
-			return fate
-		}
-		a := w.process("a")
-		b := w.process("b")
-		w.after(time.Second)
-		a.link.setWeather(lags)
+		a, b := w.pair()
+		a.link.setWeather(lateWatch(time.Second))
 		a.endWatches()
 		b.stop()
 		w.after(10 * time.Second)
@@ -583,9 +527,7 @@ func (w *world) busy(p *process, shards ...Shard) (all []*running) {
 func (w *world) deleteLease(name string) {
 	w.t.Helper()
 	w.narrate.Event("server", "a person deletes the Lease %s", name)
-	require.NoError(w.t, w.server.Delete(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: name,
-	}}))
+	require.NoError(w.t, w.server.Delete(leaseNamed(name)))
 }
 
 // members returns the names of the members' Leases.
@@ -603,9 +545,7 @@ func (w *world) members() (names []string) {
 // A new replica does not count on one that has died before it came and left its Lease.
 func TestStory_ANewReplicaDoesNotWaitForADeadOne(t *testing.T) {
 	story(t, 16, func(w *world) {
-		w.process("a")
-		b := w.process("b")
-		w.after(time.Second)
+		_, b := w.pair()
 		b.crash()
 		w.after(2 * DefaultLeaseDuration)
 		w.loads(16)

@@ -12,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/klog/v2"
 
+	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/leaderelection"
 )
 
@@ -81,7 +82,7 @@ func (t *tenure) serve() error {
 			return t.failure
 		}
 		// In a large group, many changes arrive at once: look at them together.
-		sleep(t.term, min(10*time.Since(began), t.shards.config.RetryPeriod/4))
+		done.Sleep(t.term, min(10*time.Since(began), t.shards.config.RetryPeriod/4))
 		timer.Reset(time.Until(t.next))
 		select {
 		case <-t.shards.wake:

@@ -47,16 +47,26 @@ func holding(t *testing.T, shards ...Shard) *informerCache {
 	return c
 }
 
+// open opens a watch from the version that holding has.
+func open(t *testing.T, lw listWatch) *selectiveWatch {
+	w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{
+		ResourceVersion: "7", TimeoutSeconds: new(int64(60)),
+	})
+	require.NoError(t, err)
+	t.Cleanup(w.Stop)
+	return w.(*selectiveWatch)
+}
+
 // A watch that cannot be opened is passed on as the server has answered it, and leaves nothing
 // behind in the context of the reflector; nor does one that was stopped.
 func TestWatch_LeavesNothing(t *testing.T) {
-	open := func() watch.Interface { return watch.NewRaceFreeFake() }
+	fake := func() watch.Interface { return watch.NewRaceFreeFake() }
 	for name, test := range map[string]opening{
 		"failed":           {err: io.EOF},
-		"failed, and open": {w: open(), err: io.EOF},
+		"failed, and open": {w: fake(), err: io.EOF},
 		"nothing":          {},
 		"unreachable":      {w: watch.NewEmptyWatch()},
-		"open":             {w: open()},
+		"open":             {w: fake()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			count := 0
@@ -296,9 +306,7 @@ func TestWatch_OtherShardsAreWanted(t *testing.T) {
 			lists++
 			return listOf("9"), nil
 		}}, watch.NewRaceFreeFake(), nil}, c}
-		w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
-		require.NoError(t, err)
-		defer w.Stop()
+		w := open(t, lw)
 		events := w.ResultChan()
 		synctest.Wait()
 		for range 3 {
@@ -316,7 +324,7 @@ func TestWatch_OtherShardsAreWanted(t *testing.T) {
 		}
 		<-events
 		assert.Less(t, time.Since(began), 2*coalesce)
-		assert.NotNil(t, w.(reflector.Reselector).Reselected())
+		assert.NotNil(t, w.Reselected())
 	})
 }
 
@@ -329,19 +337,15 @@ func TestWatch_ListsFail(t *testing.T) {
 			lists++
 			return nil, io.EOF
 		}}, c}
-		open := func() watch.Interface {
-			w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
-			require.NoError(t, err)
-			w.ResultChan()
-			return w
-		}
-		w := open()
+		w := open(t, lw)
+		w.ResultChan()
 		for i := range 200 {
 			c.assign(newShardSet(8, 1, 2+Shard(i%5)))
 			time.Sleep(100 * time.Millisecond)
 			if i%10 == 0 { // nor do watches that end soon
 				w.Stop()
-				w = open()
+				w = open(t, lw)
+				w.ResultChan()
 			}
 		}
 		w.Stop()
@@ -363,11 +367,10 @@ func TestWatch_AListPanics(t *testing.T) {
 		lw := listWatch{opening{&scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
 			return listOf("9", inShard(1)), nil
 		}}, watch.NewRaceFreeFake(), nil}, c}
-		w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
-		require.NoError(t, err)
-		_, open := <-w.ResultChan()
-		assert.False(t, open)
-		assert.Nil(t, w.(reflector.Reselector).Reselected())
+		w := open(t, lw)
+		_, isOpen := <-w.ResultChan()
+		assert.False(t, isOpen)
+		assert.Nil(t, w.Reselected())
 		synctest.Wait() // HandleCrash looks at ReallyCrash after the channel is closed
 	})
 }
@@ -392,10 +395,7 @@ func TestWatch_AListIsSilent(t *testing.T) {
 			},
 		}, c}
 		c.assign(newShardSet(8, 1, 2))
-		w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{
-			ResourceVersion: "7", TimeoutSeconds: new(int64(60)),
-		})
-		require.NoError(t, err)
+		w := open(t, lw)
 		events := w.ResultChan()
 		for i := range 3 {
 			time.Sleep(50 * time.Second)
@@ -407,8 +407,8 @@ func TestWatch_AListIsSilent(t *testing.T) {
 			time.Sleep(15 * time.Second)
 		}
 		w.Stop()
-		_, open := <-events
-		assert.False(t, open)
+		_, isOpen := <-events
+		assert.False(t, isOpen)
 	})
 }
 
@@ -426,9 +426,7 @@ func TestWatch_NothingIsWanted(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			return listOf("9", inShard(1)), nil
 		}}, c}
-		w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
-		require.NoError(t, err)
-		defer w.Stop()
+		w := open(t, lw)
 		events := w.ResultChan()
 		select {
 		case e := <-events:
@@ -436,9 +434,9 @@ func TestWatch_NothingIsWanted(t *testing.T) {
 		case <-time.After(5 * time.Minute):
 		}
 		works.Store(true)
-		_, open := <-events
-		assert.False(t, open)
-		s := w.(reflector.Reselector).Reselected()
+		_, isOpen := <-events
+		assert.False(t, isOpen)
+		s := w.Reselected()
 		assert.Empty(t, s.Items)
 		assert.Equal(t, "9", s.ResourceVersion)
 		assert.Equal(t, 3*time.Second, time.Since(s.AsOf))

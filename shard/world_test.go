@@ -30,12 +30,10 @@ import (
 // world is a group of processes on one API server in a synctest bubble. After each verb everything
 // that can happen has happened, and the invariants hold.
 type world struct {
+	eventLog
 	t       testing.TB
 	server  *apitest.Server
-	start   time.Time
 	count   int
-	narrate *narrate.Log
-	lines   eventLog
 	change  func(*Config)            // of all processes; may be nil
 	gradual bool                     // new members take their shares in steps
 	moved   func(p *process, m Move) // called with each move; may be nil
@@ -83,15 +81,19 @@ func story(t *testing.T, count int, play func(w *world)) {
 	})
 }
 
-// event narrates an event, and keeps it for a simulation that fails.
-func (w *world) event(place, format string, args ...any) {
-	w.narrate.Event(place, format, args...)
-	w.lines.add(w.start, place, fmt.Sprintf(format, args...))
-}
-
 func newWorld(t testing.TB, count int) *world {
 	server := apitest.NewServer(apitest.Options{CompactInterval: -1})
-	return &world{t: t, server: server, start: time.Now(), count: count}
+	return &world{t: t, server: server, eventLog: eventLog{began: time.Now()}, count: count}
+}
+
+// newShards returns the part of a process in a group of that many shards, which does not run.
+func newShards(t testing.TB, count int) *Shards {
+	s, err := New(Config{
+		Name: "g", Namespace: "default", Count: count, Client: restClient(t, newLink(nil)),
+	})
+	require.NoError(t, err)
+	s.lister = s.newLister()
+	return s
 }
 
 // quiet is a context with a silent logger.
@@ -105,13 +107,22 @@ func (w *world) process(name string, change ...func(*Config)) *process {
 	return p
 }
 
+// pair starts two replicas, and waits until each has its half.
+func (w *world) pair() (a, b *process) {
+	w.t.Helper()
+	a, b = w.process("a"), w.process("b")
+	w.after(time.Second)
+	w.loads(w.count/2, w.count/2)
+	return a, b
+}
+
 // newProcess returns a process that is to be started.
 func (w *world) newProcess(name string, change ...func(*Config)) *process {
 	w.t.Helper()
 	p := &process{w: w, name: name, ended: make(chan struct{}), values: map[Shard]string{}}
 	p.link = newLink(nil)
 	p.link.w = w
-	p.link.log = func(line string) { w.lines.add(w.start, name, line) }
+	p.link.log = func(line string) { w.add(name, line) }
 	p.link.setWeather(w.weather)
 	config := Config{
 		Name: "group", Namespace: "default", Count: w.count, Identity: name, Observe: p.observe,
@@ -155,7 +166,7 @@ var moves = map[State][]State{
 func (p *process) observe(m Move) {
 	lost := m.Err != nil && m.From != Elsewhere && m.To == Elsewhere
 	assert.True(p.w.t, slices.Contains(moves[m.From], m.To) || lost, "%s: %v", p.name, m)
-	p.w.lines.add(p.w.start, p.name, m.String())
+	p.w.add(p.name, m.String())
 	if m.Acquired() || m.Released() {
 		p.w.narrate.Event("worker", "%s: %s", p.name, m)
 	}
@@ -247,6 +258,16 @@ func (p *process) owns() (owned []Shard) {
 	return owned
 }
 
+// active returns how many of its shards are active.
+func (p *process) active() (n int) {
+	for _, slot := range p.slots {
+		if state, _, _ := slot.look(); state == Active {
+			n++
+		}
+	}
+	return n
+}
+
 func (w *world) settle() {
 	w.t.Helper()
 	synctest.Wait()
@@ -285,22 +306,20 @@ func (w *world) loads(want ...int) {
 		if p.dead || p.returned() {
 			continue
 		}
-		n := 0
-		for _, slot := range p.slots {
-			if state, _, _ := slot.look(); state == Active {
-				n++
-			}
-		}
-		got = append(got, n)
+		got = append(got, p.active())
 	}
 	assert.Equal(w.t, want, got)
 }
 
+// leaseNamed is a Lease without anything but its name.
+func leaseNamed(name string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+}
+
 // lease reads a shard's Lease.
 func (w *world) lease(s Shard) *coordinationv1.Lease {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: fmt.Sprintf("group-%d", s),
-	}}
+	w.t.Helper()
+	lease := leaseNamed(fmt.Sprintf("group-%d", s))
 	require.NoError(w.t, w.server.Get(lease))
 	lease.UID = types.UID(w.restored.translated([]byte(lease.UID), false))
 	return lease
@@ -322,12 +341,11 @@ func (p *process) reconcile(
 	s Shard, next func(ctx context.Context) error,
 ) (controller.Result, error) {
 	value := func(Shard) (string, bool) { return p.value(s), true }
-	guarded := Reconcile(p.Shards, value, func(
+	return Reconcile(p.Shards, value, func(
 		ctx context.Context, _ Shard,
 	) (controller.Result, error) {
 		return controller.Result{}, next(ctx)
-	})
-	return guarded(quiet(), s)
+	})(quiet(), s)
 }
 
 // end stops everything and checks that nothing is left.

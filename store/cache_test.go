@@ -5,16 +5,16 @@ package store
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/internal/tools/storemodel"
 )
 
 // Where client-go takes a store it takes ours.
@@ -31,69 +31,25 @@ func TestDifference_NilPointerIsAKeyError(t *testing.T) {
 		key, err := MetaNamespaceKeyFunc(obj)
 		return cmp.Or(key, "ns/a"), err // beside an error, a key counts for nothing
 	}
-	stores := map[string]Store{
-		"without indexes": New(keyFunc, Options{}),
-		"with indexes": New(keyFunc, Options{
-			Indexers: Indexers{NamespaceIndex: MetaNamespaceIndexFunc}}),
-	}
-	for name, s := range stores {
-		for _, bad := range []any{
-			nil, (*corev1.Pod)(nil), (*unstructured.Unstructured)(nil), "text", 7, struct{}{},
-			&struct{}{},
-		} {
-			t.Run(fmt.Sprintf("%s/%T", name, bad), func(t *testing.T) {
-				require.NoError(t, s.Replace([]any{pod("ns/a rv=1")}, "1"))
-				item, exists, getErr := s.Get(bad)
-				require.Nil(t, item)
-				require.False(t, exists)
-				for what, err := range map[string]error{
-					"add": s.Add(bad), "update": s.Update(bad), "delete": s.Delete(bad),
-					"replace": s.Replace([]any{pod("ns/b"), bad}, "2"), "get": getErr,
-				} {
-					var keyErr KeyError
-					require.ErrorAs(t, err, &keyErr, what)
-					require.Equal(t, bad, keyErr.Obj)
-					require.ErrorContains(t, err, "couldn't create key for object")
-					require.ErrorContains(t, keyErr.Unwrap(), "object has no meta: ")
-				}
-				failed := s.(TransactionStore).Transaction(Transaction{bad, TransactionTypeAdd})
-				var keyErr KeyError
-				require.ErrorAs(t, failed, &keyErr)
-				require.Equal(t, bad, keyErr.Obj)
-				require.Equal(t, []string{"ns/a"}, s.ListKeys())
-				require.Equal(t, "1", s.LastStoreSyncResourceVersion())
-			})
+	for _, indexers := range []Indexers{nil, {NamespaceIndex: MetaNamespaceIndexFunc}} {
+		s := New(keyFunc, Options{Indexers: indexers})
+		storemodel.RefusesKeyless(t, s, func(err KeyError) any {
+			require.ErrorContains(t, err.Unwrap(), "object has no meta: ")
+			return err.Obj
+		})
+		for _, bad := range storemodel.Keyless {
+			failed := s.(TransactionStore).Transaction(Transaction{bad, TransactionTypeAdd})
+			var keyErr KeyError
+			require.ErrorAs(t, failed, &keyErr)
+			require.Equal(t, bad, keyErr.Obj)
 		}
+		require.Equal(t, []string{"ns/a"}, s.ListKeys())
+		require.Equal(t, "1", s.LastStoreSyncResourceVersion())
 	}
-	require.Panics(
-		t,
-		func() { _ = clientgo.NewStore(clientgo.MetaNamespaceKeyFunc).Add((*corev1.Pod)(nil)) },
-	)
+	require.Panics(t,
+		func() { _ = clientgo.NewStore(clientgo.MetaNamespaceKeyFunc).Add((*corev1.Pod)(nil)) })
 	_, err := MetaNamespaceIndexFunc((*corev1.Pod)(nil))
 	require.EqualError(t, err, "object has no meta: *v1.Pod is nil")
-}
-
-// A threadSafeMap takes any object, also nil, which has neither values nor a version.
-func TestThreadSafeMapTakesAnything(t *testing.T) {
-	m := newMap(Indexers{"node": byNode})
-	m.Update("nil", nil)
-	m.Update("ns/a", pod("ns/a node=n1"))
-	m.Update("ns/a", nil) // takes it out of the indexes
-	checkLaws(t, m)
-	item, exists := m.Get("nil")
-	require.True(t, exists)
-	require.Nil(t, item)
-	m.Delete("ns/a", nil)
-	m.Delete("nil", nil)
-	m.Delete("nil", nil)
-	checkLaws(t, m)
-
-	plain := newMap(nil)
-	plain.Update("typed nil", (*corev1.Pod)(nil))
-	plain.Update("text", "text")
-	require.Len(t, plain.List(), 2)
-	require.NoError(t, plain.AddIndexers(nil))
-	require.Empty(t, plain.LastStoreSyncResourceVersion())
 }
 
 // The version of a store is that of the newest object, list or bookmark, unless an option knows it.
@@ -163,11 +119,8 @@ func TestKeys(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, parseErr)
 			require.Equal(t, NewObjectName(namespace, name), parsed)
-			require.Equal(
-				t,
-				types.NamespacedName{Namespace: namespace, Name: name},
-				parsed.AsNamespacedName(),
-			)
+			require.Equal(t, types.NamespacedName{Namespace: namespace, Name: name},
+				parsed.AsNamespacedName())
 			key, err := MetaNamespaceKeyFunc(&metav1.ObjectMeta{Namespace: namespace, Name: name})
 			require.NoError(t, err)
 			require.Equal(t, parsed.String(), key)
@@ -202,12 +155,8 @@ func TestTombstoneKeys(t *testing.T) {
 	require.NoError(t, s.Add(pod("ns/a rv=5")))
 	require.NoError(t, s.Delete(gone))
 	require.Empty(t, s.List())
-	require.Equal(
-		t,
-		"5",
-		s.LastStoreSyncResourceVersion(),
-		"a tombstone does not know when it happened",
-	)
+	require.Equal(t, "5", s.LastStoreSyncResourceVersion(),
+		"a tombstone does not know when it happened")
 }
 
 // An object without metadata leaves the store's resourceVersion as it is. A whole list has a

@@ -11,7 +11,7 @@ import (
 )
 
 // checkEntrySet checks that a set is an entry or a map, and returns its members.
-func checkEntrySet(t *testing.T, s *entrySet) map[*entry]bool {
+func checkEntrySet(t testing.TB, s *entrySet) map[*entry]bool {
 	t.Helper()
 	got := map[*entry]bool{}
 	for e := range s.each {

@@ -137,10 +137,8 @@ func ExampleIndexer() {
 // Get returns the cached object itself, which all readers share. Copy it before changing it: a
 // change in place is visible to every reader, and does not reach the indexes.
 func Example_sharedObjects() {
-	indexer := store.New(
-		store.MetaNamespaceKeyFunc,
-		store.Options{Indexers: store.Indexers{"byNode": byNode}},
-	)
+	indexer := store.New(store.MetaNamespaceKeyFunc,
+		store.Options{Indexers: store.Indexers{"byNode": byNode}})
 	_ = indexer.Add(newPod("ns", "a", "node-1"))
 
 	mine, _, _ := indexer.GetByKey("ns/a")

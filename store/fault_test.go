@@ -41,7 +41,9 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 		"update": {2, func(m *threadSafeMap, _ *failing) {
 			m.Update("ns/a", pod("ns/a node=n3 tags=z rv=9"))
 		}},
-		"delete": {1, func(m *threadSafeMap, _ *failing) { m.Delete("ns/a", pod("ns/a rv=9")) }},
+		"delete": {1, func(m *threadSafeMap, _ *failing) {
+			m.DeleteWithObject("ns/a", pod("ns/a rv=9"))
+		}},
 		"transaction": {4, func(m *threadSafeMap, _ *failing) {
 			m.apply(put("ns/a", "ns/a node=n3 rv=9"), drop("ns/b"),
 				put("ns/new", "ns/new node=n1 rv=9"))
@@ -77,11 +79,8 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 						require.NotPanics(t, func() { write.do(m, f) })
 						f.callNo = 0
 						require.NotEqual(t, before, snapshot(m))
-						require.NotEqual(
-							t,
-							name != "addindexers",
-							m.LastStoreSyncResourceVersion() == "1",
-						)
+						require.NotEqual(t, name != "addindexers",
+							m.LastStoreSyncResourceVersion() == "1")
 						checkLaws(t, m)
 						return
 					}
@@ -99,10 +98,8 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 // An old object was changed in place and can no longer be indexed: no part of a batch with it is
 // applied. client-go applies the changes before that object.
 func TestDifference_BatchIsNotAppliedInPart(t *testing.T) {
-	s := New(
-		MetaNamespaceKeyFunc,
-		Options{Indexers: Indexers{"node": byNode, "picky": playerIndexes["picky"]}},
-	)
+	s := New(MetaNamespaceKeyFunc,
+		Options{Indexers: Indexers{"node": byNode, "picky": playerIndexes["picky"]}})
 	b := pod("ns/b node=n1 broken=no")
 	require.NoError(t, s.Replace([]any{pod("ns/a node=n1"), b}, "1"))
 	b.Annotations["broken"] = "error"
@@ -144,8 +141,7 @@ func TestDifference_TransactionIndexesTheLastWriteOfAKey(t *testing.T) {
 	require.Nil(t, ours.Transaction(
 		Transaction{broken, TransactionTypeAdd}, Transaction{whole, TransactionTypeUpdate}))
 	require.Panics(t, func() {
-		theirs.Transaction(
-			clientgo.Transaction{Object: broken, Type: clientgo.TransactionTypeAdd},
+		theirs.Transaction(clientgo.Transaction{Object: broken, Type: clientgo.TransactionTypeAdd},
 			clientgo.Transaction{Object: whole, Type: clientgo.TransactionTypeUpdate})
 	})
 	require.Equal(t, []any{whole}, ours.(Store).List())

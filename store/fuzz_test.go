@@ -2,7 +2,11 @@
 
 package store
 
-import "testing"
+import (
+	"testing"
+
+	"example.com/informerstack/internal/tools/storemodel"
+)
 
 // Any sequence of operations leaves our store, client-go's and a searched map with the same
 // content.
@@ -10,11 +14,7 @@ func FuzzStore(f *testing.F) {
 	f.Add([]byte("add update delete"))
 	f.Add([]byte{6, 11, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 8, 1, 7, 5, 0, 1, 2, 0, 1, 2})
 	f.Fuzz(func(t *testing.T, input []byte) {
-		m := newMachine(t, input[:min(len(input), 2000)])
-		for len(m.input) > 0 {
-			m.step()
-			m.check()
-		}
+		storemodel.New(t, input[:min(len(input), 2000)], subjects(t)...).Run()
 	})
 }
 

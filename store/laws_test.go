@@ -11,12 +11,19 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/internal/tools/storemodel"
+)
+
+var (
+	pod    = storemodel.Pod
+	byNode = storemodel.ByNode
+	byTag  = storemodel.ByTag
+	keysOf = storemodel.KeysOf
 )
 
 // checkLaws checks the laws of threadSafeMap and entrySet.
-func checkLaws(t *testing.T, m *threadSafeMap) {
+func checkLaws(t testing.TB, m *threadSafeMap) {
 	t.Helper()
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -61,7 +68,7 @@ func newMap(indexers Indexers) *threadSafeMap {
 
 func (m *threadSafeMap) Update(key string, obj any) { m.apply(write{key: key, obj: obj}) }
 
-func (m *threadSafeMap) Delete(key string, obj any) {
+func (m *threadSafeMap) DeleteWithObject(key string, obj any) {
 	m.apply(write{key: key, obj: obj, remove: true})
 }
 
@@ -94,42 +101,3 @@ func snapshot(m *threadSafeMap) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// pod makes a test object: "ns/name node=n1 tags=a,b rv=7".
-func pod(text string) *corev1.Pod {
-	words := strings.Fields(text)
-	name, err := ParseObjectName(words[0])
-	if err != nil {
-		panic(err)
-	}
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
-	for _, word := range words[1:] {
-		field, value, _ := strings.Cut(word, "=")
-		switch field {
-		case "node":
-			p.Spec.NodeName = value
-		case "rv":
-			p.ResourceVersion = value
-		default:
-			metav1.SetMetaDataAnnotation(&p.ObjectMeta, field, value)
-			metav1.SetMetaDataLabel(&p.ObjectMeta, field, value)
-		}
-	}
-	return p
-}
-
-// byNode returns no value for a pod without a node; byTag returns any number of values, which may
-// contain one twice.
-func byNode(obj any) ([]string, error) {
-	if node := obj.(*corev1.Pod).Spec.NodeName; node != "" {
-		return []string{node}, nil
-	}
-	return nil, nil
-}
-
-func byTag(obj any) ([]string, error) {
-	if tags := obj.(*corev1.Pod).Annotations["tags"]; tags != "" {
-		return strings.Split(tags, ","), nil
-	}
-	return nil, nil
-}

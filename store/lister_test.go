@@ -60,10 +60,8 @@ func (lazyIndexer) Index(string, any) ([]any, error) { panic("all objects are ma
 func TestList(t *testing.T) {
 	with := listerIndexer(Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
 	without := listerIndexer(nil)
-	ref := clientgo.NewIndexer(
-		clientgo.MetaNamespaceKeyFunc,
-		clientgo.Indexers{NamespaceIndex: clientgo.MetaNamespaceIndexFunc},
-	)
+	ref := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc,
+		clientgo.Indexers{NamespaceIndex: clientgo.MetaNamespaceIndexFunc})
 	for _, obj := range with.List() {
 		require.NoError(t, ref.Add(obj))
 	}
@@ -90,10 +88,8 @@ func TestList(t *testing.T) {
 			for _, indexer := range indexers {
 				var got []any
 				add := func(obj any) { got = append(got, obj) }
-				require.NoError(
-					t,
-					ListAllByNamespace(indexer, c.namespace, selector(c.selector), add),
-				)
+				require.NoError(t,
+					ListAllByNamespace(indexer, c.namespace, selector(c.selector), add))
 				require.Equal(t, c.want, keysOf(got))
 				if c.namespace == "" {
 					got = nil
@@ -103,10 +99,8 @@ func TestList(t *testing.T) {
 			}
 			var got []any
 			add := func(obj any) { got = append(got, obj) }
-			require.NoError(
-				t,
-				clientgo.ListAllByNamespace(ref, c.namespace, selector(c.selector), add),
-			)
+			require.NoError(t,
+				clientgo.ListAllByNamespace(ref, c.namespace, selector(c.selector), add))
 			require.Equal(t, c.want, keysOf(got))
 		})
 	}
@@ -115,10 +109,8 @@ func TestList(t *testing.T) {
 // No selector selects everything. client-go's ListAll dereferences it.
 func TestDifference_NilSelectorSelectsAll(t *testing.T) {
 	for _, indexers := range []Indexers{nil, {NamespaceIndex: MetaNamespaceIndexFunc}} {
-		lister := NewLister[*corev1.Pod](
-			listerIndexer(indexers),
-			schema.GroupResource{Resource: "pods"},
-		)
+		lister := NewLister[*corev1.Pod](listerIndexer(indexers),
+			schema.GroupResource{Resource: "pods"})
 		pods, err := lister.List(nil)
 		require.NoError(t, err)
 		require.Len(t, pods, 4)

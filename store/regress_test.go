@@ -31,7 +31,7 @@ func TestRegress109115_SeveralValues(t *testing.T) {
 	want([]string{"k"}, []string{"k"})
 	m.Update("k", pod("ns/k tags=bar"))
 	want([]string{}, []string{"k"})
-	m.Delete("k", nil)
+	m.DeleteWithObject("k", nil)
 	want([]string{}, []string{})
 }
 
@@ -43,13 +43,13 @@ func TestRegress84959_NoEmptySets(t *testing.T) {
 		m.Update("k", pod(fmt.Sprintf("ns/k node=n%d", i)))
 	}
 	require.Equal(t, []string{"n9999"}, m.ListIndexFuncValues("node"))
-	m.Delete("k", nil)
+	m.DeleteWithObject("k", nil)
 	require.Empty(t, m.ListIndexFuncValues("node"))
 	for i := range 10_000 {
 		m.Update(fmt.Sprint(i), pod(fmt.Sprintf("ns/%d node=n%d", i, i)))
 	}
 	for i := range 10_000 {
-		m.Delete(fmt.Sprint(i), nil)
+		m.DeleteWithObject(fmt.Sprint(i), nil)
 	}
 	require.Empty(t, m.ListIndexFuncValues("node"))
 	checkLaws(t, m)

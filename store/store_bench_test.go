@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/internal/tools/storemodel"
 )
 
 // The benchmarks hold 100,000 pods in 100 namespaces on 5,000 nodes, with 3 indexes: by namespace
@@ -42,62 +44,42 @@ func podNodeIndexFunc(obj any) ([]string, error) {
 	return []string{obj.(*corev1.Pod).Spec.NodeName}, nil
 }
 
-func podUIDIndexFunc(
-	obj any,
-) ([]string, error) {
+func podUIDIndexFunc(obj any) ([]string, error) {
 	return []string{string(obj.(*corev1.Pod).UID)}, nil
-}
-
-// storage has the methods of either Indexer that the benchmarks use.
-type storage interface {
-	Add(obj any) error
-	Update(obj any) error
-	Replace(list []any, resourceVersion string) error
-	List() []any
-	GetByKey(key string) (any, bool, error)
-	Index(indexName string, obj any) ([]any, error)
-	ByIndex(indexName, indexedValue string) ([]any, error)
 }
 
 type benchImpl struct {
 	name       string
-	newStorage func(indexed bool) storage
-	listAll    func(s storage, namespace string, appendFn func(any)) error
+	newStorage func(indexed bool) storemodel.Store
+	listAll    func(s storemodel.Store, namespace string, appendFn func(any)) error
+}
+
+// benchIndexers are the index functions, if there are any.
+func benchIndexers[M ~map[string]F, F ~func(any) ([]string, error)](indexed bool) M {
+	if !indexed {
+		return M{}
+	}
+	return storemodel.Indexers[M](map[string]storemodel.IndexFunc{
+		NamespaceIndex: MetaNamespaceIndexFunc, "node": podNodeIndexFunc, "uid": podUIDIndexFunc})
 }
 
 var benchImpls = []benchImpl{
-	{"ours", func(indexed bool) storage {
-		if !indexed {
-			return New(MetaNamespaceKeyFunc, Options{})
-		}
-		return New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{
-			NamespaceIndex: MetaNamespaceIndexFunc,
-			"node":         podNodeIndexFunc, "uid": podUIDIndexFunc,
-		}})
-	}, func(s storage, namespace string, appendFn func(any)) error {
+	{"ours", func(indexed bool) storemodel.Store {
+		return New(MetaNamespaceKeyFunc, Options{Indexers: benchIndexers[Indexers](indexed)})
+	}, func(s storemodel.Store, namespace string, appendFn func(any)) error {
 		return ListAllByNamespace(s.(Indexer), namespace, labels.Everything(), appendFn)
 	}},
-	{"client-go", func(indexed bool) storage {
-		if !indexed {
-			return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{})
-		}
-		return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{
-			NamespaceIndex: clientgo.MetaNamespaceIndexFunc,
-			"node":         podNodeIndexFunc, "uid": podUIDIndexFunc,
-		})
-	}, func(s storage, namespace string, appendFn func(any)) error {
-		return clientgo.ListAllByNamespace(
-			s.(clientgo.Indexer),
-			namespace,
-			labels.Everything(),
-			appendFn,
-		)
+	{"client-go", func(indexed bool) storemodel.Store {
+		return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc,
+			benchIndexers[clientgo.Indexers](indexed))
+	}, func(s storemodel.Store, namespace string, appendFn func(any)) error {
+		indexer := s.(clientgo.Indexer)
+		return clientgo.ListAllByNamespace(indexer, namespace, labels.Everything(), appendFn)
 	}},
 }
 
 func benchmark(
-	b *testing.B,
-	run func(b *testing.B, s storage, pods []*corev1.Pod, impl benchImpl),
+	b *testing.B, run func(b *testing.B, s storemodel.Store, pods []*corev1.Pod, impl benchImpl),
 ) {
 	pods := make([]*corev1.Pod, benchPods)
 	for i := range pods {
@@ -124,7 +106,7 @@ func settle(b *testing.B) {
 
 // Status changes: every update is a new object with the same indexed values.
 func BenchmarkUpdate(b *testing.B) {
-	benchmark(b, func(b *testing.B, s storage, pods []*corev1.Pod, _ benchImpl) {
+	benchmark(b, func(b *testing.B, s storemodel.Store, pods []*corev1.Pod, _ benchImpl) {
 		news := make([]*corev1.Pod, len(pods))
 		for i, pod := range pods {
 			other := *pod
@@ -139,7 +121,7 @@ func BenchmarkUpdate(b *testing.B) {
 
 // Every update moves the pod to another node.
 func BenchmarkUpdateMoves(b *testing.B) {
-	benchmark(b, func(b *testing.B, s storage, pods []*corev1.Pod, _ benchImpl) {
+	benchmark(b, func(b *testing.B, s storemodel.Store, pods []*corev1.Pod, _ benchImpl) {
 		var news [2][]*corev1.Pod
 		for j := range news {
 			news[j] = make([]*corev1.Pod, len(pods))
@@ -166,7 +148,7 @@ func BenchmarkByIndex(b *testing.B) {
 		{"uid", func(pod *corev1.Pod) string { return string(pod.UID) }},
 	} {
 		b.Run("index="+index.name, func(b *testing.B) {
-			benchmark(b, func(b *testing.B, s storage, pods []*corev1.Pod, _ benchImpl) {
+			benchmark(b, func(b *testing.B, s storemodel.Store, pods []*corev1.Pod, _ benchImpl) {
 				for i := 0; b.Loop(); i++ {
 					list, err := s.ByIndex(index.name, index.value(pods[i*7919%benchPods]))
 					if err != nil || len(list) == 0 {
@@ -179,7 +161,7 @@ func BenchmarkByIndex(b *testing.B) {
 }
 
 func BenchmarkIndex(b *testing.B) {
-	benchmark(b, func(b *testing.B, s storage, pods []*corev1.Pod, _ benchImpl) {
+	benchmark(b, func(b *testing.B, s storemodel.Store, pods []*corev1.Pod, _ benchImpl) {
 		for i := 0; b.Loop(); i++ {
 			_, _ = s.Index("node", pods[i*7919%benchPods])
 		}
@@ -189,7 +171,9 @@ func BenchmarkIndex(b *testing.B) {
 func BenchmarkListAllByNamespace(b *testing.B) {
 	for _, found := range []int{1000, 1} {
 		b.Run(fmt.Sprintf("found=%d", found), func(b *testing.B) {
-			benchmark(b, func(b *testing.B, s storage, pods []*corev1.Pod, impl benchImpl) {
+			benchmark(b, func(
+				b *testing.B, s storemodel.Store, pods []*corev1.Pod, impl benchImpl,
+			) {
 				if found == 1 {
 					pod := benchPod(benchPods)
 					pod.Namespace, pods = "small", []*corev1.Pod{pod}
@@ -208,7 +192,7 @@ func BenchmarkListAllByNamespace(b *testing.B) {
 }
 
 func BenchmarkList(b *testing.B) {
-	benchmark(b, func(b *testing.B, s storage, _ []*corev1.Pod, _ benchImpl) {
+	benchmark(b, func(b *testing.B, s storemodel.Store, _ []*corev1.Pod, _ benchImpl) {
 		for b.Loop() {
 			_ = s.List()
 		}
@@ -216,7 +200,7 @@ func BenchmarkList(b *testing.B) {
 }
 
 func BenchmarkGetByKey(b *testing.B) {
-	benchmark(b, func(b *testing.B, s storage, pods []*corev1.Pod, _ benchImpl) {
+	benchmark(b, func(b *testing.B, s storemodel.Store, pods []*corev1.Pod, _ benchImpl) {
 		keys := make([]string, len(pods))
 		for i, pod := range pods {
 			keys[i], _ = MetaNamespaceKeyFunc(pod)
@@ -231,7 +215,7 @@ func BenchmarkGetByKey(b *testing.B) {
 }
 
 func BenchmarkReplace(b *testing.B) {
-	benchmark(b, func(b *testing.B, s storage, pods []*corev1.Pod, _ benchImpl) {
+	benchmark(b, func(b *testing.B, s storemodel.Store, pods []*corev1.Pod, _ benchImpl) {
 		list := benchList(pods)
 		for b.Loop() {
 			_ = s.Replace(list, "2")

@@ -5,7 +5,6 @@ package store
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"weak"
@@ -13,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/internal/tools/storemodel"
 )
 
 // The metric is the number in the last 15 digits, which a float64 holds exactly. It is 0 without a
@@ -47,7 +48,7 @@ func TestIndexFuncCalls(t *testing.T) {
 	counted("move", 2, func() { m.Update("k", pod("ns/k node=b")) })
 	counted("index", 1, func() { _, _ = m.Index("node", pod("ns/k node=b")) })
 	counted("byindex", 0, func() { _, _ = m.ByIndex("node", "b") })
-	counted("delete", 1, func() { m.Delete("k", nil) })
+	counted("delete", 1, func() { m.DeleteWithObject("k", nil) })
 }
 
 // The index function of a lookup runs without the lock: it may even use the store. In client-go it
@@ -92,7 +93,7 @@ func TestDifference_ChangedInPlace(t *testing.T) {
 			gone := storeAndChangeInPlace(m.Update, "ns/p", stored, changed)
 			m.Update("ns/p", pod("ns/p tags=v"))
 			require.Equal(t, []string{"ns/p"}, first(m.IndexKeys("tag", "v")))
-			m.Delete("ns/p", nil)
+			m.DeleteWithObject("ns/p", nil)
 			m.Update("ns/p", pod("ns/p tags=w"))
 			for _, value := range []string{"v", "x", "y", "z"} {
 				require.Empty(t, first(m.ByIndex("tag", value)), "%s -> %s", stored, changed)
@@ -132,7 +133,7 @@ func TestOldObjectCannotBeIndexed(t *testing.T) {
 	m.Update("ns/p", p)
 	p.Annotations["broken"] = "error"
 	require.Panics(t, func() { m.Update("ns/p", pod("ns/p node=n2")) })
-	require.Panics(t, func() { m.Delete("ns/p", nil) })
+	require.Panics(t, func() { m.DeleteWithObject("ns/p", nil) })
 	require.Equal(t, []any{p}, m.List())
 	p.Annotations["broken"] = "no"
 	keys, err := m.IndexKeys("node", "n1")
@@ -157,7 +158,7 @@ func TestConcurrentUse(t *testing.T) {
 					replaceBy(m, []entry{
 						{"ns/x", pod("ns/x node=n1 tags=a")}, {"ns/y", pod("ns/y node=n2")}}, "1")
 				}
-				m.Delete(key, nil)
+				m.DeleteWithObject(key, nil)
 			}
 		})
 	}
@@ -228,34 +229,30 @@ func TestReplaceKeepsALateIndex(t *testing.T) {
 	checkLaws(t, m)
 }
 
-// The results are the caller's: changing them does not change the store.
-func TestResultsAreTheCallersOwn(t *testing.T) {
-	m := newMap(Indexers{"node": byNode})
-	m.Update("ns/a", pod("ns/a node=n1"))
-	m.List()[0] = nil
-	m.ListKeys()[0] = ""
-	keys, _ := m.IndexKeys("node", "n1")
-	keys[0] = ""
-	m.ListIndexFuncValues("node")[0] = ""
-	checkLaws(t, m)
-	require.Equal(t, []string{"ns/a"}, m.ListKeys())
-	require.True(t, slices.Contains(m.ListIndexFuncValues("node"), "n1"))
-	require.NoError(t, m.Resync())
+// checked checks its laws after each change.
+type checked struct {
+	*threadSafeMap
+	t *testing.T
 }
 
-// A lookup without a result returns an empty slice, not nil: it is [] in JSON.
-func TestNothingFoundIsNotNil(t *testing.T) {
-	m := newMap(Indexers{"node": byNode})
-	for _, list := range [][]any{
-		m.List(), first(m.ByIndex("node", "n1")), first(m.Index("node", pod("ns/a"))),
-	} {
-		require.Equal(t, []any{}, list)
-	}
-	for _, list := range [][]string{
-		m.ListKeys(), first(m.IndexKeys("node", "n1")),
-		m.ListIndexFuncValues("node"), m.ListIndexFuncValues("none"),
-	} {
-		require.Equal(t, []string{}, list)
+func (c checked) Update(key string, obj any) {
+	c.threadSafeMap.Update(key, obj)
+	checkLaws(c.t, c.threadSafeMap)
+}
+
+func (c checked) DeleteWithObject(key string, obj any) {
+	c.threadSafeMap.DeleteWithObject(key, obj)
+	checkLaws(c.t, c.threadSafeMap)
+}
+
+// The laws of a store with keys that its callers compute.
+func TestKeyedLaws(t *testing.T) {
+	for name, law := range storemodel.KeyedLaws {
+		t.Run(name, func(t *testing.T) {
+			indexed, plain := newMap(Indexers{"node": byNode}), newMap(nil)
+			law(t, checked{indexed, t}, checked{plain, t})
+			require.NoError(t, plain.AddIndexers(nil))
+		})
 	}
 }
 

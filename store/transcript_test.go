@@ -5,6 +5,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"example.com/informerstack/internal/tools/storemodel"
 	"example.com/informerstack/internal/tools/transcript"
 )
 
@@ -29,28 +31,17 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// indexed has the methods that both Indexers have.
-type indexed interface {
-	storage
-	Delete(obj any) error
-	ListKeys() []string
-	IndexKeys(indexName, indexedValue string) ([]string, error)
-	ListIndexFuncValues(indexName string) []string
-	Bookmark(resourceVersion string)
-	LastStoreSyncResourceVersion() string
-}
-
 // player executes the commands of a transcript.
 type player struct {
 	t     *testing.T
 	ours  bool
-	store indexed
+	store storemodel.Store
 }
 
 var errBroken = errors.New("broken")
 
 // playerIndexes are the indexes that a transcript may name.
-var playerIndexes = map[string]func(any) ([]string, error){
+var playerIndexes = map[string]storemodel.IndexFunc{
 	"namespace": MetaNamespaceIndexFunc,
 	"byNode":    byNode,
 	"byTag":     byTag,
@@ -131,34 +122,28 @@ func (p *player) exec(cmd transcript.Command) string {
 	return ""
 }
 
-func (p *player) newStore(indexes []string) indexed {
+func (p *player) newStore(indexes []string) storemodel.Store {
 	if p.ours {
-		return New(MetaNamespaceKeyFunc, Options{Indexers: ourIndexers(indexes)}).(indexed)
+		return New(MetaNamespaceKeyFunc, Options{Indexers: indexersOf[Indexers](indexes)})
 	}
-	return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, refIndexers(indexes))
+	return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc,
+		indexersOf[clientgo.Indexers](indexes))
 }
 
 func (p *player) addIndexers(indexes []string) error {
 	if p.ours {
-		return p.store.(Indexer).AddIndexers(ourIndexers(indexes))
+		return p.store.(Indexer).AddIndexers(indexersOf[Indexers](indexes))
 	}
-	return p.store.(clientgo.Indexer).AddIndexers(refIndexers(indexes))
+	return p.store.(clientgo.Indexer).AddIndexers(indexersOf[clientgo.Indexers](indexes))
 }
 
-func ourIndexers(names []string) Indexers {
-	indexers := Indexers{}
-	for _, name := range names {
-		indexers[name] = playerIndexes[name]
-	}
-	return indexers
-}
-
-func refIndexers(names []string) clientgo.Indexers {
-	indexers := clientgo.Indexers{}
-	for _, name := range names {
-		indexers[name] = playerIndexes[name]
-	}
-	return indexers
+// indexersOf returns the index functions of those names, in the types of either package.
+func indexersOf[M ~map[string]F, F ~func(any) ([]string, error)](names []string) M {
+	funcs := maps.Clone(playerIndexes)
+	maps.DeleteFunc(funcs, func(name string, _ storemodel.IndexFunc) bool {
+		return !slices.Contains(names, name)
+	})
+	return storemodel.Indexers[M](funcs)
 }
 
 func (p *player) transaction(text string) string {
@@ -197,10 +182,8 @@ func (p *player) maps() string {
 		slices.Sort(values)
 		for _, value := range values {
 			keys, _ := p.store.IndexKeys(name, value)
-			lines = append(
-				lines,
-				fmt.Sprintf("indices[%q][%q] = {%s}", name, value, strings.Join(keys, ", ")),
-			)
+			lines = append(lines,
+				fmt.Sprintf("indices[%q][%q] = {%s}", name, value, strings.Join(keys, ", ")))
 		}
 	}
 	return join(strings.Join(lines, "\n"), nil)

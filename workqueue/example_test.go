@@ -175,10 +175,7 @@ func ExampleNewTypedMaxOfRateLimiter() {
 
 func ExampleNewTypedWithMaxWaitRateLimiter() {
 	limiter := workqueue.NewTypedWithMaxWaitRateLimiter(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-			time.Second,
-			time.Hour,
-		),
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Hour),
 		3*time.Second,
 	)
 	for range 4 {

@@ -4,6 +4,7 @@ package workqueue_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,34 +54,66 @@ var impls = []struct {
 	name string
 	make func() queue
 }{
-	{transcript.Ours, func() queue {
-		return workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-				time.Second,
-				time.Minute,
-			),
-			workqueue.Config[string]{},
-		)
-	}},
-	{clientGo, func() queue {
-		return reference.NewTypedRateLimitingQueue(
-			reference.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
-	}},
+	{transcript.Ours, func() queue { return ours(workqueue.Config[string]{}) }},
+	{clientGo, func() queue { return theirs(workqueue.Config[string]{}, nil) }},
 }
 
-// onBoth runs f on a queue of ours and on one of client-go's, each in a bubble of fake time.
-// Afterwards the queue is shut down, and no goroutine may be left.
-func onBoth(t *testing.T, f func(t *testing.T, impl string, q queue)) {
-	for _, impl := range impls {
-		t.Run("impl="+impl.name, func(t *testing.T) {
+func ours(config workqueue.Config[string]) *workqueue.TypedRateLimitingQueue[string] {
+	return workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute),
+		config)
+}
+
+// theirs is a queue of client-go's with the clock, the order and the owner's queue of config.
+func theirs(config workqueue.Config[string], metrics reference.MetricsProvider) queue {
+	name := "" // client-go measures queues that have a name
+	if metrics != nil {
+		name = "q"
+	}
+	var below reference.TypedInterface[string] = config.Queue
+	if config.Queue == nil {
+		below = reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{
+			Name: name, MetricsProvider: metrics, Clock: config.Clock, Queue: config.Order})
+	}
+	delaying := reference.NewTypedDelayingQueueWithConfig(
+		reference.TypedDelayingQueueConfig[string]{
+			Name: name, MetricsProvider: metrics, Clock: config.Clock, Queue: below})
+	return reference.NewTypedRateLimitingQueueWithConfig(
+		reference.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute),
+		reference.TypedRateLimitingQueueConfig[string]{DelayingQueue: delaying})
+}
+
+// onEach runs f on what ours and theirs return, each in a bubble of fake time. Afterwards a queue
+// is shut down, and no goroutine may be left.
+func onEach[Q any](t *testing.T, ours, theirs func() Q, f func(t *testing.T, impl string, q Q)) {
+	for i, construct := range []func() Q{ours, theirs} {
+		impl := impls[i].name
+		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := impl.make()
-				defer q.ShutDown()
-				f(t, impl.name, narrateQueue(narrate.New(t), q))
+				q := construct()
+				if q, ok := any(q).(interface{ ShutDown() }); ok {
+					defer q.ShutDown()
+				}
+				f(t, impl, q)
 				checkLaws(t, q)
 			})
 		})
 	}
+}
+
+// onBoth runs f on a queue of ours and on one of client-go's.
+func onBoth(t *testing.T, f func(t *testing.T, impl string, q queue)) {
+	onEach(t, impls[0].make, impls[1].make, func(t *testing.T, impl string, q queue) {
+		f(t, impl, narrateQueue(narrate.New(t), q))
+	})
+}
+
+// onBothWith is onBoth with a config, which is made for each queue.
+func onBothWith(t *testing.T, config func() workqueue.Config[string],
+	f func(t *testing.T, impl string, q queue),
+) {
+	onEach(t, func() queue { return ours(config()) },
+		func() queue { return theirs(config(), nil) }, f)
 }
 
 func checkLaws(t testing.TB, q any) {
@@ -123,4 +156,52 @@ func nextAll(q queue) string {
 func after(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
+}
+
+// serve gets an item and is done with it.
+func serve[T comparable](q workqueue.TypedInterface[T]) T {
+	item, _ := q.Get()
+	q.Done(item)
+	return item
+}
+
+// drain calls ShutDownWithDrain, and returns a function that reports whether that has returned.
+func drain(q interface{ ShutDownWithDrain() }) (drained func() bool) {
+	var returned atomic.Bool
+	go func() {
+		q.ShutDownWithDrain()
+		returned.Store(true)
+	}()
+	return func() bool {
+		synctest.Wait()
+		return returned.Load()
+	}
+}
+
+// ownQueue is a queue of the owner's own. It counts its ends, and calls before, if set, in Add.
+type ownQueue struct {
+	workqueue.ContextInterface[string]
+	before            func(item string)
+	shutDowns, drains int
+}
+
+func newOwnQueue(before func(item string)) *ownQueue {
+	return &ownQueue{workqueue.NewTyped(workqueue.Config[string]{}), before, 0, 0}
+}
+
+func (q *ownQueue) Add(item string) {
+	if q.before != nil {
+		q.before(item)
+	}
+	q.ContextInterface.Add(item)
+}
+
+func (q *ownQueue) ShutDown() {
+	q.shutDowns++
+	q.ContextInterface.ShutDown()
+}
+
+func (q *ownQueue) ShutDownWithDrain() {
+	q.drains++
+	q.ContextInterface.ShutDownWithDrain()
 }

@@ -4,6 +4,7 @@ package workqueue_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -22,45 +23,37 @@ import (
 
 // An item that cannot be a map key panics as it does in client-go, and the queue works on.
 func TestInput_UnhashableItem(t *testing.T) {
-	for name, q := range map[string]workqueue.TypedDelayingInterface[any]{
-		"ours":   workqueue.NewTypedDelayingQueue(workqueue.Config[any]{}),
-		clientGo: reference.NewTypedDelayingQueue[any](),
-	} {
-		t.Run(name, func(t *testing.T) {
-			defer q.ShutDown()
-			assert.Panics(t, func() { q.Add([]int{1}) })
-			assert.Panics(t, func() { q.Done([]int{1}) })
-			q.Add("a")
-			assert.Equal(t, 1, q.Len())
-			checkLaws(t, q)
-		})
-	}
-	// In client-go this one ends the process, in a goroutine of its own.
-	q := workqueue.NewTypedDelayingQueue(workqueue.Config[any]{})
-	assert.Panics(t, func() { q.AddAfter([]int{1}, time.Hour) })
-	q.AddAfter("a", time.Hour)
-	q.CheckLaws(t)
-	q.ShutDown()
+	type delaying = workqueue.TypedDelayingInterface[any]
+	ours := func() delaying { return workqueue.NewTypedDelayingQueue(workqueue.Config[any]{}) }
+	theirs := func() delaying { return reference.NewTypedDelayingQueue[any]() }
+	onEach(t, ours, theirs, func(t *testing.T, impl string, q delaying) {
+		assert.Panics(t, func() { q.Add([]int{1}) })
+		assert.Panics(t, func() { q.Done([]int{1}) })
+		if impl != clientGo { // it ends the process, in a goroutine of its own
+			assert.Panics(t, func() { q.AddAfter([]int{1}, time.Hour) })
+		}
+		q.AddAfter("b", time.Hour)
+		q.Add("a")
+		assert.Equal(t, 1, q.Len())
+	})
 }
 
 // NaN is not equal to itself: every Add is another item, and no Done finds its own.
 func TestInput_NaN(t *testing.T) {
-	for name, q := range map[string]workqueue.TypedInterface[float64]{
-		"ours":   workqueue.NewTyped(workqueue.Config[float64]{}),
-		clientGo: reference.NewTyped[float64](),
-	} {
+	type floats = workqueue.TypedInterface[float64]
+	ours := func() floats { return workqueue.NewTyped(workqueue.Config[float64]{}) }
+	theirs := func() floats { return reference.NewTyped[float64]() }
+	for _, q := range []floats{ours(), theirs()} {
 		q.Add(math.NaN())
 		q.Add(math.NaN())
-		assert.Equal(t, 2, q.Len(), name)
+		assert.Equal(t, 2, q.Len())
 		for range 2 {
-			item, _ := q.Get()
-			assert.True(t, math.IsNaN(item), name)
-			q.Done(item)
+			assert.True(t, math.IsNaN(serve(q)))
 		}
-		assert.Equal(t, 0, q.Len(), name)
+		assert.Equal(t, 0, q.Len())
 		q.Add(0.0)
 		q.Add(math.Copysign(0, -1)) // equal, although other bits
-		assert.Equal(t, 1, q.Len(), name)
+		assert.Equal(t, 1, q.Len())
 		q.ShutDown()
 	}
 }
@@ -116,37 +109,33 @@ func TestInput_BucketWithoutTokens(t *testing.T) {
 	}
 }
 
-func TestInput_NotPositiveDelays(t *testing.T) {
-	for _, base := range []time.Duration{0, -1, -time.Second} {
-		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](base, time.Hour)
-		for range 100 {
-			assert.Equal(t, base, limiter.When("a"))
-		}
-		assert.Equal(t, 100, limiter.NumRequeues("a"))
-	}
-}
-
-// Without a limiter everything works but what asks it; that panics, as in client-go.
+// Without a limiter everything works but what asks it; that panics, as in client-go. A snapshot
+// shows no failures.
 func TestInput_NilLimiter(t *testing.T) {
-	for name, q := range map[string]queue{
-		"ours":   workqueue.NewTypedRateLimitingQueue(nil, workqueue.Config[string]{}),
-		clientGo: reference.NewTypedRateLimitingQueue[string](nil),
-	} {
-		q.Add("a")
-		assert.Equal(t, 1, q.Len(), name)
-		assert.Panics(t, func() { q.AddRateLimited("a") }, name)
-		assert.Panics(t, func() { q.Forget("a") }, name)
-		assert.Panics(t, func() { q.NumRequeues("a") }, name)
-		q.ShutDown()
+	type limiting = workqueue.TypedRateLimitingQueue[string]
+	ours := func() queue {
+		return workqueue.NewTypedRateLimitingQueue(nil, workqueue.Config[string]{})
 	}
-	assert.Zero(
-		t,
-		workqueue.NewTypedRateLimitingQueue(nil, workqueue.Config[string]{}).Snapshot().Limited,
-	)
+	theirs := func() queue { return reference.NewTypedRateLimitingQueue[string](nil) }
+	onEach(t, ours, theirs, func(t *testing.T, impl string, q queue) {
+		q.AddAfter("a", time.Minute)
+		assert.Panics(t, func() { q.AddRateLimited("a") })
+		assert.Panics(t, func() { q.Forget("a") })
+		assert.Panics(t, func() { q.NumRequeues("a") })
+		if q, ok := q.(*limiting); ok {
+			assert.Equal(t, workqueue.Snapshot[string]{Waiting: []workqueue.Waiting[string]{
+				{Item: "a", Due: time.Now().Add(time.Minute)}}}, q.Snapshot())
+		}
+		after(time.Minute)
+		assert.Equal(t, 1, q.Len())
+	})
 }
 
+// A queue that was shut down ignores every call, another ShutDown included
+// (kubernetes/kubernetes#77170).
 func TestInput_AfterShutDown(t *testing.T) {
 	onBoth(t, func(t *testing.T, impl string, q queue) {
+		q.AddAfter("z", time.Minute)
 		q.ShutDown()
 		q.Add("a")
 		q.AddAfter("b", 0)
@@ -164,74 +153,56 @@ func TestInput_AfterShutDown(t *testing.T) {
 
 // An order of the owner's own: last in, first out, and a touch brings an item forward.
 func TestQueue_OwnOrder(t *testing.T) {
-	for name, q := range map[string]workqueue.TypedInterface[string]{
-		"ours":   workqueue.NewTyped(workqueue.Config[string]{Order: &stack{}}),
-		clientGo: reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{Queue: &stack{}}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			defer q.ShutDown()
-			for _, item := range []string{"a", "b", "c", "a"} {
-				q.Add(item)
-			}
-			assert.Equal(t, 3, q.Len())
-			checkLaws(t, q)
-			item, _ := q.Get()
-			assert.Equal(t, "a", item, "it was touched")
-			q.Add("a") // a worker has it: no touch, no push
-			assert.Equal(t, 2, q.Len())
-			item, _ = q.Get()
-			assert.Equal(t, "c", item)
-			q.Done("a")
-			item, _ = q.Get()
-			assert.Equal(t, "a", item)
-			checkLaws(t, q)
-		})
+	config := func() workqueue.Config[string] {
+		return workqueue.Config[string]{Order: &order[string]{lifo: true}}
 	}
+	onBothWith(t, config, func(t *testing.T, impl string, q queue) {
+		for _, item := range []string{"a", "b", "c", "a"} {
+			q.Add(item)
+		}
+		assert.Equal(t, 3, q.Len())
+		checkLaws(t, q)
+		assert.Equal(t, "a", next(q), "it was touched")
+		q.Add("a") // a worker has it: no touch, no push
+		assert.Equal(t, 2, q.Len())
+		assert.Equal(t, "c", next(q))
+		q.Done("a")
+		assert.Equal(t, "a", next(q))
+	})
 }
 
 // An order that hands out what it was never given, or twice what it was given once: the worker gets
 // it.
 func TestQueue_OrderOfStrangeItems(t *testing.T) {
-	for name, make := range map[string]func(
-		order workqueue.Queue[string],
-	) workqueue.TypedInterface[string]{
-		"ours": func(order workqueue.Queue[string]) workqueue.TypedInterface[string] {
-			return workqueue.NewTyped(workqueue.Config[string]{Order: order})
-		},
-		clientGo: func(order workqueue.Queue[string]) workqueue.TypedInterface[string] {
-			return reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{Queue: order})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			order := &stack{}
-			q := make(order)
-			defer q.ShutDown()
-			q.Add("a")
-			order.items = append(order.items, "stranger", "a")
-			var got []string
-			for q.Len() > 0 {
-				item, _ := q.Get()
-				got = append(got, item)
-				checkLaws(t, q)
-			}
-			assert.Equal(t, []string{"a", "stranger", "a"}, got)
-			q.Done("a")
-			q.Done("stranger")
-			q.ShutDownWithDrain() // nothing is left
-		})
+	var own *order[string]
+	config := func() workqueue.Config[string] {
+		own = &order[string]{lifo: true}
+		return workqueue.Config[string]{Order: own}
 	}
+	onBothWith(t, config, func(t *testing.T, impl string, q queue) {
+		q.Add("a")
+		own.items = append(own.items, "stranger", "a")
+		for _, want := range []string{"a", "stranger", "a"} {
+			assert.Equal(t, want, next(q))
+			checkLaws(t, q)
+		}
+		assert.Zero(t, q.Len())
+		q.Done("a")
+		q.Done("stranger")
+		q.ShutDownWithDrain() // nothing is left
+	})
 }
 
 // An order that panics does not keep the lock. The queue is as it was before the call, but a Done
 // ends, and the Add that came before it is lost.
 func TestQueue_OrderThatPanics(t *testing.T) {
-	order := &stack{}
-	q := workqueue.NewTyped(workqueue.Config[string]{Order: order})
+	own := &order[string]{lifo: true}
+	q := workqueue.NewTyped(workqueue.Config[string]{Order: own})
 	broken := func(call func()) {
 		t.Helper()
-		order.broken = true
+		own.broken = true
 		assert.PanicsWithValue(t, "broken", call)
-		order.broken = false
+		own.broken = false
 		q.CheckLaws(t)
 	}
 	broken(func() { q.Add("a") }) // Push
@@ -246,50 +217,7 @@ func TestQueue_OrderThatPanics(t *testing.T) {
 	broken(func() { q.Done("a") }) // Push
 	assert.Equal(t, workqueue.Snapshot[string]{Taken: 1}, q.Snapshot(), "no worker has it")
 	q.Add("a")
-	assert.Equal(t, []string{"a"}, order.items)
-}
-
-// stack panics in every method while it is broken.
-type stack struct {
-	items  []string
-	broken bool
-}
-
-func (s *stack) check() {
-	if s.broken {
-		panic("broken")
-	}
-}
-
-func (s *stack) Touch(item string) {
-	s.check()
-	for i := range s.items {
-		if s.items[i] == item {
-			s.items = append(append(s.items[:i:i], s.items[i+1:]...), item)
-			return
-		}
-	}
-}
-
-func (s *stack) Push(item string) { s.check(); s.items = append(s.items, item) }
-func (s *stack) Len() int         { s.check(); return len(s.items) }
-func (s *stack) Pop() string {
-	s.check()
-	last := s.items[len(s.items)-1]
-	s.items = s.items[:len(s.items)-1]
-	return last
-}
-
-func TestQueue_DefaultQueueIsFIFO(t *testing.T) {
-	order := workqueue.DefaultQueue[int]()
-	for i := range 3 {
-		order.Push(i)
-		order.Touch(0)
-	}
-	for i := range 3 {
-		assert.Equal(t, 3-i, order.Len())
-		assert.Equal(t, i, order.Pop())
-	}
+	assert.Equal(t, []string{"a"}, own.items)
 }
 
 // A clock of the owner's own moves what waits: one that can call back, and one that has timers
@@ -314,9 +242,7 @@ func TestDelaying_OwnClock(t *testing.T) {
 					synctest.Wait()
 					q.CheckLaws(t)
 					require.Equal(t, 1, q.Len())
-					item, _ := q.Get()
-					assert.Equal(t, want, item)
-					q.Done(item)
+					assert.Equal(t, want, serve(q))
 				}
 				q.ShutDown()
 				assert.Zero(t, fake.Waiters())
@@ -352,30 +278,18 @@ func (c *steppingClock) stepOnce() {
 // The clock is stepped while AddAfter runs, so that the item is due when the timer is to be set:
 // the item is added without another step.
 func TestDelaying_ClockIsSteppedInAddAfter(t *testing.T) {
-	type delaying = workqueue.TypedDelayingInterface[string]
-	for impl, construct := range map[string]func(clock.WithTicker) delaying{
-		"ours": func(c clock.WithTicker) delaying {
-			return workqueue.NewTypedDelayingQueue(
-				workqueue.Config[string]{Clock: c})
-		},
-		clientGo: func(c clock.WithTicker) delaying {
-			return reference.NewTypedDelayingQueueWithConfig(
-				reference.TypedDelayingQueueConfig[string]{Clock: c})
-		},
-	} {
-		t.Run("impl="+impl, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				clock := &steppingClock{FakeClock: testingclock.NewFakeClock(time.Now())}
-				q := construct(clock)
-				defer q.ShutDown()
-				synctest.Wait()
-				clock.step = 2 * time.Second
-				q.AddAfter("a", time.Second)
-				synctest.Wait()
-				assert.Equal(t, 1, q.Len())
-			})
-		})
+	var clock *steppingClock
+	config := func() workqueue.Config[string] {
+		clock = &steppingClock{FakeClock: testingclock.NewFakeClock(time.Now())}
+		return workqueue.Config[string]{Clock: clock}
 	}
+	onBothWith(t, config, func(t *testing.T, impl string, q queue) {
+		synctest.Wait()
+		clock.step = 2 * time.Second
+		q.AddAfter("a", time.Second)
+		synctest.Wait()
+		assert.Equal(t, 1, q.Len())
+	})
 }
 
 // A clock of the owner's own is stepped and set back at random, also behind the time when the queue
@@ -387,10 +301,9 @@ func TestDelaying_ClockGoesBack(t *testing.T) {
 			clocks := []*testingclock.FakeClock{
 				testingclock.NewFakeClock(time.Now()), testingclock.NewFakeClock(time.Now()),
 			}
-			queues := []workqueue.TypedDelayingInterface[int]{
-				workqueue.NewTypedDelayingQueue(workqueue.Config[int]{Clock: clocks[0]}),
-				reference.NewTypedDelayingQueueWithConfig(
-					reference.TypedDelayingQueueConfig[int]{Clock: clocks[1]}),
+			queues := []queue{
+				ours(workqueue.Config[string]{Clock: clocks[0]}),
+				theirs(workqueue.Config[string]{Clock: clocks[1]}, nil),
 			}
 			for i := range 60 {
 				op, delay := random.IntN(9), time.Duration(random.IntN(100))*time.Second
@@ -402,7 +315,7 @@ func TestDelaying_ClockGoesBack(t *testing.T) {
 				for j, q := range queues {
 					switch now := clocks[j].Now(); {
 					case op < 4:
-						q.AddAfter(i%20, delay)
+						q.AddAfter(fmt.Sprint(i%20), delay)
 					case op < 8:
 						clocks[j].SetTime(now.Add(delay % time.Minute))
 					default:
@@ -421,9 +334,7 @@ func TestDelaying_ClockGoesBack(t *testing.T) {
 func TestDelaying_OwnQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		below := workqueue.NewTyped(workqueue.Config[string]{})
-		q := workqueue.NewTypedRateLimitingQueue(
-			workqueue.DefaultTypedControllerRateLimiter[string](),
-			workqueue.Config[string]{Queue: below})
+		q := ours(workqueue.Config[string]{Queue: below})
 		defer q.ShutDown()
 		below.Add("a")
 		q.AddRateLimited("b")
@@ -442,41 +353,5 @@ func TestDelaying_OwnQueue(t *testing.T) {
 		assert.True(t, q.CancelDelayed("b"))
 		assert.False(t, q.CancelDelayed("b"))
 		q.CheckLaws(t)
-	})
-}
-
-// A queue without a limiter has delays and a snapshot.
-func TestSnapshot_WithoutALimiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.NewTypedRateLimitingQueue(nil, workqueue.Config[string]{})
-		q.AddAfter("a", time.Minute)
-		s := q.Snapshot()
-		assert.Zero(t, s.Limited)
-		assert.Len(t, s.Waiting, 1)
-		assert.Equal(t, "a", s.Waiting[0].Item)
-		assert.Zero(t, s.Waiting[0].Failures)
-		after(time.Minute)
-		assert.Equal(t, 1, q.Len())
-		q.ShutDown()
-	})
-}
-
-// running is a fake clock that moves on by itself.
-type running struct{ *testingclock.FakeClock }
-
-func (r running) Now() time.Time {
-	defer r.Step(1)
-	return r.FakeClock.Now()
-}
-
-// An item that is due while the timer is set does not wait for another step of the clock.
-func TestInput_DueAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{
-			Clock: running{testingclock.NewFakeClock(time.Now())}})
-		defer q.ShutDown()
-		q.AddAfter("a", 1)
-		synctest.Wait()
-		assert.Equal(t, 1, q.Len())
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,17 +16,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	reference "k8s.io/client-go/util/workqueue"
 
 	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/workqueue"
 )
 
+type limiter = workqueue.TypedRateLimiter[string]
+
 var (
 	conflict = apierrors.NewConflict(
-		schema.GroupResource{Resource: "pods"},
-		"a",
-		errors.New("changed"),
-	)
+		schema.GroupResource{Resource: "pods"}, "a", errors.New("changed"))
 	tooMany     = apierrors.NewTooManyRequestsError("slow down")
 	tooManyWait = apierrors.NewTooManyRequests("slow down", 12)
 	errOther    = errors.New("other")
@@ -76,12 +77,8 @@ func TestErrorTypeRateLimiter_DelaysCanBeSet(t *testing.T) {
 			assert.Equal(t, want, limiter.WhenError("a", err))
 		}
 	}
-	assert.Equal(
-		t,
-		time.Duration(20),
-		limiter.WhenError("a", errOther),
-		"4 doubled three times is more than 20",
-	)
+	got := limiter.WhenError("a", errOther)
+	assert.EqualValues(t, 20, got, "4 doubled three times is more than 20")
 	assert.Equal(t, 4, limiter.NumRequeues("a"))
 }
 
@@ -97,17 +94,14 @@ func TestErrorTypeRateLimiter_RetryAfterIsLimited(t *testing.T) {
 		assert.Equal(t, time.Minute, limiter.WhenError("a", err))
 		limiter.Failed("a", err)
 		assert.Equal(t, time.Minute, limiter.When("a"))
-		assert.Equal(
-			t,
-			time.Hour,
-			limiter.WhenError("a", tooMany),
-			"the owner's own delay is not limited",
-		)
+		got := limiter.WhenError("a", tooMany)
+		assert.Equal(t, time.Hour, got, "the owner's own delay is not limited")
 	}
+	const longest = 1500 * time.Millisecond
 	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](
-		workqueue.ErrorDelays{MaxDelay: 1500 * time.Millisecond})
+		workqueue.ErrorDelays{MaxDelay: longest})
 	for seconds, want := range map[int]time.Duration{
-		1: time.Second, 2: 1500 * time.Millisecond, math.MaxInt32: 1500 * time.Millisecond,
+		1: time.Second, 2: longest, math.MaxInt32: longest,
 	} {
 		assert.Equal(t, want, limiter.WhenError("a", apierrors.NewTooManyRequests("", seconds)))
 	}
@@ -131,11 +125,11 @@ func TestErrorTypeRateLimiter_FailedIsUsedOnce(t *testing.T) {
 // AddFailed takes the error through the limiters that combine others; a limiter that does not know
 // errors counts as usual.
 func TestStory_AddFailedDecidesByTheError(t *testing.T) {
-	byError := func() workqueue.TypedRateLimiter[string] {
+	byError := func() limiter {
 		return workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{})
 	}
 	for name, c := range map[string]struct {
-		limiter workqueue.TypedRateLimiter[string]
+		limiter limiter
 		want    time.Duration
 	}{
 		"by error": {byError(), 30 * time.Second},
@@ -174,47 +168,33 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 	}
 }
 
-// A Retry-After is obeyed up to MaxDelay: a server cannot park an item for ever.
-func TestRetryAfter_IsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limiter := workqueue.NewTypedErrorTypeRateLimiter[string](
-			workqueue.ErrorDelays{MaxDelay: time.Minute},
-		)
-		q := workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})
-		defer q.ShutDown()
-		for seconds, want := range map[int]time.Duration{
-			30: 30 * time.Second, 60: time.Minute, 61: time.Minute, math.MaxInt32: time.Minute,
-		} {
-			start := time.Now()
-			q.AddFailed("a", apierrors.NewTooManyRequests("slow down", seconds))
-			item, _ := q.Get()
-			assert.Equal(t, want, time.Since(start), "%d", seconds)
-			q.Done(item)
-		}
-	})
-}
-
-// The delay doubles as long as it does not exceed the longest one, for any number of failures.
+// The delay doubles as long as it does not exceed the longest one, for any number of failures. One
+// that is not positive stays as it is.
 func TestExponentialLimiter_Doubles(t *testing.T) {
+	type delays = []time.Duration
+	always := func(d time.Duration) delays { return slices.Repeat(delays{d}, 100) }
 	for _, c := range []struct {
 		base, longest time.Duration
-		want          []time.Duration // then longest
+		want          delays // then longest
 	}{
+		{0, time.Hour, always(0)},
+		{-1, time.Hour, always(-1)},
+		{-time.Second, time.Hour, always(-time.Second)},
 		{1, 1, nil},
-		{1, 2, []time.Duration{1}},
-		{1, 3, []time.Duration{1, 2}},
-		{1, 4, []time.Duration{1, 2}},
-		{3, 23, []time.Duration{3, 6, 12}},
-		{3, 24, []time.Duration{3, 6, 12}},
+		{1, 2, delays{1}},
+		{1, 3, delays{1, 2}},
+		{1, 4, delays{1, 2}},
+		{3, 23, delays{3, 6, 12}},
+		{3, 24, delays{3, 6, 12}},
 		{5, 4, nil},
 		{5, 0, nil},
 		{5, -1, nil},
 		{-1, -5, nil},
-		{1 << 61, math.MaxInt64, []time.Duration{1 << 61, 1 << 62}},
-		{math.MaxInt64 / 2, math.MaxInt64 - 1, []time.Duration{math.MaxInt64 / 2}},
+		{1 << 61, math.MaxInt64, delays{1 << 61, 1 << 62}},
+		{math.MaxInt64 / 2, math.MaxInt64 - 1, delays{math.MaxInt64 / 2}},
 	} {
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](c.base, c.longest)
-		for n := range 70 {
+		for n := range 100 {
 			want := c.longest
 			if n < len(c.want) {
 				want = c.want[n]
@@ -227,12 +207,12 @@ func TestExponentialLimiter_Doubles(t *testing.T) {
 // An item is remembered for the time keep after its failure, and not for twice that.
 func TestLimiter_RemembersFor(t *testing.T) {
 	exponential := workqueue.NewTypedItemExponentialFailureRateLimiter[string]
-	fastSlow := func(fast, slow time.Duration) workqueue.TypedRateLimiter[string] {
+	fastSlow := func(fast, slow time.Duration) limiter {
 		return workqueue.NewTypedItemFastSlowRateLimiter[string](fast, slow, 1)
 	}
 	const hour = time.Hour
 	for name, c := range map[string]struct {
-		limiter workqueue.TypedRateLimiter[string]
+		limiter limiter
 		keep    time.Duration
 	}{
 		"short delays":   {exponential(1, time.Minute), workqueue.Remembered},
@@ -268,6 +248,72 @@ func TestLimiter_RemembersFor(t *testing.T) {
 				time.Sleep(2 * c.keep)
 				c.limiter.When("d")
 				assert.Equal(t, 1, c.limiter.(workqueue.Tracker).Tracked())
+			})
+		})
+	}
+}
+
+// There is a cap as well: those that failed least recently go first.
+func TestLimiter_RemembersAtMost(t *testing.T) {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[int](time.Second, time.Minute)
+	workqueue.SetMaxRemembered(limiter, 100)
+	for i := range 1000 {
+		limiter.When(i)
+		limiter.When(-1) // fails all the time
+		assert.LessOrEqual(t, limiter.(workqueue.Tracker).Tracked(), 100)
+		if i > 50 {
+			assert.Equal(t, 1, limiter.NumRequeues(i-48))
+		}
+	}
+	assert.Equal(t, 1000, limiter.NumRequeues(-1))
+	assert.Zero(t, limiter.NumRequeues(0))
+}
+
+// Limiters of ours answer what client-go's answer.
+func TestLimiters_AnswerLikeClientGo(t *testing.T) {
+	const ms, hour = time.Millisecond, time.Hour
+	pairs := map[string][2]limiter{
+		"fast, slow": {
+			workqueue.NewTypedItemFastSlowRateLimiter[string](ms, hour, 3),
+			reference.NewTypedItemFastSlowRateLimiter[string](ms, hour, 3)},
+		"fast, slow, negative": {
+			workqueue.NewTypedItemFastSlowRateLimiter[string](-ms, -hour, -3),
+			reference.NewTypedItemFastSlowRateLimiter[string](-ms, -hour, -3)},
+		"maximum of none": {
+			workqueue.NewTypedMaxOfRateLimiter[string](),
+			reference.NewTypedMaxOfRateLimiter[string]()},
+		"default": {
+			workqueue.DefaultTypedControllerRateLimiter[string](),
+			reference.DefaultTypedControllerRateLimiter[string]()},
+	}
+	for _, delay := range [][2]time.Duration{ // base and longest
+		{ms, hour}, {hour, ms}, {hour, 0}, {ms, -ms}, {3 * ms, math.MaxInt64},
+	} {
+		pairs[fmt.Sprintf("exponential, %v to %v", delay[0], delay[1])] = [2]limiter{
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](delay[0], delay[1]),
+			reference.NewTypedItemExponentialFailureRateLimiter[string](delay[0], delay[1])}
+	}
+	for _, longest := range []time.Duration{time.Second, -1} {
+		pairs[fmt.Sprintf("maximum wait, %v", longest)] = [2]limiter{
+			workqueue.NewTypedWithMaxWaitRateLimiter(
+				workqueue.DefaultTypedItemBasedRateLimiter[string](), longest),
+			reference.NewTypedWithMaxWaitRateLimiter(
+				reference.DefaultTypedItemBasedRateLimiter[string](), longest)}
+	}
+	for name, pair := range pairs {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ours, theirs := pair[0], pair[1]
+				for n := range 200 {
+					item := fmt.Sprint(n % 3)
+					assert.Equal(t, theirs.When(item), ours.When(item), "call %d", n)
+					assert.Equal(t, theirs.NumRequeues(item), ours.NumRequeues(item))
+					if n%50 == 49 {
+						theirs.Forget(item)
+						ours.Forget(item)
+						assert.Equal(t, theirs.NumRequeues(item), ours.NumRequeues(item))
+					}
+				}
 			})
 		})
 	}

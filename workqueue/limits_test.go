@@ -117,19 +117,6 @@ func TestLimiter_Model(t *testing.T) {
 	}
 }
 
-// An item that fails every few minutes keeps its failures, whatever the others do.
-func TestLimiter_KeepsFailuresForHours(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limiter := workqueue.DefaultTypedItemBasedRateLimiter[string]()
-		for n := range 500 {
-			assert.Equal(t, n, limiter.NumRequeues("a"))
-			limiter.When("a")
-			limiter.When(fmt.Sprint("other ", n))
-			time.Sleep(7 * time.Minute)
-		}
-	})
-}
-
 // An empty queue keeps its map, or its heap, for up to as many items as its limit says. The largest
 // number since the map is new counts, and not the last.
 func TestLimits_AreExact(t *testing.T) {
@@ -140,8 +127,7 @@ func TestLimits_AreExact(t *testing.T) {
 			CheckLaws(testing.TB)
 		}) {
 			for q.Len() > 0 {
-				item, _ := q.Get()
-				q.Done(item)
+				serve(q)
 			}
 			q.CheckLaws(t)
 		}

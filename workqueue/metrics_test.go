@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +14,6 @@ import (
 	reference "k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
-	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/workqueue"
 )
 
@@ -29,29 +27,25 @@ func newRecorder() *recorder {
 	return &recorder{values: map[string]float64{}}
 }
 
-func (r *recorder) metric(name, queue string) metric { return metric{r, queue + "/" + name} }
-
-type metric struct {
-	r    *recorder
-	name string
+func (r *recorder) metric(name, queue string) metric {
+	return func(change func(old float64) float64) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.values[queue+"/"+name] = change(r.values[queue+"/"+name])
+	}
 }
 
-func (m metric) change(f func(old float64) float64) {
-	m.r.mu.Lock()
-	defer m.r.mu.Unlock()
-	m.r.values[m.name] = f(m.r.values[m.name])
-}
+// metric changes its value. It has the methods of all client-go's metrics.
+type metric func(change func(old float64) float64)
 
-func (m metric) Inc()              { m.change(func(v float64) float64 { return v + 1 }) }
-func (m metric) Dec()              { m.change(func(v float64) float64 { return v - 1 }) }
-func (m metric) Set(v float64)     { m.change(func(float64) float64 { return v }) }
-func (m metric) Observe(v float64) { m.change(func(old float64) float64 { return old + v }) }
+func (m metric) Inc()              { m.Observe(1) }
+func (m metric) Dec()              { m.Observe(-1) }
+func (m metric) Observe(v float64) { m(func(old float64) float64 { return old + v }) }
+func (m metric) Set(v float64)     { m(func(float64) float64 { return v }) }
 
 // metrics are the Metrics of the queue called q.
 func (r *recorder) metrics(q string) workqueue.Metrics {
-	add := func(name string, n float64) {
-		r.metric(name, q).change(func(old float64) float64 { return old + n })
-	}
+	add := func(name string, n float64) { r.metric(name, q).Observe(n) }
 	return workqueue.Metrics{
 		Adds:         func() { add("adds", 1) },
 		Depth:        func(change int) { add("depth", float64(change)) },
@@ -73,88 +67,46 @@ func (r *recorder) value(name, q string) float64 {
 	return r.values[q+"/"+name]
 }
 
-// referenceRecorder is a recorder for client-go, where metric types have other names.
-type referenceRecorder struct{ *recorder }
+// provider makes client-go's metrics of a queue, which have types of their own.
+type provider[M interface {
+	reference.GaugeMetric
+	reference.SettableGaugeMetric
+	reference.HistogramMetric
+}] func(name, queue string) M
 
-func (r referenceRecorder) NewDepthMetric(q string) reference.GaugeMetric {
-	return r.metric("depth", q)
-}
-func (r referenceRecorder) NewAddsMetric(q string) reference.CounterMetric {
-	return r.metric("adds", q)
-}
-func (r referenceRecorder) NewLatencyMetric(q string) reference.HistogramMetric {
-	return r.metric("latency", q)
-}
-func (r referenceRecorder) NewWorkDurationMetric(q string) reference.HistogramMetric {
-	return r.metric("work", q)
-}
-func (r referenceRecorder) NewUnfinishedWorkSecondsMetric(q string) reference.SettableGaugeMetric {
-	return r.metric("unfinished", q)
+func (p provider[M]) NewDepthMetric(q string) reference.GaugeMetric       { return p("depth", q) }
+func (p provider[M]) NewAddsMetric(q string) reference.CounterMetric      { return p("adds", q) }
+func (p provider[M]) NewLatencyMetric(q string) reference.HistogramMetric { return p("latency", q) }
+func (p provider[M]) NewRetriesMetric(q string) reference.CounterMetric   { return p("retries", q) }
+
+func (p provider[M]) NewWorkDurationMetric(q string) reference.HistogramMetric {
+	return p("work", q)
 }
 
-func (r referenceRecorder) NewLongestRunningProcessorSecondsMetric(
+func (p provider[M]) NewUnfinishedWorkSecondsMetric(q string) reference.SettableGaugeMetric {
+	return p("unfinished", q)
+}
+
+func (p provider[M]) NewLongestRunningProcessorSecondsMetric(
 	q string,
 ) reference.SettableGaugeMetric {
-	return r.metric("longest", q)
-}
-func (r referenceRecorder) NewRetriesMetric(q string) reference.CounterMetric {
-	return r.metric("retries", q)
+	return p("longest", q)
 }
 
-// onBothWithMetrics runs f on a queue of ours and on one of client-go's that has metrics.
+// onBothWithMetrics is onBoth with queues that have metrics.
 func onBothWithMetrics(t *testing.T, f func(t *testing.T, q queue, r *recorder)) {
-	for _, impl := range []string{transcript.Ours, clientGo} {
-		t.Run("impl="+impl, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRecorder()
-				var q queue
-				if impl == transcript.Ours {
-					q = workqueue.NewTypedRateLimitingQueue(
-						workqueue.DefaultTypedItemBasedRateLimiter[string](),
-						workqueue.Config[string]{Metrics: r.metrics("q")},
-					)
-				} else {
-					q = reference.NewTypedRateLimitingQueueWithConfig(
-						reference.DefaultTypedItemBasedRateLimiter[string](),
-						reference.TypedRateLimitingQueueConfig[string]{
-							Name: "q", MetricsProvider: referenceRecorder{r},
-						},
-					)
-				}
-				defer q.ShutDown()
-				f(t, q, r)
-				checkLaws(t, q)
-			})
-		})
-	}
+	var r *recorder
+	onEach(t, func() queue {
+		r = newRecorder()
+		return ours(workqueue.Config[string]{Metrics: r.metrics("q")})
+	}, func() queue {
+		r = newRecorder()
+		return theirs(workqueue.Config[string]{}, provider[metric](r.metric))
+	}, func(t *testing.T, impl string, q queue) { f(t, q, r) })
 }
 
-// An item has waited since its first Add, however often it was added afterwards: while it was
-// queued, and while a worker had it.
-func TestMetrics_LatencyCountsFromTheFirstAdd(t *testing.T) {
-	onBothWithMetrics(t, func(t *testing.T, q queue, r *recorder) {
-		for range 3 {
-			q.Add("a")
-			time.Sleep(time.Second)
-		}
-		next(q)
-		assert.Equal(t, 3.0, r.value("latency", "q"))
-		for range 4 {
-			q.Add("a")
-			time.Sleep(time.Second)
-		}
-		q.Done("a")
-		q.Add("a")
-		time.Sleep(time.Second)
-		next(q)
-		assert.Equal(t, 3.0+5, r.value("latency", "q"))
-		assert.Equal(t, 4.0, r.value("work", "q"))
-		assert.Equal(t, 2.0, r.value("adds", "q"))
-		assert.Zero(t, r.value("depth", "q"))
-	})
-}
-
-// The metrics of one item from Add to Done.
+// The metrics of one item from Add to Done. It has waited since its first Add, however often it was
+// added afterwards: while it was queued, and while a worker had it.
 func TestMetrics(t *testing.T) {
 	onBothWithMetrics(t, func(t *testing.T, q queue, r *recorder) {
 		is := func(name string, want float64) {
@@ -163,23 +115,24 @@ func TestMetrics(t *testing.T) {
 			assert.Equal(t, want, r.value(name, "q"), name)
 		}
 		q.Add("a")
+		after(time.Second)
 		q.Add("a") // ignored: it waits already
 		is("adds", 1)
 		is("depth", 1)
 
-		after(3 * time.Second)
+		after(2 * time.Second)
 		assert.Equal(t, "a", next(q))
 		is("latency", 3)
 		is("depth", 0)
 
 		q.Add("a") // to be worked on again: counts from here
-		q.Add("a")
 		is("adds", 2)
 		is("depth", 1)
 
 		q.Add("b")
 		assert.Equal(t, "b", next(q))
 		after(2*time.Second + 100*time.Millisecond)
+		q.Add("a")
 		is("unfinished", 4) // the gauges are as of the last tick
 		is("longest", 2)
 
@@ -229,63 +182,8 @@ func TestMetrics_EachFieldIsOptional(t *testing.T) {
 	}
 }
 
-// faulty are metrics. The metric called name panics when it is called while armed.
-func faulty(name string, armed *atomic.Bool) workqueue.Metrics {
-	m := newRecorder().metrics("q")
-	fail := func(metric string) {
-		if metric == name && armed.CompareAndSwap(true, false) {
-			panic(metric)
-		}
-	}
-	m.Adds = func() { fail("adds") }
-	m.WorkDuration = func(time.Duration) { fail("work") }
-	return m
-}
-
-// A metric that panics in Add or in Done, in a program that survives it, leaves no worker waiting
-// beside a full queue.
-func TestMetrics_APanicStopsNoWorker(t *testing.T) {
-	survive := func(call func()) {
-		defer func() { _ = recover() }()
-		call()
-	}
-	for _, name := range []string{"adds", "work"} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var armed atomic.Bool
-				q := workqueue.NewTyped(workqueue.Config[string]{Metrics: faulty(name, &armed)})
-				var handled atomic.Int64
-				for range 3 {
-					go func() {
-						for {
-							item, shutdown := q.Get()
-							if shutdown {
-								return
-							}
-							if handled.Add(1) == 1 {
-								q.Add(item) // so that Done queues it, and wakes a worker
-							}
-							survive(func() { q.Done(item) })
-						}
-					}()
-				}
-				synctest.Wait()
-				armed.Store(true)
-				survive(func() { q.Add("a") })
-				for _, item := range []string{"b", "c", "d"} {
-					q.Add(item)
-				}
-				synctest.Wait()
-				assert.False(t, armed.Load(), "it has panicked")
-				assert.EqualValues(t, 5, handled.Load())
-				assert.Zero(t, q.Len())
-				q.ShutDown()
-			})
-		})
-	}
-}
-
-// Each queue calls Released once, also a delaying queue, which contains another queue.
+// Each queue calls Released once, also a delaying queue, which contains another queue. One that
+// drains calls it when it is drained.
 func TestMetrics_AreReleasedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder()
@@ -296,53 +194,21 @@ func TestMetrics_AreReleasedOnce(t *testing.T) {
 			Queue:   workqueue.NewTyped(workqueue.Config[string]{Metrics: r.metrics("inner")}),
 			Metrics: r.metrics("around"),
 		})
+		plain.Add("a")
+		item, _ := plain.Get()
+		drained := drain(plain)
+		assert.False(t, drained())
+		assert.Empty(t, r.values["plain/released"])
+		plain.Done(item)
+		assert.True(t, drained())
 		for _, q := range []workqueue.TypedInterface[string]{plain, delaying, around} {
 			q.ShutDown()
 			q.ShutDownWithDrain()
 			q.ShutDown()
 		}
-		assert.Equal(t, map[string]float64{
-			"plain/released": 1, "delaying/released": 1, "inner/released": 1, "around/released": 1,
-		}, r.values)
-	})
-}
-
-// A queue that drains releases its metrics when it is drained.
-func TestMetrics_AreReleasedAfterTheDrain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRecorder()
-		q := workqueue.NewTyped(workqueue.Config[string]{Metrics: r.metrics("q")})
-		q.Add("a")
-		item, _ := q.Get()
-		go q.ShutDownWithDrain()
-		synctest.Wait()
-		assert.Zero(t, r.value("released", "q"))
-		q.Done(item)
-		synctest.Wait()
-		assert.EqualValues(t, 1, r.value("released", "q"))
-	})
-}
-
-// After a panic in Done the worker no longer has its item: Unfinished does not count it.
-func TestMetrics_ADoneThatPanicsEndsTheWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		order := &pickyOrder{Queue: workqueue.DefaultQueue[string]()}
-		var reported []time.Duration
-		q := workqueue.NewTyped(workqueue.Config[string]{
-			Order: order,
-			Metrics: workqueue.Metrics{Unfinished: func(total, _ time.Duration) {
-				reported = append(reported, total)
-			}},
-		})
-		defer q.ShutDown()
-		q.Add("a")
-		_, _ = q.Get()
-		q.Add("a")
-		order.picky = true
-		assert.Panics(t, func() { q.Done("a") })
-		time.Sleep(time.Second)
-		synctest.Wait()
-		assert.Equal(t, []time.Duration{0, 0}, reported)
+		for _, name := range []string{"plain", "delaying", "inner", "around"} {
+			assert.EqualValues(t, 1, r.value("released", name), name)
+		}
 	})
 }
 

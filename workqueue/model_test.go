@@ -235,7 +235,7 @@ func TestModel_WaitingWorkers(t *testing.T) {
 				waiting: map[int]context.CancelFunc{},
 				left:    make(chan int, 1000), has: make(chan string, 1000),
 			}
-			c.q = workqueue.NewTyped(workqueue.Config[string]{Order: &stack{}})
+			c.q = workqueue.NewTyped(workqueue.Config[string]{Order: &order[string]{lifo: true}})
 			for range 300 {
 				for range 1 + random.IntN(3) { // at the same moment
 					switch random.IntN(6) {

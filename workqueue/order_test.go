@@ -14,39 +14,53 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// strictOrder is an order that checks the contract of Queue, and records the calls.
-type strictOrder struct {
-	t     *testing.T
-	items []int
-	calls []string
+// order is an order of the owner's own. A touch brings an item to the end. It records the calls,
+// panics if they break the contract of Queue, and in every method while it is broken.
+type order[T comparable] struct {
+	lifo   bool // the end is handed out first
+	items  []T
+	calls  []string
+	broken bool
 }
 
-func (o *strictOrder) Touch(item int) {
-	require.Contains(o.t, o.items, item, "Touch of an item that is not queued")
-	o.calls = append(o.calls, "touch")
-	o.remove(item)
-	o.items = append(o.items, item) // the last one again
+// called notes a call, which must come for an item that is queued, or for one that is not.
+func (o *order[T]) called(call string, keepsTheContract bool) {
+	if o.broken {
+		panic("broken")
+	}
+	if !keepsTheContract {
+		panic(call + " breaks the contract")
+	}
+	o.calls = append(o.calls, call)
 }
 
-func (o *strictOrder) Push(item int) {
-	require.NotContains(o.t, o.items, item, "Push of an item that is queued")
-	o.calls = append(o.calls, "push")
+func (o *order[T]) Touch(item T) {
+	i := slices.Index(o.items, item)
+	o.called("touch", i >= 0)
+	o.items = append(slices.Delete(o.items, i, i+1), item)
+}
+
+func (o *order[T]) Push(item T) {
+	o.called("push", !slices.Contains(o.items, item))
 	o.items = append(o.items, item)
 }
 
-func (o *strictOrder) Len() int { return len(o.items) }
-
-func (o *strictOrder) Pop() int {
-	require.NotEmpty(o.t, o.items, "Pop of an empty order")
-	o.calls = append(o.calls, "pop")
-	item := o.items[0]
-	o.remove(item)
-	return item
+func (o *order[T]) Len() int {
+	if o.broken {
+		panic("broken")
+	}
+	return len(o.items)
 }
 
-func (o *strictOrder) remove(item int) {
-	i := slices.Index(o.items, item)
+func (o *order[T]) Pop() (item T) {
+	o.called("pop", len(o.items) > 0)
+	i := 0
+	if o.lifo {
+		i = len(o.items) - 1
+	}
+	item = o.items[i]
 	o.items = slices.Delete(o.items, i, i+1)
+	return item
 }
 
 // A queue calls its order as client-go does, and keeps the contract of Queue: an item that a worker
@@ -54,7 +68,7 @@ func (o *strictOrder) remove(item int) {
 func TestModel_CallsOfTheOrder(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		own, theirs := &strictOrder{t: t}, &strictOrder{t: t}
+		own, theirs := &order[int]{}, &order[int]{}
 		q := workqueue.NewTyped(workqueue.Config[int]{Order: own})
 		other := reference.NewTypedWithConfig(reference.TypedQueueConfig[int]{Queue: theirs})
 		var working []int
@@ -86,10 +100,12 @@ func TestModel_CallsOfTheOrder(t *testing.T) {
 // A snapshot is a copy, has the items of workers in the order of their Gets, and works with an
 // order of the caller's own.
 func TestSnapshot_Content(t *testing.T) {
-	for _, order := range []workqueue.Queue[int]{nil, &strictOrder{t: t}} {
+	for _, order := range []workqueue.Queue[int]{nil, &order[int]{}} {
 		q := workqueue.NewTyped(workqueue.Config[int]{Order: order})
+		var items []int
 		for i := range 40 {
 			q.Add(i)
+			items = append(items, i)
 		}
 		all := q.Snapshot()
 		for range 20 {
@@ -97,16 +113,9 @@ func TestSnapshot_Content(t *testing.T) {
 			q.Add(item)
 		}
 		s := q.Snapshot()
-		for item := range 40 {
-			assert.Contains(t, all.Ready, item)
-			if item >= 20 {
-				assert.Contains(t, s.Ready, item)
-				continue
-			}
-			assert.Equal(t, item, s.Processing[item])
-			assert.Equal(t, item, s.Again[item])
-		}
-		assert.Equal(t, []int{40, 20, 20, 20},
-			[]int{len(all.Ready), len(s.Ready), len(s.Processing), len(s.Again)})
+		assert.ElementsMatch(t, items, all.Ready)
+		assert.ElementsMatch(t, items[20:], s.Ready)
+		assert.Equal(t, items[:20], s.Processing)
+		assert.Equal(t, items[:20], s.Again)
 	}
 }

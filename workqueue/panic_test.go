@@ -4,6 +4,7 @@ package workqueue_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,16 +18,6 @@ import (
 
 	"example.com/informerstack/workqueue"
 )
-
-// brokenQueue panics when "bad" is added.
-type brokenQueue struct{ *workqueue.Typed[string] }
-
-func (q brokenQueue) Add(item string) {
-	if item == "bad" {
-		panic(item)
-	}
-	q.Typed.Add(item)
-}
 
 // brokenClock is a clock that panics when a timer is made while it is broken.
 type brokenClock struct {
@@ -45,8 +36,7 @@ func (c *brokenClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 func TestDelaying_ClockThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &brokenClock{FakeClock: testingclock.NewFakeClock(time.Now())}
-		q := workqueue.NewTypedDelayingQueue(
-			workqueue.Config[string]{Clock: c})
+		q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{Clock: c})
 		q.AddAfter("a", time.Hour)
 		c.timersBroken = true
 		assert.Panics(t, func() { q.AddAfter("b", time.Minute) })
@@ -63,33 +53,48 @@ func TestDelaying_ClockThatPanics(t *testing.T) {
 }
 
 // A metric that panics reaches its caller, and the queue keeps its laws: the item of an Add is
-// queued, and the item of a Get is with the worker.
+// queued, the item of a Get is with the worker, and the item of a Done is queued again. In a
+// program that survives it, no worker waits beside a full queue.
 func TestMetrics_ThatPanic(t *testing.T) {
-	broken := true
-	report := func() {
-		if broken {
-			panic("broken")
+	synctest.Test(t, func(t *testing.T) {
+		var armed atomic.Value
+		report := func(metric string) {
+			if armed.CompareAndSwap(metric, "") {
+				panic(metric)
+			}
 		}
-	}
-	q := workqueue.NewTyped(workqueue.Config[string]{Metrics: workqueue.Metrics{
-		Adds:         report,
-		Latency:      func(time.Duration) { report() },
-		WorkDuration: func(time.Duration) { report() },
-	}})
-	assert.Panics(t, func() { q.Add("a") })
-	q.CheckLaws(t)
-	assert.Equal(t, 1, q.Len())
-	assert.Panics(t, func() { q.Get() })
-	q.CheckLaws(t)
-	assert.Equal(t, []string{"a"}, q.Snapshot().Processing)
-	assert.Panics(t, func() { q.Done("a") })
-	q.CheckLaws(t)
-	broken = false
-	q.Add("a")
-	item, _ := q.Get()
-	assert.Equal(t, "a", item)
-	q.Done(item)
-	q.ShutDown()
+		q := workqueue.NewTyped(workqueue.Config[string]{Metrics: workqueue.Metrics{
+			Adds:         func() { report("adds") },
+			Latency:      func(time.Duration) { report("latency") },
+			WorkDuration: func(time.Duration) { report("work") },
+		}})
+		defer q.ShutDown()
+		panics := func(metric string, call func()) {
+			t.Helper()
+			armed.Store(metric)
+			assert.PanicsWithValue(t, metric, call)
+			synctest.Wait()
+			q.CheckLaws(t)
+		}
+		panics("adds", func() { q.Add("a") })
+		assert.Equal(t, 1, q.Len())
+		panics("latency", func() { q.Get() })
+		assert.Equal(t, []string{"a"}, q.Snapshot().Processing)
+
+		got := make(chan string, 2)
+		for range 2 { // workers wait
+			go func() {
+				item, _ := q.Get()
+				got <- item
+			}()
+		}
+		synctest.Wait()
+		q.Add("a")
+		panics("work", func() { q.Done("a") })
+		assert.Equal(t, "a", <-got)
+		panics("adds", func() { q.Add("b") })
+		assert.Equal(t, "b", <-got)
+	})
 }
 
 // If an owner's queue panics when a due item is added, the crash handlers get the panic. If they
@@ -108,7 +113,11 @@ func TestDelaying_OwnQueueThatPanics(t *testing.T) {
 		}
 		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 		q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{
-			Queue: brokenQueue{workqueue.NewTyped(workqueue.Config[string]{})}, Logger: &logger,
+			Queue: newOwnQueue(func(item string) {
+				if item == "bad" {
+					panic(item)
+				}
+			}), Logger: &logger,
 		})
 		q.AddAfter("bad", time.Minute)
 		q.AddAfter("same time", time.Minute)

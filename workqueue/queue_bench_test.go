@@ -88,33 +88,20 @@ func BenchmarkAddGetDone_Metrics(b *testing.B) {
 			Retries: func() {},
 		}})
 	}, func() plain {
+		ignores := func(_, _ string) ignored { return ignored{} }
 		return reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{
-			Name: "q", MetricsProvider: ignored{},
+			Name: "q", MetricsProvider: provider[ignored](ignores),
 		})
 	}, func(b *testing.B, q plain) { addGetDone(b, q, keys) })
 }
 
-// ignored has metrics for client-go that do nothing.
+// ignored is a metric of client-go that does nothing.
 type ignored struct{}
 
 func (ignored) Inc()            {}
 func (ignored) Dec()            {}
 func (ignored) Set(float64)     {}
 func (ignored) Observe(float64) {}
-
-func (i ignored) NewDepthMetric(string) reference.GaugeMetric            { return i }
-func (i ignored) NewAddsMetric(string) reference.CounterMetric           { return i }
-func (i ignored) NewLatencyMetric(string) reference.HistogramMetric      { return i }
-func (i ignored) NewWorkDurationMetric(string) reference.HistogramMetric { return i }
-func (i ignored) NewRetriesMetric(string) reference.CounterMetric        { return i }
-
-func (i ignored) NewUnfinishedWorkSecondsMetric(string) reference.SettableGaugeMetric {
-	return i
-}
-
-func (i ignored) NewLongestRunningProcessorSecondsMetric(string) reference.SettableGaugeMetric {
-	return i
-}
 
 // 8 adders and 8 workers: one op is a key on its way from Add to Done. An adder waits when it is
 // 100 keys ahead.
@@ -129,15 +116,9 @@ func BenchmarkAddGetDone_Flood(b *testing.B) {
 
 func benchAdders8Workers8(b *testing.B, maxAhead int64) {
 	const each = 1 << 17
-	keys := make([]string, 8*each)
+	keys := keys(8 * each)
 	for i := range keys {
-		keys[i] = "namespace-" + strconv.Itoa(
-			i%97,
-		) + "/name-" + strconv.Itoa(
-			i,
-		) + "-" + strconv.Itoa(
-			i/each,
-		)
+		keys[i] += "-" + strconv.Itoa(i/each)
 	}
 	bench(b, oursPlain, theirsPlain, func(b *testing.B, q plain) {
 		var ahead [8]struct {

@@ -14,10 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	reference "k8s.io/client-go/util/workqueue"
 	testingclock "k8s.io/utils/clock/testing"
 
-	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/workqueue"
 )
 
@@ -44,12 +42,11 @@ func newBig(taken *atomic.Int32) *big {
 // kubernetes/kubernetes#104991, #105031: what was worked on can be collected while the queue lives.
 func TestRegress104991_NothingDoneStaysAlive(t *testing.T) {
 	const n = 100
-	for name, add := range map[string]func(*workqueue.TypedDelayingQueue[*big], *big){
-		"Add": func(q *workqueue.TypedDelayingQueue[*big], b *big) { q.Add(b) },
-		"AddAfter": func(q *workqueue.TypedDelayingQueue[*big], b *big) {
-			q.AddAfter(b, time.Nanosecond)
-		},
-		"CancelDelayed": func(q *workqueue.TypedDelayingQueue[*big], b *big) {
+	type delaying = workqueue.TypedDelayingQueue[*big]
+	for name, add := range map[string]func(*delaying, *big){
+		"Add":      func(q *delaying, b *big) { q.Add(b) },
+		"AddAfter": func(q *delaying, b *big) { q.AddAfter(b, time.Nanosecond) },
+		"CancelDelayed": func(q *delaying, b *big) {
 			q.AddAfter(b, time.Hour)
 			q.CancelDelayed(b)
 			q.Add(b)
@@ -63,8 +60,7 @@ func TestRegress104991_NothingDoneStaysAlive(t *testing.T) {
 				add(q, newBig(&taken))
 			}
 			for range n {
-				item, _ := q.Get()
-				q.Done(item)
+				serve(q)
 			}
 			assert.True(t, collected(n, &taken), "%d of %d", taken.Load(), n)
 			q.CheckLaws(t)
@@ -83,7 +79,8 @@ func TestRegress104991_DefaultQueue(t *testing.T) {
 	assert.Equal(t, 1, order.Len())
 }
 
-// A burst does not keep its memory: the map and the slice shrink.
+// A burst does not keep its memory: the slice shrinks although the queue never becomes empty, as in
+// client-go, and the map when it does.
 func TestTyped_ShrinksAfterABurst(t *testing.T) {
 	q := workqueue.NewTyped(workqueue.Config[int]{})
 	const n = 100_000
@@ -93,34 +90,21 @@ func TestTyped_ShrinksAfterABurst(t *testing.T) {
 	q.CheckLaws(t)
 	assert.Equal(t, n, q.MostDirty())
 	assert.GreaterOrEqual(t, q.Slots(), n)
-	for range n {
-		item, _ := q.Get()
-		q.Done(item)
-	}
-	q.CheckLaws(t)
-	assert.LessOrEqual(t, q.MostDirty(), 4096)
-	assert.LessOrEqual(t, q.Slots(), 4096)
-}
-
-// The slice shrinks even if the queue never becomes empty, as in client-go.
-func TestTyped_ShrinksWhileItemsAreQueued(t *testing.T) {
-	q := workqueue.NewTyped(workqueue.Config[int]{})
-	const n = 100_000
-	for i := range n {
-		q.Add(i)
-	}
 	for range n - 10 {
-		item, _ := q.Get()
-		q.Done(item)
+		serve(q)
 	}
 	for range n {
-		item, _ := q.Get()
-		q.Done(item)
-		q.Add(item)
+		q.Add(serve(q))
 	}
 	q.CheckLaws(t)
 	assert.Equal(t, 10, q.Len())
 	assert.LessOrEqual(t, q.Slots(), 8192)
+	for range 10 {
+		serve(q)
+	}
+	q.CheckLaws(t)
+	assert.LessOrEqual(t, q.MostDirty(), 4096)
+	assert.LessOrEqual(t, q.Slots(), 4096)
 }
 
 // The metrics give back theirs: they have a map of their own.
@@ -139,8 +123,7 @@ func TestTyped_MetricsShrinkAfterABurst(t *testing.T) {
 	}
 	assert.Greater(t, live()-before, int64(n*24))
 	for range n {
-		item, _ := q.Get()
-		q.Done(item)
+		serve(q)
 	}
 	assert.Less(t, live()-before, int64(1<<20))
 	runtime.KeepAlive(q)
@@ -180,58 +163,24 @@ func TestRegress83945_OneTimer(t *testing.T) {
 	assert.Zero(t, clock.Waiters())
 }
 
-// kubernetes/kubernetes#77170: a second ShutDown is a no-op.
-func TestRegress77170_ShutDownTwice(t *testing.T) {
-	onBoth(t, func(t *testing.T, impl string, q queue) {
-		q.AddAfter("a", time.Hour)
+// A delaying queue shuts the queue below down once, however often it is shut down itself.
+func TestDelaying_ShutsTheOwnersQueueDownOnce(t *testing.T) {
+	var below *ownQueue
+	config := func() workqueue.Config[string] {
+		below = newOwnQueue(nil)
+		return workqueue.Config[string]{Queue: below}
+	}
+	onBothWith(t, config, func(t *testing.T, impl string, q queue) {
+		q.ShutDownWithDrain()
+		assert.Equal(t, 0, below.shutDowns)
 		for range 3 {
 			q.ShutDown()
 		}
 		q.ShutDownWithDrain()
 		q.ShutDown()
+		assert.Equal(t, 1, below.shutDowns)
+		assert.Equal(t, 2, below.drains)
 	})
-}
-
-// countingQueue is an owner's queue that counts its shutdowns.
-type countingQueue struct {
-	workqueue.ContextInterface[string]
-	shutDowns, drains int
-}
-
-func (q *countingQueue) ShutDown()          { q.shutDowns++; q.ContextInterface.ShutDown() }
-func (q *countingQueue) ShutDownWithDrain() { q.drains++; q.ContextInterface.ShutDownWithDrain() }
-
-// A delaying queue shuts the queue below down once, however often it is shut down itself.
-func TestDelaying_ShutsTheOwnersQueueDownOnce(t *testing.T) {
-	type delaying = workqueue.TypedDelayingInterface[string]
-	for impl, construct := range map[string]func(*countingQueue) delaying{
-		transcript.Ours: func(below *countingQueue) delaying {
-			return workqueue.NewTypedDelayingQueue(
-				workqueue.Config[string]{Queue: below})
-		},
-		clientGo: func(below *countingQueue) delaying {
-			return reference.NewTypedDelayingQueueWithConfig(
-				reference.TypedDelayingQueueConfig[string]{Queue: below})
-		},
-	} {
-		t.Run("impl="+impl, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				below := &countingQueue{
-					ContextInterface: workqueue.NewTyped(workqueue.Config[string]{}),
-				}
-				q := construct(below)
-				q.ShutDownWithDrain()
-				assert.Equal(t, 0, below.shutDowns)
-				for range 3 {
-					q.ShutDown()
-				}
-				q.ShutDownWithDrain()
-				q.ShutDown()
-				assert.Equal(t, 1, below.shutDowns)
-				assert.Equal(t, 2, below.drains)
-			})
-		})
-	}
 }
 
 // kubernetes/kubernetes#119554: ShutDown and ShutDownWithDrain at the same moment, while a worker
@@ -247,34 +196,6 @@ func TestRegress119554_ShutDownReleasesDrain(t *testing.T) {
 		after(time.Second)
 		q.ShutDown()
 		drains.Wait()
-	})
-}
-
-// kubernetes/kubernetes#101928: a drain waits for an item that was added again while a worker had
-// it.
-func TestRegress101928_DrainWaitsForTheSecondTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.NewTyped(workqueue.Config[string]{})
-		q.Add("a")
-		q.Get()
-		q.Add("a")
-		var drained atomic.Bool
-		go func() {
-			q.ShutDownWithDrain()
-			drained.Store(true)
-		}()
-		for range 2 {
-			synctest.Wait()
-			assert.False(t, drained.Load())
-			q.Done("a")
-			synctest.Wait()
-			item, shutdown := q.Get()
-			if item == "" {
-				assert.True(t, shutdown)
-			}
-		}
-		synctest.Wait()
-		assert.True(t, drained.Load())
 	})
 }
 
@@ -326,9 +247,7 @@ func TestRegress126027_AddSupersedesDelayed(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/supersedes=%v", name, supersedes), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					q := workqueue.NewTypedRateLimitingQueue(
-						workqueue.DefaultTypedItemBasedRateLimiter[string](),
-						workqueue.Config[string]{AddSupersedesDelayed: supersedes})
+					q := ours(workqueue.Config[string]{AddSupersedesDelayed: supersedes})
 					defer q.ShutDown()
 					q.AddAfter("a", 300*time.Millisecond)
 					q.AddAfter("b", 200*time.Millisecond)
@@ -376,9 +295,7 @@ func TestRegress135072_NothingRunsAfterShutDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for i := range 50 {
-					q := workqueue.NewTypedRateLimitingQueue(
-						workqueue.DefaultTypedItemBasedRateLimiter[string](),
-						workqueue.Config[string]{Metrics: newRecorder().metrics("q")})
+					q := ours(workqueue.Config[string]{Metrics: newRecorder().metrics("q")})
 					synctest.Wait()
 					require.Equal(t, 1, goroutines(), "the metrics")
 					go func() {
@@ -398,50 +315,10 @@ func TestRegress135072_NothingRunsAfterShutDown(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#135072: ShutDown waits even for a metric that is slow, and for due items
-// that are joining.
-func TestRegress135072_ShutDownWaitsForWhatRuns(t *testing.T) {
-	for name, start := range map[string]func(release chan struct{}) interface{ ShutDown() }{
-		"metrics": func(release chan struct{}) interface{ ShutDown() } {
-			return workqueue.NewTyped(workqueue.Config[string]{
-				Metrics: workqueue.Metrics{Unfinished: func(_, _ time.Duration) { <-release }}})
-		},
-		"joining": func(release chan struct{}) interface{ ShutDown() } {
-			q := workqueue.NewTypedDelayingQueue(workqueue.Config[int]{
-				Queue: &slowQueue{workqueue.NewTyped(workqueue.Config[int]{}), release}})
-			q.AddAfter(1, time.Second)
-			return q
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				release, returned := make(chan struct{}), make(chan struct{})
-				q := start(release)
-				after(time.Second) // the metric, or the Add, hangs from now on
-				go func() {
-					q.ShutDown()
-					close(returned)
-				}()
-				after(time.Hour)
-				select {
-				case <-returned:
-					t.Error("ShutDown returned while something runs")
-				default:
-				}
-				close(release)
-				<-returned
-			})
-		})
-	}
-}
-
 // kubernetes/kubernetes#94813: a queue without metrics runs nothing, waiting items or not.
 func TestRegress94813_NoGoroutineWithoutMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.NewTypedRateLimitingQueue(
-			workqueue.DefaultTypedItemBasedRateLimiter[string](),
-			workqueue.Config[string]{},
-		)
+		q := ours(workqueue.Config[string]{})
 		q.AddAfter("a", time.Hour)
 		q.AddAfter("b", time.Second)
 		assert.Zero(t, goroutines())

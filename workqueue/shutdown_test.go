@@ -70,33 +70,6 @@ func TestShutDown_RacesWithEverything(t *testing.T) {
 	}
 }
 
-// A second drain does not end the wait of the first, and each end of a queue releases its metrics.
-func TestShutDown_TwoDrainsWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		released, ended := 0, atomic.Int64{}
-		q := workqueue.NewTyped(workqueue.Config[string]{Metrics: workqueue.Metrics{
-			Released: func() { released++ }}})
-		q.Add("a")
-		item, _ := q.Get()
-		for range 2 {
-			go func() {
-				q.ShutDownWithDrain()
-				ended.Add(1)
-			}()
-			synctest.Wait()
-		}
-		assert.Zero(t, ended.Load())
-		q.Done(item)
-		synctest.Wait()
-		assert.EqualValues(t, 2, ended.Load())
-		assert.Equal(t, 1, released)
-		other := workqueue.NewTyped(workqueue.Config[string]{Metrics: workqueue.Metrics{
-			Released: func() { released++ }}})
-		other.ShutDown()
-		assert.Equal(t, 2, released)
-	})
-}
-
 // An AddAfter that a ShutDown overtakes leaves no item and no timer behind.
 func TestShutDown_OvertakesAddAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -175,39 +148,14 @@ func TestShutDown_DrainProcessingOnly(t *testing.T) {
 			q.Add("a")
 			q.Add("b")
 			first, _ := q.Get()
-			ended := false
-			go func() {
-				q.ShutDownWithDrain()
-				ended = true
-			}()
-			synctest.Wait()
-			assert.False(t, ended)
+			drained := drain(q)
+			assert.False(t, drained())
 			q.Done(first)
-			synctest.Wait()
-			assert.Equal(t, only, ended)
-			second, _ := q.Get()
-			assert.Equal(t, "b", second)
-			q.Done(second)
-			synctest.Wait()
-			assert.True(t, ended)
+			assert.Equal(t, only, drained())
+			assert.Equal(t, "b", serve(q))
+			assert.True(t, drained())
 		})
 	}
-}
-
-// countedQueue needs a second for each Add, and counts the calls of ShutDown.
-type countedQueue struct {
-	workqueue.ContextInterface[string]
-	shutDowns int
-}
-
-func (q *countedQueue) Add(item string) {
-	time.Sleep(time.Second)
-	q.ContextInterface.Add(item)
-}
-
-func (q *countedQueue) ShutDown() {
-	q.shutDowns++
-	q.ContextInterface.ShutDown()
 }
 
 // Both ends of a delaying queue wait until a due item was handed over, and then release the
@@ -218,9 +166,7 @@ func TestShutDown_WaitsForADueItem(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began, released := time.Now(), time.Duration(0)
 			q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{
-				Queue: &countedQueue{
-					ContextInterface: workqueue.NewTyped(workqueue.Config[string]{}),
-				},
+				Queue:   newOwnQueue(func(string) { time.Sleep(time.Second) }),
 				Metrics: workqueue.Metrics{Released: func() { released = time.Since(began) }},
 			})
 			q.AddAfter("a", time.Second)
@@ -236,8 +182,8 @@ func TestShutDown_WaitsForADueItem(t *testing.T) {
 func TestShutDown_OfTheQueueBelow(t *testing.T) {
 	for _, drainFirst := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			below := &countedQueue{ContextInterface: workqueue.NewTyped(workqueue.Config[string]{})}
-			q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{Queue: below})
+			below := newOwnQueue(nil)
+			q := ours(workqueue.Config[string]{Queue: below})
 			q.Add("a")
 			_, _ = q.Get()
 			want := 1
@@ -246,17 +192,13 @@ func TestShutDown_OfTheQueueBelow(t *testing.T) {
 				assert.Equal(t, 1, below.shutDowns)
 				want = 2
 			}
-			drained := make(chan struct{})
-			go func() {
-				defer close(drained)
-				q.ShutDownWithDrain()
-			}()
-			synctest.Wait()
-			q.ShutDown()
-			<-drained
-			assert.Equal(t, want, below.shutDowns)
-			q.ShutDown()
-			assert.Equal(t, want, below.shutDowns)
+			drained := drain(q)
+			assert.False(t, drained())
+			for range 2 {
+				q.ShutDown()
+				assert.True(t, drained())
+				assert.Equal(t, want, below.shutDowns)
+			}
 		})
 	}
 }

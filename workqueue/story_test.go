@@ -71,35 +71,28 @@ func TestStory_WithoutForgetTheDelayKeepsDoubling(t *testing.T) {
 		t.Run(fmt.Sprintf("forget=%v", forget), func(t *testing.T) {
 			onBoth(t, func(t *testing.T, impl string, q queue) {
 				var delays []time.Duration
-				q.Add("a")
-				for range 4 {
-					for fails := range 2 {
-						require.Equal(t, "a", next(q))
-						if fails == 0 {
-							start := time.Now()
-							q.AddRateLimited("a")
-							q.Done("a")
-							for q.Len() == 0 {
-								after(time.Second)
-							}
-							delays = append(delays, time.Since(start))
-							continue
-						}
-						if forget {
-							q.Forget("a")
-						}
-						q.Done("a")
-					}
+				for range 4 { // times it fails, is retried and succeeds
 					q.Add("a")
+					require.Equal(t, "a", next(q))
+					start := time.Now()
+					q.AddRateLimited("a")
+					q.Done("a")
+					for q.Len() == 0 {
+						after(time.Second)
+					}
+					delays = append(delays, time.Since(start))
+					require.Equal(t, "a", next(q))
+					if forget {
+						q.Forget("a")
+					}
+					q.Done("a")
 				}
-				want := []time.Duration{
-					time.Second,
-					2 * time.Second,
-					4 * time.Second,
-					8 * time.Second,
-				}
+				want := []time.Duration{1, 2, 4, 8}
 				if forget {
-					want = []time.Duration{time.Second, time.Second, time.Second, time.Second}
+					want = []time.Duration{1, 1, 1, 1}
+				}
+				for i := range want {
+					want[i] *= time.Second
 				}
 				assert.Equal(t, want, delays)
 			})
@@ -223,24 +216,6 @@ func TestStory_AllWorkersWake(t *testing.T) {
 	})
 }
 
-// The item that Done queues again wakes a worker, too.
-func TestStory_DoneWakesAWorker(t *testing.T) {
-	onBoth(t, func(t *testing.T, impl string, q queue) {
-		q.Add("a")
-		require.Equal(t, "a", next(q))
-		q.Add("a")
-		got := make(chan string, 1)
-		go func() {
-			item, _ := q.Get()
-			got <- item
-		}()
-		synctest.Wait()
-		assert.Empty(t, got)
-		q.Done("a")
-		assert.Equal(t, "a", <-got)
-	})
-}
-
 // A worker that waits with a context ends with it; the others, and the items, are unharmed.
 func TestStory_ContextEndsOneWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -269,48 +244,6 @@ func TestStory_ContextEndsOneWorker(t *testing.T) {
 		assert.False(t, q.ShuttingDown())
 		q.CheckLaws(t)
 	})
-}
-
-// The worker that an Add woke finds its context done: another worker gets the item.
-func TestStory_WakeUpIsPassedOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log := narrate.New(t)
-		for range 100 {
-			q := workqueue.NewTyped(workqueue.Config[string]{})
-			ctx, cancel := context.WithCancel(t.Context())
-			got := make(chan string, 2)
-			// The last to sleep is the first to be woken.
-			for _, ctx := range []context.Context{t.Context(), ctx} {
-				go func() {
-					if item, shutdown := q.GetWithContext(ctx); !shutdown {
-						got <- item
-					}
-				}()
-				synctest.Wait()
-			}
-			go cancel()
-			go q.Add("a")
-			assert.Equal(t, "a", <-got)
-			synctest.Wait()
-			q.CheckLaws(t)
-			q.ShutDown()
-		}
-		log.Event("worker", "100 times: one context ends, a is added, a worker gets it")
-	})
-}
-
-// A context that is done wins over an item that is ready: the item stays.
-func TestStory_DoneContextTakesNothing(t *testing.T) {
-	q := workqueue.NewTyped(workqueue.Config[string]{})
-	q.Add("a")
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	item, shutdown := q.GetWithContext(ctx)
-	narrate.New(t).Event("worker", "context done: no item, shutdown=%v, %d queued", shutdown,
-		q.Len())
-	assert.True(t, shutdown)
-	assert.Empty(t, item)
-	assert.Equal(t, 1, q.Len())
 }
 
 // ShutDown stops adders, not workers: they finish what is queued.
@@ -385,13 +318,7 @@ func TestStory_RetriesBackOff(t *testing.T) {
 // A snapshot shows where each item is, for a debug page.
 func TestStory_SnapshotShowsWhereItemsAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-				time.Second,
-				time.Minute,
-			),
-			workqueue.Config[string]{},
-		)
+		q := ours(workqueue.Config[string]{})
 		defer q.ShutDown()
 		for _, item := range []string{"a", "b", "c", "d"} {
 			q.Add(item)

@@ -154,14 +154,27 @@ func quiet() context.Context { return klog.NewContext(context.Background(), klog
 
 // run runs an informer until the returned function was called.
 func run(t *testing.T, i cache.SharedIndexInformer) (stop func()) {
+	return untilStopped(t, i.RunWithContext)
+}
+
+func untilStopped(t *testing.T, run func(ctx context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Logger{}))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		i.RunWithContext(ctx)
+		run(ctx)
 	}()
 	return sync.OnceFunc(func() {
 		cancel()
 		<-done
 	})
+}
+
+// toNode is a transform that moves each pod to a node.
+func toNode(node string) func(obj any) (any, error) {
+	return func(obj any) (any, error) {
+		p := obj.(*corev1.Pod).DeepCopy()
+		p.Spec.NodeName = node
+		return p, nil
+	}
 }

@@ -112,12 +112,8 @@ func ExampleNewSharedIndexInformerWithOptions() {
 		})
 	}
 	i := newInformer(
-		cache.NewListWatchFromClient(
-			client.CoreV1().RESTClient(),
-			"pods",
-			metav1.NamespaceAll,
-			fields.Everything(),
-		),
+		cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
+			fields.Everything()),
 		&corev1.Pod{},
 		0,
 		nil,
@@ -163,10 +159,8 @@ func ExampleCoreEventHandler() {
 
 // A lister that was generated for client-go reads a store of ours.
 func ExampleNewIndexer() {
-	indexer := adapt.NewIndexer(
-		cache.MetaNamespaceKeyFunc,
-		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-	)
+	indexer := adapt.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	stored := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	if err := indexer.Add(stored); err != nil {
 		panic(err)
@@ -206,14 +200,8 @@ func ExampleNewQueue() {
 func ExampleLock() {
 	config, stop := cluster()
 	defer stop()
-	lock, err := resourcelock.NewFromKubeconfig(
-		resourcelock.LeasesResourceLock,
-		"default",
-		"example",
-		resourcelock.ResourceLockConfig{Identity: "me"},
-		config,
-		10*time.Second,
-	)
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "default",
+		"example", resourcelock.ResourceLockConfig{Identity: "me"}, config, 10*time.Second)
 	if err != nil {
 		panic(err)
 	}

@@ -47,11 +47,7 @@ func TestNewSharedIndexInformerWithOptions_Form(t *testing.T) {
 					want := "n1"
 					if set {
 						want = "transformed"
-						require.NoError(t, i.SetTransform(func(obj any) (any, error) {
-							p := obj.(*corev1.Pod).DeepCopy()
-							p.Spec.NodeName = "transformed"
-							return p, nil
-						}))
+						require.NoError(t, i.SetTransform(toNode(want)))
 					}
 					var added []string
 					_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -119,11 +119,8 @@ func TestDifference_InformerForAfterAStop(t *testing.T) {
 		ours, theirs := informer.NewFactory(nil), informers.NewSharedInformerFactory(nil, 0)
 		ourInformer := func() informer.SharedIndexInformer {
 			return ours.InformerFor(&corev1.Pod{}, func() informer.SharedIndexInformer {
-				return informer.NewSharedIndexInformer(
-					adapt.CoreListerWatcher(source),
-					&corev1.Pod{},
-					informer.Options{},
-				)
+				return informer.NewSharedIndexInformer(adapt.CoreListerWatcher(source),
+					&corev1.Pod{}, informer.Options{})
 			})
 		}
 		theirInformer := func() cache.SharedIndexInformer {

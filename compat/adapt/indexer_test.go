@@ -3,10 +3,6 @@
 package adapt_test
 
 import (
-	"errors"
-	"fmt"
-	"math/rand/v2"
-	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -15,24 +11,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/compat/adapt"
+	"example.com/informerstack/internal/tools/storemodel"
+	"example.com/informerstack/store"
 )
 
 func TestIndexers_OfARunningInformer(t *testing.T) {
 	each(t, func(t *testing.T, create constructor) {
-		i := create(
-			newSource(t, pod("a", "n1"), pod("b", "n1"), pod("c", "n2")),
-			&corev1.Pod{},
-			0,
-			cache.Indexers{"node": byNode},
-		)
+		i := create(newSource(t, pod("a", "n1"), pod("b", "n1"), pod("c", "n2")), &corev1.Pod{}, 0,
+			cache.Indexers{"node": byNode})
 		defer run(t, i)()
 		synctest.Wait()
 		require.NoError(t, i.AddIndexers(cache.Indexers{"name": byName}))
-		require.NoError(
-			t,
-			i.GetIndexer().
-				AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		)
+		require.NoError(t, i.GetIndexer().
+			AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
 		require.ErrorContains(t, i.AddIndexers(cache.Indexers{"node": byNode}), "indexer conflict")
 
 		indexer := i.GetIndexer()
@@ -82,16 +73,8 @@ func TestStore_OfAnInformer(t *testing.T) {
 func TestStore_ObjectWithoutKey(t *testing.T) {
 	for impl, newIndexer := range indexerImpls {
 		t.Run("impl="+impl, func(t *testing.T) {
-			i := newIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-			_, _, err := i.Get(7)
-			for _, err := range []error{
-				err, i.Add(7), i.Update(7), i.Delete(7), i.Replace([]any{7}, "1"),
-			} {
-				var keyError cache.KeyError
-				require.True(t, errors.As(err, &keyError), "%T %v", err, err)
-				require.Equal(t, 7, keyError.Obj)
-			}
-			require.NoError(t, i.Add(pod("a", "n1")))
+			storemodel.RefusesKeyless(t, newIndexer(store.MetaNamespaceKeyFunc, cache.Indexers{}),
+				func(err cache.KeyError) any { return err.Obj })
 		})
 	}
 }
@@ -121,66 +104,19 @@ var indexerImpls = map[string]func(cache.KeyFunc, cache.Indexers) cache.Indexer{
 	},
 }
 
-// Random operations leave the same in ours and in client-go's.
+// Random operations leave the same in ours, in client-go's and in a searched map.
 func TestModel_IndexerIsClientGos(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 50 {
-		indexers := cache.Indexers{"node": byNode}
-		ours, theirs := adapt.NewIndexer(
-			cache.MetaNamespaceKeyFunc,
-			indexers,
-		), cache.NewIndexer(
-			cache.MetaNamespaceKeyFunc,
-			indexers,
-		)
-		for range 100 {
-			obj := pod(fmt.Sprint(random.IntN(10)), fmt.Sprint(random.IntN(4)))
-			operation := random.IntN(6)
-			var results [2]string
-			for n, i := range []cache.Indexer{ours, theirs} {
-				results[n] = operate(i, operation, obj)
-			}
-			require.Equal(t, results[1], results[0], "operation %d", operation)
-			require.Equal(t, contents(theirs), contents(ours))
+	storemodel.Play(t, 50, 1000, func(*testing.T) (subjects []storemodel.Subject) {
+		for _, newIndexer := range indexerImpls {
+			i := newIndexer(cache.MetaNamespaceKeyFunc,
+				storemodel.Indexers[cache.Indexers](storemodel.First))
+			subjects = append(subjects, storemodel.Subject{
+				Store: i,
+				AddIndexers: func(funcs map[string]storemodel.IndexFunc) error {
+					return i.AddIndexers(storemodel.Indexers[cache.Indexers](funcs))
+				},
+			})
 		}
-	}
-}
-
-func operate(i cache.Indexer, operation int, obj *corev1.Pod) string {
-	switch operation {
-	case 0:
-		return fmt.Sprint(i.Add(obj))
-	case 1:
-		return fmt.Sprint(i.Update(obj))
-	case 2:
-		return fmt.Sprint(i.Delete(obj))
-	case 3:
-		return fmt.Sprint(
-			i.Replace([]any{obj, pod("other", obj.Spec.NodeName)}, "7"),
-			i.LastStoreSyncResourceVersion(),
-		)
-	case 4:
-		_, exists, err := i.GetByKey("ns/" + obj.Name)
-		return fmt.Sprint(exists, err)
-	default:
-		return fmt.Sprint(
-			i.AddIndexers(cache.Indexers{"name" + obj.Spec.NodeName: byName}),
-			len(i.GetIndexers()),
-		)
-	}
-}
-
-// contents is everything that can be read from an indexer.
-func contents(i cache.Indexer) map[string][]string {
-	all := map[string][]string{"keys": i.ListKeys()}
-	for index := range i.GetIndexers() {
-		for _, value := range i.ListIndexFuncValues(index) {
-			keys, _ := i.IndexKeys(index, value)
-			all[index+"="+value] = keys
-		}
-	}
-	for _, keys := range all {
-		slices.Sort(keys)
-	}
-	return all
+		return subjects
+	})
 }

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/informer"
@@ -43,11 +42,8 @@ func TestStory_LifeOfAnInformer(t *testing.T) {
 		require.False(t, i.HasSynced())
 		require.False(t, cache.IsDone(i.HasSyncedChecker()))
 		require.Equal(t, "SharedIndexInformer *v1.Pod", i.HasSyncedChecker().Name())
-		require.Contains(
-			t,
-			registration.HasSyncedChecker().Name(),
-			"SharedIndexInformer *v1.Pod + event handler ",
-		)
+		require.Contains(t, registration.HasSyncedChecker().Name(),
+			"SharedIndexInformer *v1.Pod + event handler ")
 		require.False(t, i.IsStopped())
 		require.Empty(t, i.LastSyncResourceVersion())
 
@@ -55,13 +51,8 @@ func TestStory_LifeOfAnInformer(t *testing.T) {
 		defer stop()
 		require.True(
 			t,
-			cache.WaitFor(
-				t.Context(),
-				"",
-				i.HasSyncedChecker(),
-				registration.HasSyncedChecker(),
-				i.GetController().HasSyncedChecker(),
-			),
+			cache.WaitFor(t.Context(), "", i.HasSyncedChecker(), registration.HasSyncedChecker(),
+				i.GetController().HasSyncedChecker()),
 		)
 		require.True(t, i.HasSynced())
 		require.True(t, registration.HasSynced())
@@ -73,30 +64,21 @@ func TestStory_LifeOfAnInformer(t *testing.T) {
 		synctest.Wait()
 		source.Delete(pod("b", "n1"))
 		synctest.Wait()
-		require.Equal(
-			t,
-			[]string{"add b@2 initial=false", "update a@1 to a@3", "delete b@4"},
-			seen.take(),
-		)
+		require.Equal(t, []string{"add b@2 initial=false", "update a@1 to a@3", "delete b@4"},
+			seen.take())
 		require.Equal(t, "4", i.LastSyncResourceVersion())
 		require.Equal(t, "4", i.GetController().LastSyncResourceVersion())
 
 		require.ErrorContains(t, i.SetTransform(nil), "informer has already started")
 		require.ErrorContains(t, i.SetWatchErrorHandler(nil), "informer has already started")
-		require.ErrorContains(
-			t,
-			i.SetWatchErrorHandlerWithContext(nil),
-			"informer has already started",
-		)
+		require.ErrorContains(t, i.SetWatchErrorHandlerWithContext(nil),
+			"informer has already started")
 
 		stop()
 		require.True(t, i.IsStopped())
 		_, err = i.AddEventHandler(seen.handler())
-		require.ErrorContains(
-			t,
-			err,
-			"was not added to shared informer because it has stopped already",
-		)
+		require.ErrorContains(t, err,
+			"was not added to shared informer because it has stopped already")
 		require.ErrorContains(t, i.AddIndexers(cache.Indexers{"name": byName}), "stopped already")
 	})
 }
@@ -184,12 +166,8 @@ type foreignHandle struct {
 // client-go 0.37's cache.ShutDownEventHandler waits for this channel.
 func TestHandlers_TellWhenTheyHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := adapt.NewSharedIndexInformer(
-			newSource(t, pod("a", "n1")),
-			&corev1.Pod{},
-			0,
-			cache.Indexers{},
-		)
+		i := adapt.NewSharedIndexInformer(newSource(t, pod("a", "n1")), &corev1.Pod{}, 0,
+			cache.Indexers{})
 		defer run(t, i)()
 		registration, err := i.AddEventHandler(
 			cache.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(time.Second) }},
@@ -219,15 +197,11 @@ func TestResync_ByInformerByHandlerByOptions(t *testing.T) {
 		_, err = i.AddEventHandlerWithResyncPeriod(byHandler.handler(), 2*time.Minute)
 		require.NoError(t, err)
 		period, none := 3*time.Minute, time.Duration(0)
-		_, err = i.AddEventHandlerWithOptions(
-			byOptions.handler(),
-			cache.HandlerOptions{ResyncPeriod: &period},
-		)
+		_, err = i.AddEventHandlerWithOptions(byOptions.handler(),
+			cache.HandlerOptions{ResyncPeriod: &period})
 		require.NoError(t, err)
-		_, err = i.AddEventHandlerWithOptions(
-			never.handler(),
-			cache.HandlerOptions{ResyncPeriod: &none},
-		)
+		_, err = i.AddEventHandlerWithOptions(never.handler(),
+			cache.HandlerOptions{ResyncPeriod: &none})
 		require.NoError(t, err)
 		defer run(t, i)()
 		time.Sleep(6*time.Minute + time.Second)
@@ -241,11 +215,7 @@ func TestResync_ByInformerByHandlerByOptions(t *testing.T) {
 func TestTransform(t *testing.T) {
 	each(t, func(t *testing.T, create constructor) {
 		i := create(newSource(t, pod("a", "n1")), &corev1.Pod{}, 0, cache.Indexers{"node": byNode})
-		require.NoError(t, i.SetTransform(func(obj any) (any, error) {
-			pod := obj.(*corev1.Pod).DeepCopy()
-			pod.Spec.NodeName = "transformed"
-			return pod, nil
-		}))
+		require.NoError(t, i.SetTransform(toNode("transformed")))
 		defer run(t, i)()
 		synctest.Wait()
 		found, err := i.GetIndexer().ByIndex("node", "transformed")
@@ -257,11 +227,8 @@ func TestTransform(t *testing.T) {
 // The options of a finished informer cannot be set any more. controller-runtime sets a transform
 // that is nil.
 func TestSharedIndexInformer_IsFinished(t *testing.T) {
-	core := informer.NewSharedIndexInformer(
-		adapt.CoreListerWatcher(failing),
-		&corev1.Pod{},
-		informer.Options{},
-	)
+	core := informer.NewSharedIndexInformer(adapt.CoreListerWatcher(failing), &corev1.Pod{},
+		informer.Options{})
 	i := adapt.SharedIndexInformer(core)
 	require.NoError(t, i.SetTransform(nil))
 	require.NoError(t, i.SetWatchErrorHandler(nil))
@@ -275,26 +242,16 @@ func TestSharedIndexInformer_IsFinished(t *testing.T) {
 func TestNewSharedIndexInformerWithOptions_Setters(t *testing.T) {
 	for _, set := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			rename := func(node string) func(obj any) (any, error) {
-				return func(obj any) (any, error) {
-					p := obj.(*corev1.Pod).DeepCopy()
-					p.Spec.NodeName = node
-					return p, nil
-				}
-			}
-			i := adapt.NewSharedIndexInformerWithOptions(
-				newSource(t, pod("a", "n1")),
-				&corev1.Pod{},
-				informer.Options{
+			i := adapt.NewSharedIndexInformerWithOptions(newSource(t, pod("a", "n1")),
+				&corev1.Pod{}, informer.Options{
 					Indexers:  adapt.CoreIndexers(cache.Indexers{"node": byNode}),
-					Reflector: reflector.Options{Transform: rename("option")},
-				},
-			)
+					Reflector: reflector.Options{Transform: toNode("option")},
+				})
 			require.NoError(t, i.SetTransform(nil))
 			want := "option"
 			if set {
 				want = "setter"
-				require.NoError(t, i.SetTransform(rename("setter")))
+				require.NoError(t, i.SetTransform(toNode("setter")))
 			}
 			defer run(t, i)()
 			synctest.Wait()
@@ -321,37 +278,31 @@ func TestWatchErrorHandler(t *testing.T) {
 		note := func(r *cache.Reflector, err error) {
 			seen.note("%s: %v", r.TypeDescription(), err)
 			require.NotEmpty(t, r.Name())
-			require.NotContains(
-				t,
-				r.Name(),
-				"adapt/informer.go",
-				"the name is the caller's, not the adapter's",
-			)
-			cache.DefaultWatchErrorHandler(klog.NewContext(t.Context(), klog.Logger{}), r, err)
+			require.NotContains(t, r.Name(), "adapt/informer.go",
+				"the name is the caller's, not the adapter's")
+			cache.DefaultWatchErrorHandler(quiet(), r, err)
 		}
-		older := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
-		require.NoError(t, older.SetWatchErrorHandler(nil))
-		require.NoError(t, older.SetWatchErrorHandler(note))
-		stop := run(t, older)
-		time.Sleep(100 * time.Millisecond)
-		stop()
-		require.Contains(t, seen.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
-
-		newer := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
-		require.NoError(t, newer.SetWatchErrorHandlerWithContext(nil))
-		require.NoError(
-			t,
-			newer.SetWatchErrorHandlerWithContext(
-				func(ctx context.Context, r *cache.Reflector, err error) {
-					require.NoError(t, ctx.Err())
-					note(r, err)
-				},
-			),
-		)
-		stop = run(t, newer)
-		time.Sleep(100 * time.Millisecond)
-		stop()
-		require.Contains(t, seen.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
+		for _, set := range []func(i cache.SharedIndexInformer){
+			func(i cache.SharedIndexInformer) {
+				require.NoError(t, i.SetWatchErrorHandler(nil))
+				require.NoError(t, i.SetWatchErrorHandler(note))
+			},
+			func(i cache.SharedIndexInformer) {
+				require.NoError(t, i.SetWatchErrorHandlerWithContext(nil))
+				require.NoError(t, i.SetWatchErrorHandlerWithContext(
+					func(ctx context.Context, r *cache.Reflector, err error) {
+						require.NoError(t, ctx.Err())
+						note(r, err)
+					}))
+			},
+		} {
+			i := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
+			set(i)
+			stop := run(t, i)
+			time.Sleep(100 * time.Millisecond)
+			stop()
+			require.Contains(t, seen.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
+		}
 	})
 }
 
@@ -407,12 +358,10 @@ func TestCoreInformer(t *testing.T) {
 		require.NoError(t, err)
 		_, err = i.AddEventHandler(&namedHandler)
 		require.NoError(t, err)
-		_, err = i.AddEventHandler(
-			cache.FilteringResourceEventHandler{
-				Handler:    namedHandler,
-				FilterFunc: func(any) bool { return true },
-			},
-		)
+		_, err = i.AddEventHandler(cache.FilteringResourceEventHandler{
+			Handler:    namedHandler,
+			FilterFunc: func(any) bool { return true },
+		})
 		require.NoError(t, err)
 		_, err = i.AddEventHandler(seen.handler())
 		require.NoError(t, err)

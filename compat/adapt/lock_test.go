@@ -4,7 +4,6 @@ package adapt_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/client-go/rest"
 	theirelection "k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/compat/adapt"
@@ -65,19 +63,26 @@ func (w *world) theirLock(identity string) resourcelock.Interface {
 	}
 }
 
+// leads and stops note what an elector does.
+func (w *world) leads(identity string) func(context.Context) {
+	return func(ctx context.Context) {
+		w.log.note("%s leads", identity)
+		<-ctx.Done()
+	}
+}
+
+func (w *world) stops(identity string) func() {
+	return func() { w.log.note("%s stops", identity) }
+}
+
 // ourElector is an elector of ours on a lock of client-go.
 func (w *world) ourElector(identity string) runner {
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: adapt.CoreLock(
-			w.theirLock(identity),
-		), LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
-		RetryPeriod: retryPeriod, ReleaseOnCancel: true, Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) {
-				w.log.note("%s leads", identity)
-				<-ctx.Done()
-			},
-			OnStoppedLeading: func() { w.log.note("%s stops", identity) },
-		}})
+		Lock: adapt.CoreLock(w.theirLock(identity)), LeaseDuration: leaseDuration,
+		RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: w.leads(identity), OnStoppedLeading: w.stops(identity)},
+	})
 	require.NoError(w.t, err)
 	return elector
 }
@@ -85,34 +90,18 @@ func (w *world) ourElector(identity string) runner {
 // theirElector is an elector of client-go on a lock of ours.
 func (w *world) theirElector(identity string) runner {
 	elector, err := theirelection.NewLeaderElector(theirelection.LeaderElectionConfig{
-		Lock: adapt.Lock(
-			w.ourLock(identity),
-		), LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
-		RetryPeriod: retryPeriod, ReleaseOnCancel: true, Callbacks: theirelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) {
-				w.log.note("%s leads", identity)
-				<-ctx.Done()
-			},
-			OnStoppedLeading: func() { w.log.note("%s stops", identity) },
-		}})
+		Lock: adapt.Lock(w.ourLock(identity)), LeaseDuration: leaseDuration,
+		RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
+		Callbacks: theirelection.LeaderCallbacks{
+			OnStartedLeading: w.leads(identity), OnStoppedLeading: w.stops(identity)},
+	})
 	require.NoError(w.t, err)
 	return elector
 }
 
 type runner interface{ Run(ctx context.Context) }
 
-func (w *world) run(r runner) (stop func()) {
-	ctx, cancel := context.WithCancel(klog.NewContext(w.t.Context(), klog.Logger{}))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.Run(ctx)
-	}()
-	return sync.OnceFunc(func() {
-		cancel()
-		<-done
-	})
-}
+func (w *world) run(r runner) (stop func()) { return untilStopped(w.t, r.Run) }
 
 // One Lease is fought for by an elector of client-go on our lock, and by one of ours on client-go's
 // lock.
@@ -160,9 +149,8 @@ func TestLocks_AreTheirInsides(t *testing.T) {
 		written := resourcelock.LeaderElectionRecord{
 			HolderIdentity: "a", LeaseDurationSeconds: 15, LeaderTransitions: 2,
 			Strategy: "OldestEmulationVersion", PreferredHolder: "b",
-			AcquireTime: metav1.NewTime(
-				time.Now(),
-			), RenewTime: metav1.NewTime(time.Now().Add(time.Minute)),
+			AcquireTime: metav1.NewTime(time.Now()),
+			RenewTime:   metav1.NewTime(time.Now().Add(time.Minute)),
 		}
 		require.NoError(t, locks[0].Create(ctx, written))
 		require.True(t, apierrors.IsAlreadyExists(locks[1].Create(ctx, written)))
@@ -172,11 +160,8 @@ func TestLocks_AreTheirInsides(t *testing.T) {
 		for _, lock := range locks {
 			record, raw, err := lock.Get(ctx)
 			require.NoError(t, err)
-			record.AcquireTime, record.RenewTime = local(
-				record.AcquireTime,
-			), local(
-				record.RenewTime,
-			)
+			record.AcquireTime = local(record.AcquireTime)
+			record.RenewTime = local(record.RenewTime)
 			want := written
 			want.AcquireTime, want.RenewTime = local(want.AcquireTime), local(want.RenewTime)
 			assert.Equal(t, want, *record)
@@ -189,18 +174,13 @@ func TestLocks_AreTheirInsides(t *testing.T) {
 
 		written.HolderIdentity = "b"
 		require.NoError(t, locks[2].Update(ctx, written))
-		require.True(
-			t,
-			apierrors.IsConflict(locks[0].Update(ctx, written)),
-			"another elector was faster",
-		)
+		require.True(t, apierrors.IsConflict(locks[0].Update(ctx, written)),
+			"another elector was faster")
 		require.True(t, apierrors.IsConflict(locks[1].Update(ctx, written)))
 	})
 }
 
 // local is the same time, in a form that can be compared.
-func local(
-	at metav1.Time,
-) metav1.Time {
+func local(at metav1.Time) metav1.Time {
 	return metav1.NewTime(at.Truncate(time.Microsecond).Local())
 }

@@ -81,10 +81,8 @@ func TestStory_QueueRetriesWithAForeignLimiter(t *testing.T) {
 	} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-					time.Second,
-					time.Minute,
-				)
+				limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second,
+					time.Minute)
 				queue := newQueue("retries", limiter)
 				defer queue.ShutDown()
 				start := time.Now()

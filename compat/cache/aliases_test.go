@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -34,12 +35,8 @@ func TestKeyFunctions_AsInClientGo(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"", "a", "ns/a", "a/b/c", "/a", "ns/"} {
-		require.Equal(
-			t,
-			call(split(clientgo.SplitMetaNamespaceKey)(key)),
-			call(split(cache.SplitMetaNamespaceKey)(key)),
-			key,
-		)
+		require.Equal(t, call(split(clientgo.SplitMetaNamespaceKey)(key)),
+			call(split(cache.SplitMetaNamespaceKey)(key)), key)
 		theirs, theirErr := clientgo.ParseObjectName(key)
 		ours, err := cache.ParseObjectName(key)
 		require.Equal(t, call(theirs, theirErr), call(ours, err), key)
@@ -67,11 +64,8 @@ func TestKeyFunctions_AsInClientGo(t *testing.T) {
 		require.Equal(t, theirs.String(), ours.String(), "%v", obj)
 	}
 	require.Equal(t, "ns/a", cache.MetaObjectToName(pod("a", 1)).String())
-	require.Equal(
-		t,
-		cache.NewObjectName("ns", "a"),
-		cache.NamespacedNameAsObjectName(types.NamespacedName{Namespace: "ns", Name: "a"}),
-	)
+	require.Equal(t, cache.NewObjectName("ns", "a"),
+		cache.NamespacedNameAsObjectName(types.NamespacedName{Namespace: "ns", Name: "a"}))
 	key, err := cache.IndexFuncToKeyFuncAdapter(byNode)(podOnNode("a", 1, "node", ""))
 	require.NoError(t, err)
 	require.Equal(t, "node", key)
@@ -116,10 +110,32 @@ func TestListAll(t *testing.T) {
 
 	var inNamespace, everywhere []string
 	require.NoError(t, cache.ListAllByNamespace(indexer, "ns", mine, noteIn(&inNamespace)))
-	require.NoError(
-		t,
-		cache.ListAllByNamespace(indexer, "", labels.Everything(), noteIn(&everywhere)),
-	)
+	require.NoError(t,
+		cache.ListAllByNamespace(indexer, "", labels.Everything(), noteIn(&everywhere)))
 	require.Equal(t, []string{"near"}, inNamespace)
 	require.Len(t, everywhere, 3)
+}
+
+// A generic lister finds objects by namespace and name, and its errors name the resource.
+func TestGenericLister(t *testing.T) {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	for _, text := range []string{
+		"ns/a app=web", "ns/b app=db", "other/c app=web", "node-1 app=web",
+	} {
+		require.NoError(t, indexer.Add(parsePod(text)))
+	}
+	generic := cache.NewGenericLister(indexer,
+		schema.GroupResource{Group: "apps", Resource: "deployments"})
+	obj, err := generic.ByNamespace("ns").Get("a")
+	require.NoError(t, err)
+	require.IsType(t, &v1.Pod{}, obj)
+	_, err = generic.Get("none")
+	require.EqualError(t, err, `deployments.apps "none" not found`)
+	list, err := generic.List(labels.Everything())
+	require.NoError(t, err)
+	require.Len(t, list, 4)
+	list, err = generic.ByNamespace("other").List(labels.SelectorFromSet(labels.Set{"app": "web"}))
+	require.NoError(t, err)
+	require.Len(t, list, 1)
 }

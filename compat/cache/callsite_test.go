@@ -3,28 +3,18 @@
 package cache_test
 
 import (
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/compat/cache"
 )
 
-var (
-	unused     = &cache.ListWatch{}
-	unlistable = &cache.ListWatch{
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
-			return nil, errors.New("no list today")
-		},
-	}
-)
+var unused = &cache.ListWatch{}
 
 // The line directives place what follows them in files of a program, shop, and of the client-go
 // that it was swapped with.
@@ -61,15 +51,10 @@ func TestDifference_ReflectorIsNamedAfterTheProgram(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var seen log
-			i := cache.NewSharedInformer(
-				cache.ToListWatcherWithWatchListSemantics(unlistable, refuser{}), &v1.Pod{}, 0,
-			)
-			require.NoError(
-				t,
-				i.SetWatchErrorHandler(
-					func(r *cache.Reflector, _ error) { seen.note("%s", r.Name()) },
-				),
-			)
+			i := cache.NewSharedInformer(unlistable(t), &v1.Pod{}, 0)
+			require.NoError(t, i.SetWatchErrorHandler(
+				func(r *cache.Reflector, _ error) { seen.note("%s", r.Name()) },
+			))
 			stopCh := make(chan struct{})
 			time.AfterFunc(time.Millisecond, func() { close(stopCh) })
 			run(i, stopCh)

@@ -28,30 +28,24 @@ type streamServer struct {
 	lost  string // the name of a pod that is missing in streams
 	asked log
 	fails int // LISTs to refuse
+	open  *watch.FakeWatcher
 }
 
-func (s *streamServer) create(name string) {
-	p := podOnNode(
-		name,
-		len(s.pods)+1,
-		"node",
-		types.UID("uid-"+strconv.Itoa(9-len(s.pods))),
-	) // in another order than names
-	s.pods = append(s.pods, *p)
+// newStreamServer has pods of these names, whose UIDs have another order.
+func newStreamServer(names ...string) *streamServer {
+	s := &streamServer{}
+	for i, name := range names {
+		uid := types.UID("uid-" + strconv.Itoa(9-i))
+		s.pods = append(s.pods, *podOnNode(name, i+1, "node", uid))
+	}
+	return s
 }
 
-func (s *streamServer) List(options metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), options)
+func (s *streamServer) lw() *cache.ListWatch {
+	return &cache.ListWatch{ListFunc: s.list, WatchFunc: s.watch}
 }
 
-func (s *streamServer) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), options)
-}
-
-func (s *streamServer) ListWithContext(
-	_ context.Context,
-	options metav1.ListOptions,
-) (runtime.Object, error) {
+func (s *streamServer) list(options metav1.ListOptions) (runtime.Object, error) {
 	what := "list at " + strconv.Quote(options.ResourceVersion)
 	if options.ResourceVersionMatch != "" {
 		what += " " + string(options.ResourceVersionMatch)
@@ -68,10 +62,7 @@ func (s *streamServer) ListWithContext(
 	return list.DeepCopy(), nil
 }
 
-func (s *streamServer) WatchWithContext(
-	_ context.Context,
-	options metav1.ListOptions,
-) (watch.Interface, error) {
+func (s *streamServer) watch(options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents == nil {
 		s.asked.note("watch")
 		return watch.NewFake(), nil
@@ -86,6 +77,7 @@ func (s *streamServer) WatchWithContext(
 	end := pod("", len(s.pods))
 	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	w.Action(watch.Bookmark, end)
+	s.open = w
 	return w, nil
 }
 
@@ -97,45 +89,29 @@ func TestConsistency_OfReflector(t *testing.T) {
 		for _, impl := range []string{"ours", "client-go"} {
 			t.Run("lost="+lost+"/impl="+impl, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					server := &streamServer{lost: lost, fails: 1}
-					server.create("a")
-					server.create("b")
+					server := newStreamServer("a", "b")
+					server.lost, server.fails = lost, 1
 					replaced := false
 					store := &cache.FakeCustomStore{
 						ReplaceFunc: func([]any, string) error { replaced = true; return nil },
 					}
+					var r interface{ ListAndWatchWithContext(context.Context) error }
+					r = cache.NewNamedReflector("pods", server.lw(), &v1.Pod{}, store, 0)
+					if impl == "client-go" {
+						r = clientgo.NewNamedReflector("pods", server.lw(), &v1.Pod{}, store, 0)
+					}
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
-					listAndWatch := cache.NewNamedReflector(
-						"pods",
-						server,
-						&v1.Pod{},
-						store,
-						0,
-					).ListAndWatchWithContext
-					if impl == "client-go" {
-						listAndWatch = clientgo.NewNamedReflector(
-							"pods",
-							server,
-							&v1.Pod{},
-							store,
-							0,
-						).ListAndWatchWithContext
-					}
 					if lost == "" {
-						require.NoError(t, listAndWatch(ctx))
+						require.NoError(t, r.ListAndWatchWithContext(ctx))
 					} else {
-						require.PanicsWithValue(
-							t, "data inconsistency detected for pods, panicking!",
-							func() { _ = listAndWatch(ctx) },
-						)
+						require.PanicsWithValue(t,
+							"data inconsistency detected for pods, panicking!",
+							func() { _ = r.ListAndWatchWithContext(ctx) })
 					}
 					require.Equal(t, lost == "", replaced)
-					require.Equal(
-						t,
-						[]string{"stream", `list at "2" Exact`, `list at "2" Exact`},
-						server.asked.take(),
-					)
+					require.Equal(t, []string{"stream", `list at "2" Exact`, `list at "2" Exact`},
+						server.asked.take())
 				})
 			})
 		}
@@ -155,16 +131,14 @@ func TestConsistency_OfInformer(t *testing.T) {
 			utilruntime.PanicHandlers = []func(context.Context, any){
 				func(_ context.Context, r any) { panics.note("%v", r) },
 			}
-			server := &streamServer{lost: lost}
-			server.create("a")
-			server.create("b")
-			i := cache.NewSharedInformer(server, &v1.Pod{}, 0)
+			server := newStreamServer("a", "b")
+			server.lost = lost
+			i := cache.NewSharedInformer(server.lw(), &v1.Pod{}, 0)
 			require.NoError(t, i.SetTransform(func(obj any) (any, error) {
 				obj.(*v1.Pod).Spec = v1.PodSpec{}
 				return obj, nil
 			}))
-			stop := run(i)
-			defer stop()
+			defer run(i)()
 			synctest.Wait()
 			require.Equal(t, []string{"stream", `list at "2" Exact`}, server.asked.take())
 			require.Equal(t, lost == "", i.HasSynced())
@@ -173,64 +147,55 @@ func TestConsistency_OfInformer(t *testing.T) {
 	}
 }
 
-// A list that is no stream is not compared, and neither is a stream that was given up.
+// A list that is no stream is not compared, and neither is a stream that was given up. Without the
+// variable in the environment, nothing is.
 func TestConsistency_OfStreamsOnly(t *testing.T) {
-	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
-	synctest.Test(t, func(t *testing.T) {
-		server := &streamServer{}
-		server.create("a")
-		refusing := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-			ListWithContextFunc:  server.ListWithContext,
-			WatchFuncWithContext: server.WatchWithContext,
-		}, refuser{})
-		i := cache.NewSharedInformer(refusing, &v1.Pod{}, 0)
-		defer run(i)()
-		synctest.Wait()
-		require.True(t, i.HasSynced())
-		require.Equal(t, []string{`list at "0"`, "watch"}, server.asked.take())
-	})
-	synctest.Test(t, func(t *testing.T) {
-		server := &streamServer{}
-		server.create("a")
-		closed := &cache.ListWatch{
-			ListWithContextFunc: server.ListWithContext,
-			WatchFuncWithContext: func(
-				ctx context.Context, o metav1.ListOptions,
-			) (watch.Interface, error) {
-				w, err := server.WatchWithContext(ctx, o)
+	for name, test := range map[string]struct {
+		source func(s *streamServer) cache.ListerWatcher
+		off    bool
+		want   []string
+	}{
+		"no streams": {source: func(s *streamServer) cache.ListerWatcher {
+			return cache.ToListWatcherWithWatchListSemantics(s.lw(), refuser{})
+		}, want: []string{`list at "0"`, "watch"}},
+		"given up": {source: func(s *streamServer) cache.ListerWatcher {
+			lw := s.lw()
+			lw.WatchFunc = func(o metav1.ListOptions) (watch.Interface, error) {
+				w, err := s.watch(o)
 				if o.SendInitialEvents != nil {
 					w = watch.NewFake()
 					w.Stop()
 				}
 				return w, err
-			},
-		}
-		i := cache.NewSharedInformer(closed, &v1.Pod{}, 0)
-		defer run(i)()
-		synctest.Wait()
-		require.True(t, i.HasSynced())
-		require.Equal(t, []string{"stream", `list at "0"`, "watch"}, server.asked.take())
-	})
+			}
+			return lw
+		}, want: []string{"stream", `list at "0"`, "watch"}},
+		"off": {source: func(s *streamServer) cache.ListerWatcher {
+			s.lost = "a"
+			return s.lw()
+		}, off: true, want: []string{"stream"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer consistencydetector.
+				SetDataConsistencyDetectionForWatchListEnabledForTest(!test.off)()
+			synctest.Test(t, func(t *testing.T) {
+				server := newStreamServer("a")
+				i := cache.NewSharedInformer(test.source(server), &v1.Pod{}, 0)
+				defer run(i)()
+				synctest.Wait()
+				require.True(t, i.HasSynced())
+				require.Equal(t, test.want, server.asked.take())
+			})
+		})
+	}
 }
 
 // A checked stream is the watch that follows it, too, and its objects are transformed once.
 func TestConsistency_StreamIsFollowed(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	synctest.Test(t, func(t *testing.T) {
-		server := &streamServer{}
-		server.create("a")
-		var stream watch.Interface
-		lw := &cache.ListWatch{
-			ListWithContextFunc: server.ListWithContext,
-			WatchFuncWithContext: func(
-				ctx context.Context, o metav1.ListOptions,
-			) (watch.Interface, error) {
-				w, err := server.WatchWithContext(ctx, o)
-				stream = w
-				return w, err
-			},
-		}
-		i := cache.NewSharedInformer(lw, &v1.Pod{}, 0)
+		server := newStreamServer("a")
+		i := cache.NewSharedInformer(server.lw(), &v1.Pod{}, 0)
 		var transformed log
 		require.NoError(t, i.SetTransform(func(obj any) (any, error) {
 			transformed.note("%s", obj.(*v1.Pod).Name)
@@ -238,26 +203,14 @@ func TestConsistency_StreamIsFollowed(t *testing.T) {
 		}))
 		stop := run(i)
 		synctest.Wait()
-		stream.(*watch.FakeWatcher).Add(pod("b", 5))
+		server.open.Add(pod("b", 5))
 		synctest.Wait()
 		require.Equal(t, []string{"a", "b"}, transformed.take())
 		require.Len(t, i.GetStore().ListKeys(), 2)
 		require.Equal(t, "5", i.LastSyncResourceVersion())
 		stop()
 		synctest.Wait()
-		require.True(t, stream.(*watch.FakeWatcher).IsStopped())
+		require.True(t, server.open.IsStopped())
 		require.Equal(t, []string{"stream", `list at "1" Exact`}, server.asked.take())
-	})
-}
-
-// Nothing is asked for unless the environment says so.
-func TestConsistency_Off(t *testing.T) {
-	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(false)()
-	synctest.Test(t, func(t *testing.T) {
-		server := &streamServer{lost: "a"}
-		server.create("a")
-		defer run(cache.NewSharedInformer(server, &v1.Pod{}, 0))()
-		synctest.Wait()
-		require.Equal(t, []string{"stream"}, server.asked.take())
 	})
 }

@@ -4,26 +4,20 @@ package cache_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/informerstack/compat/cache"
-	framework "example.com/informerstack/compat/cache/testing"
 	"example.com/informerstack/internal/tools/narrate"
 )
 
 // A controller made by hand on a DeltaFIFO, as before there were shared informers.
 func TestStory_ControllerOnDeltaFIFO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
-		source.Add(pod("a", 0))
+		source := newSource(t, "a")
 		store := cache.NewStore(cache.DeletionHandlingMetaNamespaceKeyFunc)
 		fifo := cache.NewDeltaFIFOWithOptions(
 			cache.DeltaFIFOOptions{KnownObjects: store, EmitDeltaTypeReplaced: true},
@@ -59,11 +53,6 @@ func TestStory_ControllerOnDeltaFIFO(t *testing.T) {
 
 // The handler without a context wins, as the comment in client-go's Config has it.
 func TestConfig_WatchErrorHandlers(t *testing.T) {
-	broken := &cache.ListWatch{
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
-			return nil, errors.New("no list today")
-		},
-	}
 	var seen log
 	old := func(*cache.Reflector, error) { seen.note("old") }
 	young := func(context.Context, *cache.Reflector, error) { seen.note("young") }
@@ -73,12 +62,9 @@ func TestConfig_WatchErrorHandlers(t *testing.T) {
 		{WatchErrorHandler: old, WatchErrorHandlerWithContext: young},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			config.Queue = cache.NewRealFIFO(
-				cache.MetaNamespaceKeyFunc,
-				cache.NewStore(cache.MetaNamespaceKeyFunc),
-				nil,
-			)
-			config.ListerWatcher = cache.ToListWatcherWithWatchListSemantics(broken, refuser{})
+			config.Queue = cache.NewRealFIFO(cache.MetaNamespaceKeyFunc,
+				cache.NewStore(cache.MetaNamespaceKeyFunc), nil)
+			config.ListerWatcher = unlistable(t)
 			config.Process = func(any, bool) error { return nil }
 			defer run(cache.New(&config))()
 			synctest.Wait()

@@ -20,43 +20,11 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// seen is a ListerWatcher that notes whether its requests have faster decoders.
-type seen struct {
-	lists, watches []bool
-	refuses        bool
-}
-
 func isFaster(ctx context.Context) bool {
 	client := runtime.NewClientNegotiator(scheme.Codecs.WithoutConversion(),
 		corev1.SchemeGroupVersion)
 	return !reflect.DeepEqual(client, decoding.Negotiator(ctx, client, nil))
 }
-
-func (s *seen) ListWithContext(
-	ctx context.Context, _ metav1.ListOptions,
-) (runtime.Object, error) {
-	s.lists = append(s.lists, isFaster(ctx))
-	return &corev1.PodList{}, nil
-}
-
-func (s *seen) WatchWithContext(
-	ctx context.Context, _ metav1.ListOptions,
-) (watch.Interface, error) {
-	s.watches = append(s.watches, isFaster(ctx))
-	w := watch.NewFake()
-	context.AfterFunc(ctx, w.Stop)
-	return w, nil
-}
-
-func (s *seen) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-
-func (s *seen) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
-}
-
-func (s *seen) IsWatchListSemanticsUnSupported() bool { return s.refuses }
 
 // Each LIST and WATCH of a reflector has faster decoders, unless the environment says otherwise.
 func TestDecoding_OfEachReflector(t *testing.T) {
@@ -77,17 +45,37 @@ func TestDecoding_OfEachReflector(t *testing.T) {
 	} {
 		for value, faster := range map[string]bool{"": true, "client-go": false, "wire": true} {
 			t.Setenv(decoding.Environment, value)
-			for _, refuses := range []bool{false, true} {
+			for _, streams := range []bool{true, false} {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, stop := context.WithCancel(t.Context())
-					lw := &seen{refuses: refuses}
-					go start(ctx, lw)
+					var lists, watches []bool
+					lw := &cache.ListWatch{
+						ListWithContextFunc: func(
+							ctx context.Context, _ metav1.ListOptions,
+						) (runtime.Object, error) {
+							lists = append(lists, isFaster(ctx))
+							return &corev1.PodList{}, nil
+						},
+						WatchFuncWithContext: func(
+							ctx context.Context, _ metav1.ListOptions,
+						) (watch.Interface, error) {
+							watches = append(watches, isFaster(ctx))
+							w := watch.NewFake()
+							context.AfterFunc(ctx, w.Stop)
+							return w, nil
+						},
+					}
+					if streams {
+						go start(ctx, lw)
+					} else {
+						go start(ctx, cache.ToListWatcherWithWatchListSemantics(lw, refuser{}))
+					}
 					synctest.Wait()
 					stop()
 					synctest.Wait()
-					require.Equal(t, []bool{faster}, lw.watches, name)
-					if refuses { // of streaming lists
-						require.Equal(t, []bool{faster}, lw.lists, name)
+					require.Equal(t, []bool{faster}, watches, name)
+					if !streams {
+						require.Equal(t, []bool{faster}, lists, name)
 					}
 				})
 			}
@@ -97,7 +85,8 @@ func TestDecoding_OfEachReflector(t *testing.T) {
 
 // streams is a ListerWatcher that decodes by itself.
 type streams struct {
-	seen
+	*cache.ListWatch
+	refuser
 	streamed bool
 }
 
@@ -114,7 +103,11 @@ var _ reflector.StreamLister = &streams{}
 func TestDecoding_LeavesStreamListers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		lw := &streams{seen: seen{refuses: true}}
+		lw := &streams{ListWatch: &cache.ListWatch{
+			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) {
+				return watch.NewFake(), nil
+			},
+		}}
 		go cache.NewSharedInformer(lw, &corev1.Pod{}, 0).RunWithContext(ctx)
 		synctest.Wait()
 		stop()

@@ -10,53 +10,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/compat/cache"
 )
 
-// ways are the list and watch functions of a server that has one Pod.
-type ways struct {
-	lists int
-	watch func(ctx context.Context) (watch.Interface, error)
-}
-
-func (s *ways) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	s.lists++
-	return &v1.PodList{
-		ListMeta: metav1.ListMeta{ResourceVersion: "7"},
-		Items:    []v1.Pod{*pod("a", 7)},
-	}, nil
-}
-
-func (s *ways) WatchWithContext(
-	ctx context.Context,
-	_ metav1.ListOptions,
-) (watch.Interface, error) {
-	return s.watch(ctx)
-}
-
-func (s *ways) List(metav1.ListOptions) (runtime.Object, error)   { panic("without context") }
-func (s *ways) Watch(metav1.ListOptions) (watch.Interface, error) { panic("without context") }
-func (s *ways) IsWatchListSemanticsUnSupported() bool             { return true }
-
-// onBoth runs test with a constructor of each implementation, of what lists and watches s until its
-// context is done.
+// onBoth runs test with a reflector of each implementation, which runs until its context is done.
 func onBoth(
-	t *testing.T,
-	test func(t *testing.T, ours bool, run func(ctx context.Context, s *ways)),
+	t *testing.T, test func(t *testing.T, ours bool, run func(ctx context.Context, s *server)),
 ) {
-	for name, run := range map[string]func(ctx context.Context, s *ways){
-		"ours": func(ctx context.Context, s *ways) {
+	for name, run := range map[string]func(ctx context.Context, s *server){
+		"ours": func(ctx context.Context, s *server) {
 			store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-			cache.NewReflector(s, &v1.Pod{}, store, 0).RunWithContext(ctx)
+			cache.NewReflector(s.lw(), &v1.Pod{}, store, 0).RunWithContext(ctx)
 		},
-		"client-go": func(ctx context.Context, s *ways) {
+		"client-go": func(ctx context.Context, s *server) {
 			store := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc)
-			clientgo.NewReflector(s, &v1.Pod{}, store, 0).RunWithContext(ctx)
+			clientgo.NewReflector(s.lw(), &v1.Pod{}, store, 0).RunWithContext(ctx)
 		},
 	} {
 		t.Run("impl="+name, func(t *testing.T) {
@@ -67,9 +38,9 @@ func onBoth(
 
 // The context that a watch function gets is done when the watch ends.
 func TestDifference_AWatchsContextEndsWithIt(t *testing.T) {
-	onBoth(t, func(t *testing.T, ours bool, run func(ctx context.Context, s *ways)) {
+	onBoth(t, func(t *testing.T, ours bool, run func(ctx context.Context, s *server)) {
 		var contexts []context.Context
-		s := &ways{watch: func(ctx context.Context) (watch.Interface, error) {
+		s := &server{watch: func(ctx context.Context) (watch.Interface, error) {
 			contexts = append(contexts, ctx)
 			w := watch.NewFake()
 			if len(contexts) == 1 {
@@ -90,9 +61,9 @@ func TestDifference_AWatchsContextEndsWithIt(t *testing.T) {
 
 // A watch function that does not notice the end of its context does not delay the stop.
 func TestDifference_ABlockedWatchFunctionIsNotWaitedFor(t *testing.T) {
-	onBoth(t, func(t *testing.T, ours bool, run func(ctx context.Context, s *ways)) {
+	onBoth(t, func(t *testing.T, ours bool, run func(ctx context.Context, s *server)) {
 		release := make(chan struct{})
-		s := &ways{watch: func(context.Context) (watch.Interface, error) {
+		s := &server{watch: func(context.Context) (watch.Interface, error) {
 			<-release
 			return watch.NewFake(), nil
 		}}
@@ -114,100 +85,46 @@ func TestDifference_ABlockedWatchFunctionIsNotWaitedFor(t *testing.T) {
 
 // A controller runs once: a second Run reports an error, and ours also returns.
 func TestDifference_AControllerRunsOnce(t *testing.T) {
-	type controller interface{ RunWithContext(context.Context) }
-	for name, newController := range map[string]func(s *ways) controller{
-		"ours": func(s *ways) controller {
-			_, c := cache.NewInformerWithOptions(cache.InformerOptions{
-				ListerWatcher: s, ObjectType: &v1.Pod{}, Handler: cache.ResourceEventHandlerFuncs{},
-			})
-			return c
-		},
-		"client-go": func(s *ways) controller {
-			_, c := clientgo.NewInformerWithOptions(clientgo.InformerOptions{
-				ListerWatcher: s, ObjectType: &v1.Pod{},
-				Handler: clientgo.ResourceEventHandlerFuncs{},
-			})
-			return c
-		},
-	} {
+	for side, wantLists := range []int{1, 2} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &ways{
-				watch: func(context.Context) (watch.Interface, error) {
-					return watch.NewFake(), nil
-				},
-			}
-			c := newController(s)
+			var s server
+			i := subjects["simple"][side](s.lw(), cache.ResourceEventHandlerFuncs{})
 			for range 2 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				c.RunWithContext(ctx)
+				i.run(ctx)
 				cancel()
 			}
-			require.Equal(t, map[string]int{"ours": 1, "client-go": 2}[name], s.lists, name)
+			require.Len(t, s.lists, wantLists)
 		})
 	}
 }
-
-// unversioned lists and watches a Pod that has no resourceVersion.
-type unversioned struct{ watch *watch.FakeWatcher }
-
-func (s *unversioned) List(metav1.ListOptions) (runtime.Object, error) {
-	return &v1.PodList{
-		ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []v1.Pod{*parsePod("ns/a")}}, nil
-}
-
-func (s *unversioned) Watch(metav1.ListOptions) (watch.Interface, error) { return s.watch, nil }
-func (s *unversioned) IsWatchListSemanticsUnSupported() bool             { return true }
 
 // An update of an object without a resourceVersion may be a change, so a handler without resyncs
 // gets it. It gets no resync of the object.
 func TestDifference_UpdateWithoutVersionIsAChange(t *testing.T) {
-	type informer interface {
-		AddEventHandlerWithResyncPeriod(
-			cache.ResourceEventHandler, time.Duration,
-		) (cache.ResourceEventHandlerRegistration, error)
-		Run(stopCh <-chan struct{})
-	}
-	for name, c := range map[string]struct {
-		newInformer func(s *unversioned) informer
-		want        []string
-	}{
-		"ours": {func(s *unversioned) informer {
-			return cache.NewSharedIndexInformer(s, &v1.Pod{}, time.Minute, nil)
-		}, []string{"n1"}},
-		"client-go": {func(s *unversioned) informer {
-			return theirInformer{clientgo.NewSharedIndexInformer(s, &v1.Pod{}, time.Minute, nil)}
-		}, nil},
-	} {
-		t.Run("impl="+name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &unversioned{watch.NewFake()}
-				i := c.newInformer(s)
-				var updates []string
-				_, err := i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{
-					UpdateFunc: func(_, obj any) {
-						updates = append(updates, obj.(*v1.Pod).Spec.NodeName)
-					},
-				}, 0)
-				require.NoError(t, err)
-				defer run(i)()
-				time.Sleep(90 * time.Second) // one resync check
-				s.watch.Modify(parsePod("ns/a node=n1"))
-				time.Sleep(90 * time.Second)
-				synctest.Wait()
-				require.Equal(t, c.want, updates)
+	for side, want := range [][]string{{"n1"}, nil} {
+		synctest.Test(t, func(t *testing.T) {
+			var open *watch.FakeWatcher
+			s := &server{pods: []v1.Pod{*parsePod("ns/a")}}
+			s.watch = func(context.Context) (watch.Interface, error) {
+				open = watch.NewFake()
+				return open, nil
+			}
+			var updates []string
+			i := subjects["shared"][side](s.lw(), cache.ResourceEventHandlerFuncs{
+				UpdateFunc: func(_, obj any) {
+					updates = append(updates, obj.(*v1.Pod).Spec.NodeName)
+				},
 			})
+			defer i.start(t)()
+			time.Sleep(resyncPeriod * 3 / 2) // one resync check
+			synctest.Wait()
+			open.Modify(parsePod("ns/a node=n1"))
+			time.Sleep(resyncPeriod * 3 / 2)
+			synctest.Wait()
+			require.Equal(t, want, updates)
 		})
 	}
-}
-
-// theirInformer is client-go's informer with our type of registrations.
-type theirInformer struct{ clientgo.SharedIndexInformer }
-
-func (i theirInformer) AddEventHandlerWithResyncPeriod(
-	handler cache.ResourceEventHandler, resyncPeriod time.Duration,
-) (cache.ResourceEventHandlerRegistration, error) {
-	_, err := i.SharedIndexInformer.AddEventHandlerWithResyncPeriod(handler, resyncPeriod)
-	return nil, err
 }
 
 // The Indexers are read when the store is made.

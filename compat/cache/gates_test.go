@@ -52,6 +52,20 @@ type subject struct {
 	run        func(context.Context)
 }
 
+// start runs an informer until the returned function was called.
+func (s subject) start(t *testing.T) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
 const resyncPeriod = 10 * time.Minute
 
 // subjects makes informers of both kinds on both sides: the simple one resyncs its handler, the
@@ -59,25 +73,17 @@ const resyncPeriod = 10 * time.Minute
 var subjects = map[string][2]func(cache.ListerWatcher, cache.ResourceEventHandler) subject{
 	"simple": {
 		func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject {
-			s, c := cache.NewInformerWithOptions(
-				cache.InformerOptions{
-					ListerWatcher: lw,
-					ObjectType:    &v1.Pod{},
-					Handler:       handler,
-					ResyncPeriod:  resyncPeriod,
-				},
-			)
+			s, c := cache.NewInformerWithOptions(cache.InformerOptions{
+				ListerWatcher: lw, ObjectType: &v1.Pod{}, Handler: handler,
+				ResyncPeriod: resyncPeriod,
+			})
 			return subject{s, c, c.HasSyncedChecker().Name(), c.RunWithContext}
 		},
 		func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject {
-			s, c := clientgo.NewInformerWithOptions(
-				clientgo.InformerOptions{
-					ListerWatcher: lw,
-					ObjectType:    &v1.Pod{},
-					Handler:       handler,
-					ResyncPeriod:  resyncPeriod,
-				},
-			)
+			s, c := clientgo.NewInformerWithOptions(clientgo.InformerOptions{
+				ListerWatcher: lw, ObjectType: &v1.Pod{}, Handler: handler,
+				ResyncPeriod: resyncPeriod,
+			})
 			return subject{s, c, c.HasSyncedChecker().Name(), c.RunWithContext}
 		},
 	},
@@ -106,10 +112,7 @@ func describe(obj any) string {
 // gatedStory returns the calls of a handler for a list, changes, a relist, a bookmark, a resync and
 // another relist, each with the content of the store at that moment.
 func gatedStory(t *testing.T, kind string, side int, set func()) []string {
-	source := framework.NewFakeControllerSource()
-	defer source.Shutdown()
-	source.Add(pod("a", 0))
-	source.Add(pod("b", 0))
+	source := newSource(t, "a", "b")
 	var seen log
 	var s subject
 	note := func(what string, obj any) {
@@ -140,19 +143,11 @@ func gatedStory(t *testing.T, kind string, side int, set func()) []string {
 		set()
 	}
 	seen.note("-- %s", s.queue)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.run(ctx)
-	}()
+	stop := s.start(t)
 	settle := func() {
 		synctest.Wait()
-		seen.note(
-			"-- store at %q, reflector at %q",
-			s.store.LastStoreSyncResourceVersion(),
-			s.controller.LastSyncResourceVersion(),
-		)
+		seen.note("-- store at %q, reflector at %q", s.store.LastStoreSyncResourceVersion(),
+			s.controller.LastSyncResourceVersion())
 	}
 	settle()
 	source.Modify(pod("a", 0))
@@ -173,8 +168,7 @@ func gatedStory(t *testing.T, kind string, side int, set func()) []string {
 	source.ResetWatch()
 	time.Sleep(2 * time.Minute)
 	settle()
-	cancel()
-	<-ended
+	stop()
 	return seen.take()
 }
 
@@ -222,11 +216,8 @@ func TestGates_AsInClientGo(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						stories[side] = gatedStory(t, kind, side, func() {
 							for _, gate := range off {
-								featurestesting.SetFeatureDuringTest(
-									t,
-									clientfeatures.Feature(gate),
-									false,
-								)
+								featurestesting.SetFeatureDuringTest(t,
+									clientfeatures.Feature(gate), false)
 							}
 						})
 					})
@@ -238,10 +229,7 @@ func TestGates_AsInClientGo(t *testing.T) {
 					ours, theirs = storeVersion.ReplaceAllString(
 						ours,
 						"",
-					), storeVersion.ReplaceAllString(
-						theirs,
-						"",
-					)
+					), storeVersion.ReplaceAllString(theirs, "")
 				}
 				require.Equal(t, theirs, ours)
 			})
@@ -263,9 +251,7 @@ func TestGates_UnlockWhileProcessing(t *testing.T) {
 				if off != "" {
 					featurestesting.SetFeatureDuringTest(t, off, false)
 				}
-				source := framework.NewFakeControllerSource()
-				defer source.Shutdown()
-				source.Add(pod("a", 0))
+				source := newSource(t, "a")
 				var s subject
 				wentOn := make(chan bool, 1)
 				hasSecond := func() bool { return s.controller.LastSyncResourceVersion() == "2" }
@@ -284,15 +270,8 @@ func TestGates_UnlockWhileProcessing(t *testing.T) {
 						}
 					}},
 				)
-				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan struct{})
-				go func() {
-					defer close(ended)
-					s.run(ctx)
-				}()
+				defer s.start(t)()
 				require.Equal(t, off == "", <-wentOn)
-				cancel()
-				<-ended
 			})
 		}
 	}
@@ -302,17 +281,11 @@ func TestGates_UnlockWhileProcessing(t *testing.T) {
 func TestGates_ProcessBatch(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			source := framework.NewFakeControllerSource()
-			defer source.Shutdown()
-			source.Add(pod("a", 0))
-			source.Add(pod("b", 0))
+			source := newSource(t, "a", "b")
 			var seen log
 			controller := cache.New(&cache.Config{
-				Queue: cache.NewRealFIFO(
-					cache.MetaNamespaceKeyFunc,
-					cache.NewStore(cache.MetaNamespaceKeyFunc),
-					nil,
-				),
+				Queue: cache.NewRealFIFO(cache.MetaNamespaceKeyFunc,
+					cache.NewStore(cache.MetaNamespaceKeyFunc), nil),
 				ListerWatcher: source,
 				Process:       func(any, bool) error { seen.note("one"); return nil },
 				ProcessBatch: func(deltas []cache.Delta, _ bool) error {
@@ -359,20 +332,15 @@ func TestGates_WatchListClient(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		for _, kind := range []string{"shared", "simple", "reflector"} {
 			synctest.Test(t, func(t *testing.T) {
-				var server streamServer
-				server.create("a")
+				server := newStreamServer("a")
 				var run func(context.Context)
 				if kind != "reflector" {
-					run = subjects[kind][0](&server, cache.ResourceEventHandlerFuncs{}).run
+					run = subjects[kind][0](server.lw(), cache.ResourceEventHandlerFuncs{}).run
 				}
 				featurestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, on)
 				if kind == "reflector" {
-					run = cache.NewReflector(
-						&server,
-						&v1.Pod{},
-						&cache.FakeCustomStore{},
-						0,
-					).RunWithContext
+					store := &cache.FakeCustomStore{}
+					run = cache.NewReflector(server.lw(), &v1.Pod{}, store, 0).RunWithContext
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()

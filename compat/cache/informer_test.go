@@ -13,16 +13,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"example.com/informerstack/compat/cache"
-	framework "example.com/informerstack/compat/cache/testing"
 )
 
 // The informer of NewInformer calls its handler in the goroutine that fills the store, after the
 // store has changed. It resyncs, and runs once.
 func TestNewInformer_HandlerAndStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
-		source.Add(pod("a", 0))
+		source := newSource(t, "a")
 		var seen log
 		var store cache.Store
 		funcs := seen.handler().(cache.ResourceEventHandlerDetailedFuncs)
@@ -60,9 +57,7 @@ func TestNewInformer_HandlerAndStore(t *testing.T) {
 // An informer without a handler fills its store.
 func TestNewInformer_WithoutHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
-		source.Add(pod("a", 0))
+		source := newSource(t, "a")
 		store, controller := cache.NewInformer(source, &v1.Pod{}, 0, nil)
 		defer run(controller)()
 		synctest.Wait()
@@ -73,9 +68,7 @@ func TestNewInformer_WithoutHandler(t *testing.T) {
 // kubernetes/kubernetes#93646: a panic in the process function leaves Run, although the reflector
 // still runs. So the process ends.
 func TestRegress93646_PanicLeavesRun(t *testing.T) {
-	source := framework.NewFakeControllerSource()
-	defer source.Shutdown()
-	source.Add(pod("a", 0))
+	source := newSource(t, "a")
 	_, controller := cache.NewInformer(source, &v1.Pod{}, 0, cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { panic("from a handler") },
 	})
@@ -86,8 +79,7 @@ func TestRegress93646_PanicLeavesRun(t *testing.T) {
 
 // kubernetes/kubernetes#117870: setters that race with Run take effect or fail.
 func TestRegress117870_SettersRaceRun(t *testing.T) {
-	source := framework.NewFakeControllerSource()
-	defer source.Shutdown()
+	source := newSource(t)
 	for range 50 {
 		informer := cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
 		ctx, cancel := context.WithCancel(context.Background())

@@ -66,10 +66,8 @@ func TestNewListWatchFromClient_AsInClientGo(t *testing.T) {
 		require.True(t, set, what)
 	}
 	got := ask(ours, cache.NewFilteredListWatchFromClient(client, "pods", "", modify))
-	want := ask(
-		clientgo.NewListWatchFromClient(client, "pods", "ns", mine),
-		clientgo.NewFilteredListWatchFromClient(client, "pods", "", modify),
-	)
+	want := ask(clientgo.NewListWatchFromClient(client, "pods", "ns", mine),
+		clientgo.NewFilteredListWatchFromClient(client, "pods", "", modify))
 	require.Len(t, got, 8)
 	require.Equal(t, want, got)
 }

@@ -11,10 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/compat/cache"
 )
@@ -32,10 +29,8 @@ func TestInformerName_IsUniqueUntilReleased(t *testing.T) {
 	first, second := n.WithResource(pods), n.WithResource(pods)
 	require.True(t, first.Reserved())
 	require.False(t, second.Reserved(), "two would write to one metric")
-	require.True(
-		t,
-		n.WithResource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Reserved(),
-	)
+	require.True(t,
+		n.WithResource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Reserved())
 	require.Equal(t, "kcm", second.Name())
 	require.Equal(t, pods, second.GroupVersionResource())
 
@@ -46,11 +41,8 @@ func TestInformerName_IsUniqueUntilReleased(t *testing.T) {
 	again, err := cache.NewInformerName("kcm")
 	require.NoError(t, err)
 	n.Release()
-	require.True(
-		t,
-		again.WithResource(pods).Reserved(),
-		"the old name must not release the new one",
-	)
+	require.True(t, again.WithResource(pods).Reserved(),
+		"the old name must not release the new one")
 
 	cache.ResetInformerNamesForTesting()
 	require.False(t, again.WithResource(pods).Reserved())
@@ -137,10 +129,8 @@ func TestInformerMetrics_OfTheProcess(t *testing.T) {
 	first, second := providerOfTheProcess(), &provider{values: map[string][]float64{}}
 	first.values = map[string][]float64{}
 	cache.SetInformerMetricsProvider(second)
-	store := cache.NewStore(
-		cache.MetaNamespaceKeyFunc,
-		cache.WithStoreMetrics(n.WithResource(pods), nil),
-	)
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc,
+		cache.WithStoreMetrics(n.WithResource(pods), nil))
 	require.NoError(t, store.Add(pod("a", 7)))
 	require.Equal(t, []float64{7}, first.values["version"])
 	require.Empty(t, second.values)
@@ -198,21 +188,8 @@ func TestDifference_ReflectorsReportToTheirProvider(t *testing.T) {
 	p := reflectorProviderOfTheProcess()
 	p.values = map[string][]float64{}
 	synctest.Test(t, func(t *testing.T) {
-		lw := &cache.ListWatch{
-			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-				time.Sleep(time.Second)
-				return &v1.PodList{
-					ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []v1.Pod{*pod("a", 7)},
-				}, nil
-			},
-			WatchFuncWithContext: func(
-				context.Context, metav1.ListOptions,
-			) (watch.Interface, error) {
-				return watch.NewFake(), nil
-			},
-		}
-		source := cache.ToListWatcherWithWatchListSemantics(lw, refuser{})
-		r := cache.NewNamedReflector("pods", source, &v1.Pod{}, &cache.FakeCustomStore{}, 0)
+		s := &server{pods: []v1.Pod{*pod("a", 7)}, listDelay: time.Second}
+		r := cache.NewNamedReflector("pods", s.lw(), &v1.Pod{}, &cache.FakeCustomStore{}, 0)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		r.RunWithContext(ctx)

@@ -10,32 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/compat/cache"
+	"example.com/informerstack/internal/tools/storemodel"
 )
-
-func pod(name string, version int) *v1.Pod {
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       "ns",
-			Name:            name,
-			ResourceVersion: strconv.Itoa(version),
-		},
-	}
-}
-
-func podOnNode(name string, version int, node string, uid types.UID) *v1.Pod {
-	p := pod(name, version)
-	p.Spec.NodeName, p.UID = node, uid
-	return p
-}
-
-func byNode(obj any) ([]string, error) { return []string{obj.(*v1.Pod).Spec.NodeName}, nil }
 
 // notifiable is a mutation cache with notifications of the store: client-go's has them since v0.37.
 type notifiable interface {
@@ -46,29 +28,31 @@ type notifiable interface {
 	OnDelete(obj runtime.Object)
 }
 
+func newMutationCache(
+	backing cache.Store, indexer cache.Indexer, includeAdds bool,
+) cache.MutationCache {
+	return cache.NewIntegerResourceVersionMutationCache(
+		klog.Background(), backing, indexer, 0, includeAdds)
+}
+
 // The same random writes, seen by the store some time later, give the same reads on both.
 func TestModel_MutationCache(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		includeAdds := seed%2 == 0
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": byNode})
-		theirIndexer := clientgo.NewIndexer(
-			clientgo.MetaNamespaceKeyFunc,
-			clientgo.Indexers{"node": byNode},
-		)
-		ours := cache.NewIntegerResourceVersionMutationCache(
-			klog.Background(),
-			indexer,
-			indexer,
-			0,
-			includeAdds,
-		)
+		theirIndexer := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc,
+			clientgo.Indexers{"node": byNode})
+		ours := newMutationCache(indexer, indexer, includeAdds)
 		theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(
 			klog.Background(), theirIndexer, theirIndexer, 0, includeAdds,
 		).(notifiable)
 		if !ok {
 			t.Skip("client-go's has no notifications of the store")
 		}
+
+		caches := []notifiable{ours, theirs}
+		stores := []storemodel.Unindexed{indexer, theirIndexer}
 
 		// the objects on the API server; the store receives changes later, in order
 		server := map[string]*v1.Pod{}
@@ -85,29 +69,30 @@ func TestModel_MutationCache(t *testing.T) {
 			switch op := random.IntN(8); {
 			case op <= 2: // the program's own write
 				server[name] = p
-				ours.Mutation(p)
-				theirs.Mutation(p)
-				unseen = append(unseen, func() {
-					require.NoError(t, indexer.Add(p))
-					require.NoError(t, theirIndexer.Add(p))
-					ours.OnAddOrUpdate(p)
-					theirs.OnAddOrUpdate(p)
-				})
+				for i, c := range caches {
+					c.Mutation(p)
+					unseen = append(unseen, func() {
+						require.NoError(t, stores[i].Add(p))
+						c.OnAddOrUpdate(p)
+					})
+				}
 			case op == 3 && server[name] != nil: // another client deletes
 				delete(server, name)
-				unseen = append(unseen, func() {
-					require.NoError(t, indexer.Delete(p))
-					require.NoError(t, theirIndexer.Delete(p))
-					ours.OnDelete(p)
-					theirs.OnDelete(p)
-				})
+				for i, c := range caches {
+					unseen = append(unseen, func() {
+						require.NoError(t, stores[i].Delete(p))
+						c.OnDelete(p)
+					})
+				}
 			case op == 4: // a late answer to an old write
 				late := podOnNode(name, 1+random.IntN(step+1), "node-0", uid)
-				ours.Mutation(late)
-				theirs.Mutation(late)
+				for _, c := range caches {
+					c.Mutation(late)
+				}
 			case len(unseen) > 0:
 				unseen[0]()
-				unseen = unseen[1:]
+				unseen[1]() // the same in client-go's
+				unseen = unseen[2:]
 			}
 			where := fmt.Sprintf("seed %d step %d", seed, step)
 			for _, name := range []string{"a", "b", "c"} {
@@ -145,8 +130,7 @@ func (leavingIndexer) IndexKeys(string, string) ([]string, error) {
 func TestMutationCache_AKeyWithoutAnObjectHidesNoWrite(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": byNode})
 	require.NoError(t, indexer.Add(podOnNode("b", 1, "n", "b")))
-	c := cache.NewIntegerResourceVersionMutationCache(
-		klog.Background(), indexer, leavingIndexer{indexer}, 0, true)
+	c := newMutationCache(indexer, leavingIndexer{indexer}, true)
 	gone, b := podOnNode("gone", 3, "n", "gone"), podOnNode("b", 2, "n", "b")
 	c.Mutation(gone)
 	c.Mutation(b)
@@ -158,11 +142,8 @@ func TestMutationCache_AKeyWithoutAnObjectHidesNoWrite(t *testing.T) {
 // A write is returned until the store has caught up, and not afterwards.
 func TestMutationCache_ReadsOwnWrites(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	c := cache.NewIntegerResourceVersionMutationCacheWithOptions(
-		klog.Background(),
-		indexer,
-		cache.MutationCacheOptions{},
-	)
+	c := cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), indexer,
+		cache.MutationCacheOptions{})
 	require.NoError(t, indexer.Add(pod("a", 1)))
 	c.Mutation(pod("a", 2))
 	require.Equal(t, pod("a", 2), get(t, c, "ns/a"))
@@ -176,20 +157,9 @@ func TestMutationCache_ReadsOwnWrites(t *testing.T) {
 // An object that the store does not hold yet can be read more than once. client-go compares it with
 // itself, concludes that the store has caught up, and drops it.
 func TestDifference_MutationCacheKeepsWhatWasRead(t *testing.T) {
-	ours := cache.NewIntegerResourceVersionMutationCache(
-		klog.Background(),
-		cache.NewStore(cache.MetaNamespaceKeyFunc),
-		nil,
-		0,
-		true,
-	)
-	theirs := clientgo.NewIntegerResourceVersionMutationCache(
-		klog.Background(),
-		clientgo.NewStore(clientgo.MetaNamespaceKeyFunc),
-		nil,
-		0,
-		true,
-	)
+	ours := newMutationCache(cache.NewStore(cache.MetaNamespaceKeyFunc), nil, true)
+	theirs := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(),
+		clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), nil, 0, true)
 	for i, c := range []interface {
 		Mutation(any)
 		GetByKey(key string) (any, bool, error)
@@ -209,7 +179,7 @@ func TestDifference_MutationCacheKeepsWhatWasRead(t *testing.T) {
 func TestDifference_MutationCacheReturnsNoTombstone(t *testing.T) {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	require.NoError(t, store.Add(pod("a", 1)))
-	ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(), store, nil, 0, true)
+	ours := newMutationCache(store, nil, true)
 	ours.OnDelete(pod("a", 2))
 	require.Equal(t, pod("a", 1), get(t, ours, "ns/a"))
 
@@ -229,7 +199,7 @@ func TestDifference_MutationCacheReturnsNoTombstone(t *testing.T) {
 // A resourceVersion that is not a number matters only when it is compared.
 func TestMutationCache_ResourceVersionIsRead(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": byNode})
-	c := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0, true)
+	c := newMutationCache(indexer, indexer, true)
 	written := podOnNode("a", 1, "node-0", "uid")
 	written.ResourceVersion = "no number"
 	c.OnDelete(pod("b", 1))
@@ -253,13 +223,7 @@ func get(t *testing.T, c cache.MutationCache, key string) any {
 func TestMutationCache_LateWriteOfADeletedObject(t *testing.T) {
 	for _, recreated := range []bool{false, true} {
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-		c := cache.NewIntegerResourceVersionMutationCache(
-			klog.Background(),
-			indexer,
-			indexer,
-			0,
-			true,
-		)
+		c := newMutationCache(indexer, indexer, true)
 		written := podOnNode("a", 2, "", "first")
 		c.OnAddOrUpdate(written)
 		c.OnDelete(written)

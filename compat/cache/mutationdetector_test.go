@@ -13,7 +13,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"example.com/informerstack/compat/cache"
-	framework "example.com/informerstack/compat/cache/testing"
 )
 
 const detectorSwitch = "KUBE_CACHE_MUTATION_DETECTOR"
@@ -66,9 +65,7 @@ func TestMutationDetector_IsOff(t *testing.T) {
 func TestInformer_WithMutationDetector(t *testing.T) {
 	t.Setenv(detectorSwitch, "true")
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
-		source.Add(pod("a", 0))
+		source := newSource(t, "a")
 		i := cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
 		var seen log
 		_, err := i.AddEventHandler(seen.handler())
@@ -93,9 +90,7 @@ func TestInformer_WithMutationDetector(t *testing.T) {
 func TestInformer_SecondRunLeavesTheMutationDetectorOn(t *testing.T) {
 	t.Setenv(detectorSwitch, "true")
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
-		source.Add(pod("a", 0))
+		source := newSource(t, "a")
 		i := cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
 		defer run(i)()
 		synctest.Wait()

@@ -19,63 +19,49 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// awayServer answers nothing but 503 for some time after the first LIST and WATCH.
-type awayServer struct {
-	mu   sync.Mutex
-	away bool
-	open *watch.FakeWatcher
-}
-
-func (s *awayServer) set(away bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.away = away; away {
-		s.open.Stop()
-	}
-}
-
-func (s *awayServer) List(metav1.ListOptions) (runtime.Object, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.away {
-		return nil, apierrors.NewServiceUnavailable("away")
-	}
-	return &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, nil
-}
-
-func (s *awayServer) Watch(metav1.ListOptions) (watch.Interface, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.away {
-		return nil, apierrors.NewServiceUnavailable("away")
-	}
-	s.open = watch.NewFakeWithChanSize(1, false)
-	return s.open, nil
-}
-
-func (s *awayServer) IsWatchListSemanticsUnSupported() bool { return true }
-
-// back returns how long a reader needs after an outage of four minutes.
-func back(t *testing.T, start func(ctx context.Context, s *awayServer)) (took time.Duration) {
+// back returns how long a reader needs after an outage of four minutes, in which the server answers
+// nothing but 503.
+func back(t *testing.T, start func(ctx context.Context, lw ListerWatcher)) (took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var open *watch.FakeWatcher
+		away, unavailable := false, apierrors.NewServiceUnavailable("away")
+		lw := ToListWatcherWithWatchListSemantics(&ListWatch{
+			ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if away {
+					return nil, unavailable
+				}
+				return &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, nil
+			},
+			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if away {
+					return nil, unavailable
+				}
+				open = watch.NewFakeWithChanSize(1, false)
+				return open, nil
+			},
+		}, refuser{})
 		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		s := &awayServer{}
-		start(ctx, s)
+		start(ctx, lw)
 		time.Sleep(5 * time.Minute)
-		s.set(true)
+		mu.Lock()
+		away = true
+		open.Stop()
+		mu.Unlock()
 		time.Sleep(4*time.Minute + 30*time.Second)
-		s.mu.Lock()
-		s.away, s.open = false, nil
-		s.mu.Unlock()
-		for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-			s.mu.Lock()
-			open := s.open != nil
-			s.mu.Unlock()
-			if open {
-				took = time.Since(began)
-				break
+		mu.Lock()
+		away, open = false, nil
+		mu.Unlock()
+		for began := time.Now(); took == 0; time.Sleep(100 * time.Millisecond) {
+			mu.Lock()
+			if open != nil {
+				took = max(time.Since(began), 1)
 			}
+			mu.Unlock()
 			require.Less(t, time.Since(began), 5*time.Minute)
 		}
 		cancel()
@@ -84,24 +70,28 @@ func back(t *testing.T, start func(ctx context.Context, s *awayServer)) (took ti
 	return took
 }
 
+type refuser struct{}
+
+func (refuser) IsWatchListSemanticsUnSupported() bool { return true }
+
 // With INFORMERSTACK_OUTAGE=group, informers and reflectors are current soon after an outage.
 // Without it they wait as client-go's.
 func TestOutageVariable(t *testing.T) {
-	run := map[string]func(ctx context.Context, s *awayServer){
-		"informer": func(ctx context.Context, s *awayServer) {
-			go NewSharedIndexInformer(s, &v1.Pod{}, 0, nil).RunWithContext(ctx)
+	run := map[string]func(ctx context.Context, lw ListerWatcher){
+		"informer": func(ctx context.Context, lw ListerWatcher) {
+			go NewSharedIndexInformer(lw, &v1.Pod{}, 0, nil).RunWithContext(ctx)
 		},
-		"controller": func(ctx context.Context, s *awayServer) {
+		"controller": func(ctx context.Context, lw ListerWatcher) {
 			_, c := NewInformerWithOptions(InformerOptions{
-				ListerWatcher: s, ObjectType: &v1.Pod{}, Handler: ResourceEventHandlerFuncs{},
+				ListerWatcher: lw, ObjectType: &v1.Pod{}, Handler: ResourceEventHandlerFuncs{},
 			})
 			go c.RunWithContext(ctx)
 		},
-		"reflector": func(ctx context.Context, s *awayServer) {
-			go NewReflector(s, &v1.Pod{}, NewStore(MetaNamespaceKeyFunc), 0).RunWithContext(ctx)
+		"reflector": func(ctx context.Context, lw ListerWatcher) {
+			go NewReflector(lw, &v1.Pod{}, NewStore(MetaNamespaceKeyFunc), 0).RunWithContext(ctx)
 		},
-		"client-go": func(ctx context.Context, s *awayServer) {
-			go clientgo.NewReflector(s, &v1.Pod{}, clientgo.NewStore(MetaNamespaceKeyFunc), 0).
+		"client-go": func(ctx context.Context, lw ListerWatcher) {
+			go clientgo.NewReflector(lw, &v1.Pod{}, clientgo.NewStore(MetaNamespaceKeyFunc), 0).
 				RunWithContext(ctx)
 		},
 	}

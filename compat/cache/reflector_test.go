@@ -19,27 +19,13 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// empty is an empty collection that notes its LISTs.
-func empty(lists *[]metav1.ListOptions) *cache.ListWatch {
-	return &cache.ListWatch{
-		ListFunc: func(options metav1.ListOptions) (runtime.Object, error) {
-			*lists = append(*lists, options)
-			return &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}, nil
-		},
-		WatchFunc: func(metav1.ListOptions) (watch.Interface, error) {
-			return watch.NewFake(), nil
-		},
-	}
-}
-
 // Fields that are set after the constructor count, until the reflector first runs.
 func TestReflector_FieldsCountUntilItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var lists []metav1.ListOptions
+		var s server
 		resyncs, asked := 0, 0
 		store := &cache.FakeCustomStore{ResyncFunc: func() error { resyncs++; return nil }}
-		lw := cache.ToListWatcherWithWatchListSemantics(empty(&lists), refuser{})
-		r := cache.NewNamedReflector("pods", lw, &v1.Pod{}, store, time.Second)
+		r := cache.NewNamedReflector("pods", s.lw(), &v1.Pod{}, store, time.Second)
 		require.Equal(t, "pods", r.Name())
 		require.Equal(t, "*v1.Pod", r.TypeDescription())
 		require.Empty(t, r.LastSyncResourceVersion())
@@ -49,8 +35,8 @@ func TestReflector_FieldsCountUntilItRuns(t *testing.T) {
 		stopCh := make(chan struct{})
 		time.AfterFunc(3500*time.Millisecond, func() { close(stopCh) })
 		r.Run(stopCh)
-		require.Len(t, lists, 1)
-		require.EqualValues(t, 42, lists[0].Limit)
+		require.Len(t, s.lists, 1)
+		require.EqualValues(t, 42, s.lists[0].Limit)
 		require.Equal(t, 3, asked)
 		require.Equal(t, 1, resyncs)
 		require.Equal(t, "7", r.LastSyncResourceVersion())
@@ -82,113 +68,86 @@ func TestReflector_NameOfDeepCalls(t *testing.T) {
 // A resync that fails ends the round; what fails before is an error of it.
 func TestReflector_ListAndWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var lists []metav1.ListOptions
-		refuse := errors.New("full")
+		lw, refuse := new(server).lw(), errors.New("full")
 		store := &cache.FakeCustomStore{ResyncFunc: func() error { return refuse }}
-		lw := cache.ToListWatcherWithWatchListSemantics(empty(&lists), refuser{})
-		require.NoError(
-			t,
-			cache.NewReflector(
-				lw, &v1.Pod{}, store, time.Second,
-			).ListAndWatchWithContext(t.Context()),
-		)
+		r := cache.NewReflector(lw, &v1.Pod{}, store, time.Second)
+		require.NoError(t, r.ListAndWatchWithContext(t.Context()))
 
 		store.ReplaceFunc = func([]any, string) error { return refuse }
 		require.ErrorIs(t, cache.NewReflector(lw, &v1.Pod{}, store, 0).ListAndWatch(nil), refuse)
 
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		require.NoError(
-			t,
-			cache.NewReflector(
-				lw, &v1.Pod{}, &cache.FakeCustomStore{}, 0,
-			).ListAndWatchWithContext(ctx),
-		)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r = cache.NewReflector(lw, &v1.Pod{}, &cache.FakeCustomStore{}, 0)
+		require.NoError(t, r.ListAndWatchWithContext(ctx))
 	})
 }
 
+// A function with a context and one without serve each other's calls; without one of its own, a
+// call gets the other.
 func TestListWatch_OldFunctionsServeNewCalls(t *testing.T) {
 	var calls []string
-	list := &v1.PodList{}
-	lists := func(kind string) func() (runtime.Object, error) {
-		return func() (runtime.Object, error) { calls = append(calls, kind); return list, nil }
-	}
-	oldList := func(options metav1.ListOptions) (runtime.Object, error) {
+	list := func(kind string, options metav1.ListOptions) (runtime.Object, error) {
 		require.Zero(t, options.Limit)
-		return lists("old")()
+		calls = append(calls, kind)
+		return &v1.PodList{}, nil
 	}
-	newList := func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		require.Zero(t, options.Limit)
-		return lists("new")()
-	}
-	paged := metav1.ListOptions{Limit: 500}
-	for _, lw := range []*cache.ListWatch{
-		{ListFunc: oldList}, {ListWithContextFunc: newList},
-		{ListFunc: oldList, ListWithContextFunc: newList},
-	} {
-		lw.DisableChunking = true
-		_, err := lw.List(paged)
-		require.NoError(t, err)
-		_, err = lw.ListWithContext(t.Context(), paged)
-		require.NoError(t, err)
-	}
-	require.Equal(t, []string{"old", "old", "new", "new", "old", "new"}, calls)
-
-	calls = nil
 	watches := func(kind string) (watch.Interface, error) {
 		calls = append(calls, kind)
 		return nil, nil
 	}
-	oldWatch := func(metav1.ListOptions) (watch.Interface, error) { return watches("old") }
-	newWatch := func(
-		context.Context, metav1.ListOptions,
-	) (watch.Interface, error) {
-		return watches("new")
+	setOld := func(lw *cache.ListWatch) {
+		lw.ListFunc = func(o metav1.ListOptions) (runtime.Object, error) { return list("old", o) }
+		lw.WatchFunc = func(metav1.ListOptions) (watch.Interface, error) { return watches("old") }
 	}
-	for _, lw := range []*cache.ListWatch{
-		{WatchFunc: oldWatch}, {WatchFuncWithContext: newWatch},
-		{WatchFunc: oldWatch, WatchFuncWithContext: newWatch},
-	} {
+	setNew := func(lw *cache.ListWatch) {
+		lw.ListWithContextFunc = func(
+			_ context.Context, o metav1.ListOptions,
+		) (runtime.Object, error) {
+			return list("new", o)
+		}
+		lw.WatchFuncWithContext = func(
+			context.Context, metav1.ListOptions,
+		) (watch.Interface, error) {
+			return watches("new")
+		}
+	}
+	paged := metav1.ListOptions{Limit: 500}
+	for _, set := range [][]func(*cache.ListWatch){{setOld}, {setNew}, {setOld, setNew}} {
+		lw := &cache.ListWatch{DisableChunking: true}
+		for _, set := range set {
+			set(lw)
+		}
+		_, err := lw.List(paged)
+		require.NoError(t, err)
+		_, err = lw.ListWithContext(t.Context(), paged)
+		require.NoError(t, err)
 		_, _ = lw.Watch(paged)
 		_, _ = lw.WatchWithContext(t.Context(), paged)
 	}
-	require.Equal(t, []string{"old", "old", "new", "new", "old", "new"}, calls)
+	require.Equal(t, []string{
+		"old", "old", "old", "old", "new", "new", "new", "new", "old", "new", "old", "new",
+	}, calls)
 }
 
 // DisableChunking is without effect in client-go.
 func TestDifference_DisableChunking(t *testing.T) {
-	limit := func(
-		request func(lists func(metav1.ListOptions) (runtime.Object, error)) error,
-	) (limit int64) {
-		require.NoError(t, request(func(options metav1.ListOptions) (runtime.Object, error) {
-			limit = options.Limit
-			return &v1.PodList{}, nil
-		}))
-		return limit
+	var limits []int64
+	list := func(options metav1.ListOptions) (runtime.Object, error) {
+		limits = append(limits, options.Limit)
+		return &v1.PodList{}, nil
 	}
 	paged := metav1.ListOptions{Limit: 500}
-	require.Zero(t, limit(func(lists func(metav1.ListOptions) (runtime.Object, error)) error {
-		_, err := (&cache.ListWatch{DisableChunking: true, ListFunc: lists}).List(paged)
-		return err
-	}))
-	require.Equal(t, paged.Limit, limit(func(
-		lists func(metav1.ListOptions) (runtime.Object, error),
-	) error {
-		//lint:ignore SA1019 the deprecated names have the same effect
-		_, err := (&clientgo.ListWatch{DisableChunking: true, ListFunc: lists}).List(paged)
-		return err
-	}))
+	_, err := (&cache.ListWatch{DisableChunking: true, ListFunc: list}).List(paged)
+	require.NoError(t, err)
+	//lint:ignore SA1019 the deprecated names have the same effect
+	_, err = (&clientgo.ListWatch{DisableChunking: true, ListFunc: list}).List(paged)
+	require.NoError(t, err)
+	require.Equal(t, []int64{0, 500}, limits)
 }
 
 // plain is a ListerWatcher that knows no contexts.
-type plain struct{ lw *cache.ListWatch }
-
-func (p plain) List(options metav1.ListOptions) (runtime.Object, error) {
-	return p.lw.List(options)
-}
-func (p plain) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return p.lw.Watch(options)
-}
+type plain struct{ cache.ListerWatcher }
 
 // refusing is plain, and knows that its server has no streaming lists.
 type refusing struct {
@@ -197,8 +156,8 @@ type refusing struct {
 }
 
 func TestToListerWatcherWithContext(t *testing.T) {
-	var lists []metav1.ListOptions
-	lw := empty(&lists)
+	var s server
+	lw := &cache.ListWatch{ListFunc: s.lw().List, WatchFunc: s.lw().Watch}
 	require.Same(t, lw, cache.ToListerWatcherWithContext(lw))
 	require.Nil(t, cache.ToListerWatcherWithContext(nil))
 
@@ -207,14 +166,18 @@ func TestToListerWatcherWithContext(t *testing.T) {
 	require.NoError(t, err)
 	_, err = wrapped.WatchWithContext(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	require.Len(t, lists, 1)
-	refuses := func(lw cache.ListerWatcher) bool {
-		return cache.ToListerWatcherWithContext(
-			lw,
-		).(interface{ IsWatchListSemanticsUnSupported() bool }).IsWatchListSemanticsUnSupported()
+	require.Len(t, s.lists, 1)
+	for _, c := range []struct {
+		lw      cache.ListerWatcher
+		refuses bool
+	}{
+		{plain{lw}, false}, {refusing{plain: plain{lw}}, true},
+		{cache.ToListWatcherWithWatchListSemantics(lw, refuser{}), true},
+		{cache.ToListWatcherWithWatchListSemantics(lw, nil), false},
+	} {
+		got := cache.ToListerWatcherWithContext(c.lw).(interface {
+			IsWatchListSemanticsUnSupported() bool
+		}).IsWatchListSemanticsUnSupported()
+		require.Equal(t, c.refuses, got, "%T", c.lw)
 	}
-	require.False(t, refuses(plain{lw}))
-	require.True(t, refuses(refusing{plain: plain{lw}}))
-	require.True(t, refuses(cache.ToListWatcherWithWatchListSemantics(lw, refuser{})))
-	require.False(t, refuses(cache.ToListWatcherWithWatchListSemantics(lw, nil)))
 }

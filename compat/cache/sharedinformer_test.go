@@ -4,89 +4,25 @@ package cache_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"sync"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/compat/cache"
-	framework "example.com/informerstack/compat/cache/testing"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/tools/narrate"
 )
 
-// The second error handler limits the rate of errors by the clock: in a bubble it can wait for the
-// time between fake and real time.
-func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
-
-// log holds the calls of handlers, in order.
-type log struct {
-	narrate *narrate.Log
-
-	mu    sync.Mutex
-	lines []string
-}
-
-func (l *log) note(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, fmt.Sprintf(format, args...))
-	l.narrate.Event("handler", format, args...)
-}
-
-func (l *log) take() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer func() { l.lines = nil }()
-	return l.lines
-}
-
-func (l *log) handler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(obj any, initial bool) { l.note("add %s initial=%v", name(obj), initial) },
-		UpdateFunc: func(_, obj any) { l.note("update %s", name(obj)) },
-		DeleteFunc: func(obj any) { l.note("delete %s", name(obj)) },
-	}
-}
-
-func name(obj any) string {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		return "tombstone of " + name(tombstone.Obj)
-	}
-	p := obj.(*v1.Pod)
-	return p.Name + "@" + p.ResourceVersion
-}
-
-// run runs a thing with a stop channel until the returned function was called.
-func run(runner interface{ Run(stopCh <-chan struct{}) }) (stop func()) {
-	stopCh, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		runner.Run(stopCh)
-	}()
-	return sync.OnceFunc(func() {
-		close(stopCh)
-		<-done
-	})
-}
-
 // A program that uses only client-go's names: informer, handlers, indexes, lister, stop channel.
 func TestStory_ProgramOfClientGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
-		source.Add(pod("a", 0))
+		source := newSource(t, "a")
 		i := cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, cache.Indexers{"node": byNode})
 		seen := log{narrate: narrate.New(t)}
 		registration, err := i.AddEventHandler(seen.handler())
@@ -124,20 +60,15 @@ func TestStory_ProgramOfClientGo(t *testing.T) {
 		stop()
 		require.True(t, i.IsStopped())
 		_, err = i.AddEventHandler(seen.handler())
-		require.ErrorContains(
-			t,
-			err,
-			"was not added to shared informer because it has stopped already",
-		)
+		require.ErrorContains(t, err,
+			"was not added to shared informer because it has stopped already")
 	})
 }
 
 // Informers have the in-order queue: a relist delivers deletes first, then the listed objects.
 func TestStory_RelistTellsDeletesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
-		source.Add(pod("a", 0))
+		source := newSource(t, "a")
 		i := cache.NewSharedInformer(source, &v1.Pod{}, 0)
 		seen := log{narrate: narrate.New(t)}
 		_, err := i.AddEventHandler(seen.handler())
@@ -156,11 +87,9 @@ func TestStory_RelistTellsDeletesFirst(t *testing.T) {
 
 // The handle is that of package informer, which reports the backlog.
 func TestRegistration_TellsHowFarTheHandlerIs(t *testing.T) {
-	i := cache.NewSharedInformer(framework.NewFakeControllerSource(), &v1.Pod{}, 0)
-	registration, err := i.AddEventHandlerWithOptions(
-		cache.ResourceEventHandlerFuncs{},
-		cache.HandlerOptions{Coalesce: true},
-	)
+	i := cache.NewSharedInformer(newSource(t), &v1.Pod{}, 0)
+	registration, err := i.AddEventHandlerWithOptions(cache.ResourceEventHandlerFuncs{},
+		cache.HandlerOptions{Coalesce: true})
 	require.NoError(t, err)
 	status := registration.(informer.ResourceEventHandlerRegistration).Status()
 	require.Zero(t, status.Pending)
@@ -172,14 +101,12 @@ type foreign struct {
 }
 
 func TestHandles_OfOthers(t *testing.T) {
-	i := cache.NewSharedInformer(framework.NewFakeControllerSource(), &v1.Pod{}, 0)
+	i := cache.NewSharedInformer(newSource(t), &v1.Pod{}, 0)
 	require.ErrorContains(t, i.RemoveEventHandler(foreign{}), "invalid key type")
 	require.ErrorContains(t, cache.ShutDownEventHandler(i, foreign{}), "invalid key type")
 
-	registration, err := i.AddEventHandlerWithResyncPeriod(
-		cache.ResourceEventHandlerFuncs{},
-		time.Minute,
-	)
+	registration, err := i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{},
+		time.Minute)
 	require.NoError(t, err)
 	require.NoError(t, cache.ShutDownEventHandler(i, registration))
 	require.NoError(t, i.RemoveEventHandler(registration), "twice does no harm")
@@ -187,37 +114,20 @@ func TestHandles_OfOthers(t *testing.T) {
 
 // Both watch error handlers get client-go's Reflector and use its name.
 func TestWatchErrorHandlers(t *testing.T) {
-	broken := &cache.ListWatch{
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
-			return nil, errors.New("no list today")
-		},
-	}
 	type key struct{}
 	for _, withContext := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			i := cache.NewSharedInformer(
-				cache.ToListWatcherWithWatchListSemantics(broken, refuser{}),
-				&v1.Pod{},
-				0,
-			)
+			i := cache.NewSharedInformer(unlistable(t), &v1.Pod{}, 0)
 			ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
 			var seen log
 			if withContext {
-				require.NoError(
-					t,
-					i.SetWatchErrorHandlerWithContext(
-						func(ctx context.Context, r *cache.Reflector, err error) {
-							cache.DefaultWatchErrorHandler(ctx, r, io.EOF) // which it does not log
-							seen.note(
-								"%v %s %s %v",
-								ctx.Value(key{}),
-								r.Name(),
-								r.TypeDescription(),
-								err,
-							)
-						},
-					),
-				)
+				require.NoError(t, i.SetWatchErrorHandlerWithContext(
+					func(ctx context.Context, r *cache.Reflector, err error) {
+						cache.DefaultWatchErrorHandler(ctx, r, io.EOF) // which it does not log
+						seen.note("%v %s %s %v", ctx.Value(key{}), r.Name(),
+							r.TypeDescription(), err)
+					},
+				))
 			} else {
 				require.NoError(t, i.SetWatchErrorHandler(func(r *cache.Reflector, err error) {
 					seen.note("value %s %s %v", r.Name(), r.TypeDescription(), err)
@@ -236,22 +146,11 @@ func TestWatchErrorHandlers(t *testing.T) {
 
 // A handler that counts failures by reflector counts those of one informer together.
 func TestWatchErrorHandler_KnowsTheReflectorAgain(t *testing.T) {
-	broken := &cache.ListWatch{
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
-			return nil, errors.New("no list today")
-		},
-	}
 	synctest.Test(t, func(t *testing.T) {
-		i := cache.NewSharedInformer(
-			cache.ToListWatcherWithWatchListSemantics(broken, refuser{}),
-			&v1.Pod{},
-			0,
-		)
+		i := cache.NewSharedInformer(unlistable(t), &v1.Pod{}, 0)
 		failures := map[*cache.Reflector]int{}
-		require.NoError(
-			t,
-			i.SetWatchErrorHandler(func(r *cache.Reflector, _ error) { failures[r]++ }),
-		)
+		require.NoError(t,
+			i.SetWatchErrorHandler(func(r *cache.Reflector, _ error) { failures[r]++ }))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		i.RunWithContext(ctx)
@@ -282,14 +181,9 @@ func TestStore_FilledBeforeTheStart(t *testing.T) {
 	require.Equal(t, "9", ours.LastStoreSyncResourceVersion())
 }
 
-type refuser struct{}
-
-func (refuser) IsWatchListSemanticsUnSupported() bool { return true }
-
 func TestTypedInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
+		source := newSource(t)
 		source.Add(podOnNode("a", 0, "n", ""))
 		typed := cache.NewTypedSharedIndexInformer[*v1.Pod](
 			cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, nil),
@@ -323,46 +217,39 @@ func TestNewInformer_Family(t *testing.T) {
 		return obj, nil
 	}
 	var seen log
+	handler, indexers := seen.handler(), cache.Indexers{"node": byNode}
 	type constructor = func(cache.ListerWatcher) (cache.Store, cache.Controller)
 	for what, makeInformer := range map[string]constructor{
 		"plain": func(lw cache.ListerWatcher) (cache.Store, cache.Controller) {
-			return cache.NewInformer(lw, &v1.Pod{}, 0, seen.handler())
+			return cache.NewInformer(lw, &v1.Pod{}, 0, handler)
 		},
 		"indexer": func(lw cache.ListerWatcher) (cache.Store, cache.Controller) {
-			s, c := cache.NewIndexerInformer(lw, &v1.Pod{}, 0, seen.handler(),
-				cache.Indexers{"node": byNode})
-			assert.Contains(t, s.GetIndexers(), "node")
-			return s, c
+			return cache.NewIndexerInformer(lw, &v1.Pod{}, 0, handler, indexers)
 		},
 		"transforming": func(lw cache.ListerWatcher) (cache.Store, cache.Controller) {
-			return cache.NewTransformingInformer(lw, &v1.Pod{}, 0, seen.handler(), drop)
+			return cache.NewTransformingInformer(lw, &v1.Pod{}, 0, handler, drop)
 		},
 		"transforming indexer": func(lw cache.ListerWatcher) (cache.Store, cache.Controller) {
-			return cache.NewTransformingIndexerInformer(lw, &v1.Pod{}, 0, seen.handler(),
-				cache.Indexers{"node": byNode}, drop)
+			return cache.NewTransformingIndexerInformer(lw, &v1.Pod{}, 0, handler, indexers, drop)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				source := framework.NewFakeControllerSource()
-				defer source.Shutdown()
+				source := newSource(t)
 				source.Add(podOnNode("a", 0, "n", ""))
 				store, controller := makeInformer(source)
 				defer run(controller)()
-				require.True(
-					t,
-					cache.WaitFor(t.Context(), "the informer", controller.HasSyncedChecker()),
-				)
+				require.True(t,
+					cache.WaitFor(t.Context(), "the informer", controller.HasSyncedChecker()))
 				require.Equal(t, []string{"add a@1 initial=true"}, seen.take())
 				obj, exists, err := store.GetByKey("ns/a")
 				require.NoError(t, err)
 				require.True(t, exists)
-				transformed := obj.(*v1.Pod).Spec.NodeName == ""
-				require.Equal(
-					t,
-					what == "transforming" || what == "transforming indexer",
-					transformed,
-				)
+				transforms := strings.HasPrefix(what, "transforming")
+				require.Equal(t, transforms, obj.(*v1.Pod).Spec.NodeName == "")
+				if strings.HasSuffix(what, "indexer") {
+					require.Contains(t, store.(cache.Indexer).GetIndexers(), "node")
+				}
 				synctest.Wait() // the reflector notes it once the list is handed over
 				require.Equal(t, "1", controller.LastSyncResourceVersion())
 			})

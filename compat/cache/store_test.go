@@ -4,55 +4,23 @@ package cache_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/compat/cache"
+	"example.com/informerstack/internal/tools/storemodel"
 )
 
-// parsePod makes a test object: "ns/name node=n1 tags=a,b rv=7".
-func parsePod(text string) *v1.Pod {
-	words := strings.Fields(text)
-	namespace, name, err := cache.SplitMetaNamespaceKey(words[0])
-	if err != nil {
-		panic(err)
-	}
-	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	for _, word := range words[1:] {
-		field, value, _ := strings.Cut(word, "=")
-		switch field {
-		case "node":
-			p.Spec.NodeName = value
-		case "rv":
-			p.ResourceVersion = value
-		default:
-			metav1.SetMetaDataAnnotation(&p.ObjectMeta, field, value)
-			metav1.SetMetaDataLabel(&p.ObjectMeta, field, value)
-		}
-	}
-	return p
-}
-
-// nodeOf returns no value for a pod without a node; tagsOf returns any number of values.
-func nodeOf(obj any) ([]string, error) {
-	if node := obj.(*v1.Pod).Spec.NodeName; node != "" {
-		return []string{node}, nil
-	}
-	return nil, nil
-}
-
-func tagsOf(obj any) ([]string, error) {
-	if tags := obj.(*v1.Pod).Annotations["tags"]; tags != "" {
-		return strings.Split(tags, ","), nil
-	}
-	return nil, nil
-}
+var (
+	parsePod = storemodel.Pod
+	nodeOf   = storemodel.ByNode
+	tagsOf   = storemodel.ByTag
+	keysOf   = storemodel.KeysOf
+)
 
 func first[T any](value T, _ error) T { return value }
 
@@ -61,27 +29,15 @@ var errBroken = errors.New("broken")
 // A store with a transform refuses an object without a key with a KeyError, in every method, and
 // does not call the transform. So does a TTL store.
 func TestStores_RefuseObjectsWithoutAKey(t *testing.T) {
-	unreached := func(any) (any, error) { panic("transform called") }
-	for name, s := range map[string]cache.Store{
-		"transform": cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(unreached)),
-		"ttl":       cache.NewTTLStore(cache.MetaNamespaceKeyFunc, 0),
+	ofPods := func(obj any) (any, error) {
+		require.NotNil(t, obj.(*v1.Pod), "the transform was called")
+		return obj, nil
+	}
+	for _, s := range []cache.Store{
+		cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(ofPods)),
+		cache.NewTTLStore(cache.MetaNamespaceKeyFunc, 0),
 	} {
-		for _, bad := range []any{
-			nil, (*v1.Pod)(nil), (*unstructured.Unstructured)(nil), "text", 7,
-		} {
-			s.Bookmark("1")
-			_, _, getErr := s.Get(bad)
-			for what, err := range map[string]error{
-				"add": s.Add(bad), "update": s.Update(bad), "delete": s.Delete(bad),
-				"replace": s.Replace([]any{bad}, "2"), "get": getErr,
-			} {
-				var keyErr cache.KeyError
-				require.ErrorAs(t, err, &keyErr, "%s %s", name, what)
-				require.Equal(t, bad, keyErr.Obj)
-			}
-			require.Empty(t, s.ListKeys())
-			require.Equal(t, "1", s.LastStoreSyncResourceVersion())
-		}
+		storemodel.RefusesKeyless(t, s, func(err cache.KeyError) any { return err.Obj })
 	}
 }
 
@@ -123,12 +79,8 @@ func TestDifference_TransformToNilIsAnError(t *testing.T) {
 	require.Equal(t, []string{"ns/a"}, s.ListKeys())
 
 	require.NoError(t, s.Add(parsePod("ns/other")), "another type is no error")
-	require.ElementsMatch(
-		t,
-		[]string{"ns/a", "ns/other"},
-		s.ListKeys(),
-		"the key is that of the object before",
-	)
+	require.ElementsMatch(t, []string{"ns/a", "ns/other"}, s.ListKeys(),
+		"the key is that of the object before")
 	require.Equal(t, "9", s.LastStoreSyncResourceVersion())
 
 	ref := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc, clientgo.WithTransformer(transform))
@@ -146,11 +98,8 @@ func TestDifference_TransactionTransforms(t *testing.T) {
 		p.Spec.NodeName = "dropped"
 		return p, nil
 	}
-	s := cache.NewIndexer(
-		cache.MetaNamespaceKeyFunc,
-		cache.Indexers{"node": nodeOf},
-		cache.WithTransformer(transform),
-	)
+	s := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": nodeOf},
+		cache.WithTransformer(transform))
 	err := s.(cache.TransactionStore).Transaction(
 		cache.Transaction{Object: parsePod("ns/a node=n1"), Type: cache.TransactionTypeAdd},
 		cache.Transaction{Object: parsePod("ns/fails"), Type: cache.TransactionTypeUpdate},
@@ -222,22 +171,17 @@ func TestResourceVersionOfWhatHasNone(t *testing.T) {
 		return obj.(string), nil
 	}
 	toName := func(obj any) (any, error) { return name(obj) }
-	ours, theirs := cache.NewStore(
-		name,
-		cache.WithTransformer(toName),
-	), clientgo.NewStore(
-		name,
-		clientgo.WithTransformer(toName),
-	)
-	require.NoError(t, ours.Replace([]any{parsePod("ns/a rv=1")}, "5"))
-	require.NoError(t, theirs.Replace([]any{parsePod("ns/a rv=1")}, "5"))
-	require.NoError(t, ours.Update(parsePod("ns/a rv=6")))
-	require.NoError(t, theirs.Update(parsePod("ns/a rv=6")))
-	require.Equal(t, theirs.LastStoreSyncResourceVersion(), ours.LastStoreSyncResourceVersion())
-	require.Equal(t, "5", ours.LastStoreSyncResourceVersion())
-	require.Equal(t, []any{"a"}, ours.List())
-	require.NoError(t, ours.Replace([]any{parsePod("ns/a rv=1")}, "7"))
-	require.Equal(t, "7", ours.LastStoreSyncResourceVersion())
+	for _, s := range []storemodel.Unindexed{
+		cache.NewStore(name, cache.WithTransformer(toName)),
+		clientgo.NewStore(name, clientgo.WithTransformer(toName)),
+	} {
+		require.NoError(t, s.Replace([]any{parsePod("ns/a rv=1")}, "5"))
+		require.NoError(t, s.Update(parsePod("ns/a rv=6")))
+		require.Equal(t, "5", s.LastStoreSyncResourceVersion())
+		require.Equal(t, []any{"a"}, s.List())
+		require.NoError(t, s.Replace([]any{parsePod("ns/a rv=1")}, "7"))
+		require.Equal(t, "7", s.LastStoreSyncResourceVersion())
+	}
 }
 
 // An index function as a key function: exactly one value.

@@ -3,9 +3,7 @@
 package cache_test
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,33 +11,19 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/compat/cache"
+	"example.com/informerstack/internal/tools/storemodel"
 )
 
-// A ThreadSafeStore takes any object, also nil, which has no indexed values.
-func TestThreadSafeStoreTakesAnything(t *testing.T) {
-	m := cache.NewThreadSafeStore(cache.Indexers{"node": nodeOf}, cache.Indices{})
-	m.Add("nil", nil)
-	m.Add("ns/a", parsePod("ns/a node=n1"))
-	m.Add("ns/a", nil) // takes it out of the indexes
-	require.Empty(t, m.ListIndexFuncValues("node"))
-	item, exists := m.Get("nil")
-	require.True(t, exists)
-	require.Nil(t, item)
-	m.Delete("ns/a")
-	m.Delete("nil")
-	m.Delete("nil")
-	m.(cache.ThreadSafeStoreWithTransaction).Transaction()
-	require.Empty(t, m.List())
-
-	plain := cache.NewThreadSafeStore(nil, nil)
-	plain.Add("typed nil", (*v1.Pod)(nil))
-	plain.Add("text", "text")
-	require.Len(t, plain.List(), 2)
-	require.NoError(t, plain.AddIndexers(nil))
-	require.Empty(t, plain.LastStoreSyncResourceVersion())
-	require.NoError(t, plain.Resync())
-	_, exists = plain.Get("none")
-	require.False(t, exists)
+// The laws of a store with keys that its callers compute.
+func TestThreadSafeStore_KeyedLaws(t *testing.T) {
+	for name, law := range storemodel.KeyedLaws {
+		t.Run(name, func(t *testing.T) {
+			plain := cache.NewThreadSafeStore(nil, nil)
+			law(t, cache.NewThreadSafeStore(cache.Indexers{"node": nodeOf}, nil), plain)
+			require.NoError(t, plain.AddIndexers(nil))
+			plain.(cache.ThreadSafeStoreWithTransaction).Transaction()
+		})
+	}
 }
 
 // An index function of a lookup gets the object that the caller passes, also nil.
@@ -82,113 +66,116 @@ func TestThreadSafeStore_IndexFuncErrorPanics(t *testing.T) {
 
 // keyedStore is the part of a ThreadSafeStore that has the same types on both sides.
 type keyedStore interface {
+	storemodel.Keyed
 	Add(key string, obj any)
-	Update(key string, obj any)
 	Delete(key string)
-	DeleteWithObject(key string, obj any)
-	Get(key string) (item any, exists bool)
-	List() []any
-	ListKeys() []string
 	Replace(items map[string]any, resourceVersion string)
-	Index(indexName string, obj any) ([]any, error)
-	IndexKeys(indexName, indexedValue string) ([]string, error)
-	ListIndexFuncValues(indexName string) []string
-	ByIndex(indexName, indexedValue string) ([]any, error)
 	Bookmark(resourceVersion string)
-	LastStoreSyncResourceVersion() string
 }
 
-func randomPod(random *rand.Rand, version int) *v1.Pod {
-	tags := []string{"", "a", "a,b", "b,c", "b,b"}[random.IntN(5)]
-	return parsePod(fmt.Sprintf("ns/p%d node=n%d tags=%s rv=%d",
-		random.IntN(6), random.IntN(3), tags, version))
+// keyed is a ThreadSafeStore as a store that computes the keys.
+type keyed struct {
+	keyedStore
+	t *testing.T
 }
 
-// Random operations leave our store and client-go's with the same content.
+func (s keyed) Add(obj any) error {
+	s.keyedStore.Add(storemodel.Key(obj), obj)
+	return nil
+}
+
+func (s keyed) Update(obj any) error {
+	s.keyedStore.Update(storemodel.Key(obj), obj)
+	return nil
+}
+
+// Delete deletes with the object, or without, which leaves the version as it is.
+func (s keyed) Delete(obj any) error {
+	version, key := obj.(*v1.Pod).ResourceVersion, storemodel.Key(obj)
+	if strings.HasSuffix(version, "1") {
+		before := s.LastStoreSyncResourceVersion()
+		s.keyedStore.Delete(key)
+		require.Equal(s.t, before, s.LastStoreSyncResourceVersion())
+		s.Bookmark(version)
+		return nil
+	}
+	s.DeleteWithObject(key, obj)
+	return nil
+}
+
+func (s keyed) Replace(list []any, resourceVersion string) error {
+	items := map[string]any{}
+	for _, obj := range list {
+		items[storemodel.Key(obj)] = obj
+	}
+	s.keyedStore.Replace(items, resourceVersion)
+	return nil
+}
+
+func (s keyed) GetByKey(key string) (item any, exists bool, err error) {
+	item, exists = s.keyedStore.Get(key)
+	return item, exists, nil
+}
+
+func (s keyed) Get(obj any) (item any, exists bool, err error) {
+	return s.GetByKey(storemodel.Key(obj))
+}
+
+// Random operations leave our store, client-go's and a searched map with the same content.
 func TestModel_ThreadSafeStore(t *testing.T) {
-	for seed := range uint64(100) {
-		random := rand.New(rand.NewPCG(seed, 6))
-		ours := cache.NewThreadSafeStore(cache.Indexers{"node": nodeOf}, cache.Indices{})
-		theirs := clientgo.NewThreadSafeStore(clientgo.Indexers{"node": nodeOf}, clientgo.Indices{})
-		for version := range 60 {
-			p := randomPod(random, version)
-			key := "any/" + p.Name
-			op := random.IntN(9)
-			for _, s := range []keyedStore{ours, theirs} {
-				switch op {
-				case 0, 1:
-					s.Add(key, p)
-				case 2:
-					s.Update(key, p)
-				case 3:
-					s.Delete(key)
-				case 4:
-					s.DeleteWithObject(key, p)
-				case 5:
-					s.Replace(map[string]any{key: p, "other": p}, fmt.Sprint(1000+version))
-				case 6:
-					s.Bookmark(fmt.Sprint(version))
+	storemodel.Play(t, 100, 1000, func(t *testing.T) []storemodel.Subject {
+		ours := cache.NewThreadSafeStore(storemodel.Indexers[cache.Indexers](storemodel.First), nil)
+		theirs := clientgo.NewThreadSafeStore(
+			storemodel.Indexers[clientgo.Indexers](storemodel.First), clientgo.Indices{})
+		return []storemodel.Subject{{
+			Store: keyed{ours, t},
+			AddIndexers: func(funcs map[string]storemodel.IndexFunc) error {
+				return ours.AddIndexers(storemodel.Indexers[cache.Indexers](funcs))
+			},
+			Transact: func(changes []storemodel.Change) {
+				var txns []cache.ThreadSafeStoreTransaction
+				for _, c := range changes {
+					txns = append(txns, cache.ThreadSafeStoreTransaction{
+						Key: storemodel.Key(c.Pod), Transaction: cache.Transaction{
+							Object: c.Pod, Type: cache.TransactionType(c.Type)}})
 				}
-			}
-			switch op {
-			case 7:
-				transact(ours, theirs, random, version)
-			case 8:
-				err := ours.AddIndexers(cache.Indexers{"tag": tagsOf})
-				require.Equal(t, theirs.AddIndexers(clientgo.Indexers{"tag": tagsOf}), err)
-			}
-			requireSameContent(t, ours, theirs, p)
-		}
-	}
+				ours.(cache.ThreadSafeStoreWithTransaction).Transaction(txns...)
+			},
+		}, {
+			Store: keyed{theirs, t},
+			AddIndexers: func(funcs map[string]storemodel.IndexFunc) error {
+				return theirs.AddIndexers(storemodel.Indexers[clientgo.Indexers](funcs))
+			},
+			Transact: func(changes []storemodel.Change) {
+				var txns []clientgo.ThreadSafeStoreTransaction
+				for _, c := range changes {
+					txns = append(txns, clientgo.ThreadSafeStoreTransaction{
+						Key: storemodel.Key(c.Pod), Transaction: clientgo.Transaction{
+							Object: c.Pod, Type: clientgo.TransactionType(c.Type)}})
+				}
+				theirs.(clientgo.ThreadSafeStoreWithTransaction).Transaction(txns...)
+			},
+		}}
+	})
 }
 
-func transact(
-	ours cache.ThreadSafeStore, theirs clientgo.ThreadSafeStore, random *rand.Rand, version int,
-) {
-	types := []cache.TransactionType{
-		cache.TransactionTypeAdd, cache.TransactionTypeUpdate, cache.TransactionTypeDelete}
-	var our []cache.ThreadSafeStoreTransaction
-	var their []clientgo.ThreadSafeStoreTransaction
-	for range random.IntN(6) {
-		p, kind := randomPod(random, version), types[random.IntN(3)]
-		our = append(our, cache.ThreadSafeStoreTransaction{
-			Transaction: cache.Transaction{Object: p, Type: kind}, Key: p.Name})
-		their = append(their, clientgo.ThreadSafeStoreTransaction{
-			Transaction: clientgo.Transaction{Object: p, Type: clientgo.TransactionType(kind)},
-			Key:         p.Name})
-	}
-	ours.(cache.ThreadSafeStoreWithTransaction).Transaction(our...)
-	theirs.(clientgo.ThreadSafeStoreWithTransaction).Transaction(their...)
-}
-
-func requireSameContent(t *testing.T, ours, theirs keyedStore, probe *v1.Pod) {
-	t.Helper()
-	keys := theirs.ListKeys()
-	require.ElementsMatch(t, keys, ours.ListKeys())
-	require.ElementsMatch(t, theirs.List(), ours.List())
-	require.Equal(t, theirs.LastStoreSyncResourceVersion(), ours.LastStoreSyncResourceVersion())
-	for _, key := range append(keys, "none") {
-		want, wantExists := theirs.Get(key)
-		got, exists := ours.Get(key)
-		require.Equal(t, wantExists, exists)
-		require.Equal(t, want, got)
-	}
-	for _, name := range []string{"node", "tag"} {
-		require.ElementsMatch(t, theirs.ListIndexFuncValues(name), ours.ListIndexFuncValues(name))
-		want, wantErr := theirs.Index(name, probe)
-		got, err := ours.Index(name, probe)
-		require.Equal(t, wantErr, err)
-		require.ElementsMatch(t, want, got)
-		for _, value := range slices.Concat(ours.ListIndexFuncValues(name), []string{"none"}) {
-			require.Equal(
-				t,
-				first(theirs.IndexKeys(name, value)),
-				first(ours.IndexKeys(name, value)),
-			)
-			want, wantErr := theirs.ByIndex(name, value)
-			got, err := ours.ByIndex(name, value)
-			require.Equal(t, wantErr, err)
-			require.ElementsMatch(t, want, got)
-		}
-	}
+// A store with a transform is a store of what the transform returns.
+func TestModel_TransformingStore(t *testing.T) {
+	storemodel.Play(t, 30, 1000, func(*testing.T) []storemodel.Subject {
+		s := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			storemodel.Indexers[cache.Indexers](storemodel.First),
+			cache.WithTransformer(func(obj any) (any, error) {
+				return obj.(*v1.Pod).DeepCopy(), nil
+			}))
+		return []storemodel.Subject{{
+			Store: s,
+			AddIndexers: func(funcs map[string]storemodel.IndexFunc) error {
+				return s.AddIndexers(storemodel.Indexers[cache.Indexers](funcs))
+			},
+			Same: func(t testing.TB, want *v1.Pod, got any) {
+				require.True(t, want != got, "the transform has copied it")
+				require.Equal(t, want, got)
+			},
+		}}
+	})
 }

@@ -36,19 +36,51 @@ import (
 	"example.com/informerstack/internal/tools/answers"
 )
 
+// jsonWith is a serializer of JSON with client-go's usual parts.
+func jsonWith(options jsonserializer.SerializerOptions) runtime.Serializer {
+	return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
+		scheme.Scheme, scheme.Scheme, options)
+}
+
+// negotiated are the codecs of a client whose objects s decodes.
+func negotiated(s runtime.Serializer) runtime.NegotiatedSerializer {
+	return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
+		MediaType: runtime.ContentTypeJSON, Serializer: s,
+		StreamSerializer: &runtime.StreamSerializerInfo{
+			Serializer: jsonWith(jsonserializer.SerializerOptions{}), Framer: jsonserializer.Framer,
+		},
+	})
+}
+
+// watchParts are a client's own parts of a watch, and a watch made of them.
+type watchParts struct {
+	decoder runtime.Decoder
+	events  runtime.Serializer
+	framer  runtime.Framer
+	codec   codec
+}
+
+func watchPartsOf(t *testing.T, s runtime.NegotiatedSerializer, contentType string) watchParts {
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	decoder, events, framer, err := runtime.NewClientNegotiator(s, v1.SchemeGroupVersion).
+		StreamDecoder(mediaType, nil)
+	require.NoError(t, err)
+	c, ok := codecOf(reflect.ValueOf(decoder))
+	require.True(t, ok)
+	return watchParts{decoder, events, framer, c}
+}
+
+func (p watchParts) watch(maxEvent int) *clientWatch {
+	return newClientWatch(p.codec, p.framer, p.events, p.decoder,
+		faster{shared: decode.NewSharedStrings(), maxEvent: maxEvent})
+}
+
 // N1: only decoders that are known to neither convert nor set defaults are replaced.
 func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
 	jsonOf := func(meta jsonserializer.MetaFactory, options jsonserializer.SerializerOptions,
 	) runtime.NegotiatedSerializer {
-		s := jsonserializer.NewSerializerWithOptions(meta, scheme.Scheme, scheme.Scheme, options)
-		plain := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
-			scheme.Scheme, scheme.Scheme, jsonserializer.SerializerOptions{})
-		return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
-			MediaType: runtime.ContentTypeJSON, Serializer: s,
-			StreamSerializer: &runtime.StreamSerializerInfo{
-				Serializer: plain, Framer: jsonserializer.Framer,
-			},
-		})
+		return negotiated(jsonserializer.NewSerializerWithOptions(
+			meta, scheme.Scheme, scheme.Scheme, options))
 	}
 	usual := jsonserializer.DefaultMetaFactory
 	off := jsonserializer.SerializerOptions{}
@@ -119,10 +151,9 @@ type targetZeroingDecoder struct{ runtime.Decoder }
 
 // N1: a decoder without a serializer, and one that is only called as a known one, are unknown.
 func TestNegotiator_NoSerializer(t *testing.T) {
-	plain := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
-		scheme.Scheme, scheme.Scheme, jsonserializer.SerializerOptions{})
 	for _, decoder := range []runtime.Decoder{
-		nil, (*jsonserializer.Serializer)(nil), targetZeroingDecoder{plain},
+		nil, (*jsonserializer.Serializer)(nil),
+		targetZeroingDecoder{jsonWith(jsonserializer.SerializerOptions{})},
 	} {
 		_, ok := codecOf(reflect.ValueOf(decoder))
 		require.False(t, ok, "%T", decoder)
@@ -131,12 +162,8 @@ func TestNegotiator_NoSerializer(t *testing.T) {
 
 // N1: the parts of a watch are replaced if all three are known, and belong together.
 func TestNegotiator_PartsOfAWatch(t *testing.T) {
-	jsonOf := func(options jsonserializer.SerializerOptions) runtime.Serializer {
-		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
-			scheme.Scheme, scheme.Scheme, options)
-	}
-	plain, strict := jsonOf(jsonserializer.SerializerOptions{}),
-		jsonOf(jsonserializer.SerializerOptions{Strict: true})
+	plain := jsonWith(jsonserializer.SerializerOptions{})
+	strict := jsonWith(jsonserializer.SerializerOptions{Strict: true})
 	whole := protobufserializer.NewSerializer(scheme.Scheme, scheme.Scheme)
 	raw := protobufserializer.NewRawSerializer(scheme.Scheme, scheme.Scheme)
 	for _, test := range []struct {
@@ -187,16 +214,8 @@ func (s setsDefault) Decode(
 
 // If a client creates the objects of a kind with a content, it decodes them itself.
 func TestNegotiator_CreatorWithDefaults(t *testing.T) {
-	s := runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
-		MediaType: runtime.ContentTypeJSON,
-		Serializer: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
-			createsWithDefault{scheme.Scheme}, scheme.Scheme, jsonserializer.SerializerOptions{}),
-		StreamSerializer: &runtime.StreamSerializerInfo{
-			Serializer: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
-				scheme.Scheme, scheme.Scheme, jsonserializer.SerializerOptions{}),
-			Framer: jsonserializer.Framer,
-		},
-	})
+	s := negotiated(jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
+		createsWithDefault{scheme.Scheme}, scheme.Scheme, jsonserializer.SerializerOptions{}))
 	got := newTwins(t, s, answers.JSON, strings.NewReader(usualEvent)).sameWatches(t)
 	require.Equal(t, "default", got.events[0].Object.(*v1.Pod).Spec.NodeName)
 	list := `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`
@@ -313,26 +332,21 @@ func (k *keptList) DeepCopyObject() runtime.Object { return k }
 // Types with decoders of their own, even with one that keeps its bytes, against the rules of
 // encoding/json.
 func TestNegotiator_OwnUnmarshalJSON(t *testing.T) {
-	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
-	s := runtime.NewScheme()
-	s.AddKnownTypeWithName(gv.WithKind("Kept"), &kept{})
-	s.AddKnownTypeWithName(gv.WithKind("KeptList"), &keptList{})
-	metav1.AddToGroupVersion(s, gv)
-	custom := serializer.NewCodecFactory(s).WithoutConversion()
-	list := `{"kind":"KeptList","apiVersion":"example.com/v1","items":[`
+	codecs := custom(&kept{}, &keptList{})
+	list := `{"kind":"CustomList","apiVersion":"example.com/v1","items":[`
 	events := ""
 	const count = 20
 	for i := range count {
-		obj := fmt.Sprintf(`{"kind":"Kept","apiVersion":"example.com/v1","metadata":{"name":"a"},`+
-			`"spec":{"i":%d},"any":{"n":%d,"f":1.5}}`, i, i)
+		obj := fmt.Sprintf(`{"kind":"Custom","apiVersion":"example.com/v1",`+
+			`"metadata":{"name":"a"},"spec":{"i":%d},"any":{"n":%d,"f":1.5}}`, i, i)
 		list += obj + ","
 		events += `{"type":"ADDED","object":` + obj + `}`
 	}
 	list = strings.TrimSuffix(list, ",") + "]}"
-	read := newTwins(t, custom, answers.JSON, strings.NewReader(list)).
+	read := newTwins(t, codecs, answers.JSON, strings.NewReader(list)).
 		sameLists(t, func() runtime.Object { return &keptList{} })
 	require.Len(t, read.list.(*keptList).Items, count)
-	received := newTwins(t, custom, answers.JSON, strings.NewReader(events)).sameWatches(t).events
+	received := newTwins(t, codecs, answers.JSON, strings.NewReader(events)).sameWatches(t).events
 	require.Len(t, received, count)
 	require.JSONEq(t, `{"i":7}`, string(received[7].Object.(*kept).Spec))
 }
@@ -458,15 +472,12 @@ func TestNegotiator_LongEvents(t *testing.T) {
 func framesOf(
 	t *testing.T, contentType string, body []byte, end error, maxEvent int,
 ) (count int, own []byte, got error) {
-	mediaType, _, _ := strings.Cut(contentType, ";")
-	decoder, events, framer, err := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion).
-		StreamDecoder(mediaType, nil)
-	require.NoError(t, err)
-	client := &notes{Framer: framer}
-	c := codec{protobuf: contentType == answers.Protobuf}
-	w := newClientWatch(c, client, events, decoder, faster{maxEvent: maxEvent})
+	parts := watchPartsOf(t, typed, contentType)
+	client := &notes{Framer: parts.framer}
+	parts.framer = client
+	w := parts.watch(maxEvent)
 	stream := io.MultiReader(bytes.NewReader(body), iotest.ErrReader(end))
-	in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(stream))
+	in := eventFramer{client.Framer, w}.NewFrameReader(io.NopCloser(stream))
 	for frame := make([]byte, 4<<10); ; count++ {
 		if _, got = in.Read(frame); got != nil {
 			return count, client.read.Bytes(), got
@@ -622,14 +633,13 @@ func (r reworded) Read(p []byte) (n int, err error) {
 
 // Stop ends a watch without an error, even if the client's own reader has another one.
 func TestNegotiator_StopIsNoError(t *testing.T) {
-	decoder, events, framer, err := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion).
-		StreamDecoder(runtime.ContentTypeJSON, nil)
-	require.NoError(t, err)
-	w := newClientWatch(codec{}, rewords{framer}, events, decoder,
-		faster{shared: decode.NewSharedStrings(), maxEvent: maxEventBytes})
-	in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(strings.NewReader(usualEvent)))
+	parts := watchPartsOf(t, typed, answers.JSON)
+	framer := parts.framer
+	parts.framer = rewords{framer}
+	in := eventFramer{framer, parts.watch(maxEventBytes)}.
+		NewFrameReader(io.NopCloser(strings.NewReader(usualEvent)))
 	require.NoError(t, in.Close())
-	_, err = in.Read(make([]byte, 1024))
+	_, err := in.Read(make([]byte, 1024))
 	require.Equal(t, io.EOF, err)
 }
 
@@ -638,12 +648,7 @@ func TestNegotiator_UsualKinds(t *testing.T) {
 	for _, s := range []runtime.NegotiatedSerializer{
 		typed, dynamicOnly, withKinds{scheme.Codecs},
 	} {
-		decoder, events, framer, err := runtime.NewClientNegotiator(s, v1.SchemeGroupVersion).
-			StreamDecoder(runtime.ContentTypeJSON, nil)
-		require.NoError(t, err)
-		c, _ := codecOf(reflect.ValueOf(decoder))
-		w := newClientWatch(c, framer, events, decoder,
-			faster{shared: decode.NewSharedStrings(), maxEvent: maxEventBytes})
+		w := watchPartsOf(t, s, answers.JSON).watch(maxEventBytes)
 		require.NotNil(t, w.newDecoderOf(metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}))
 	}
 }
@@ -662,19 +667,13 @@ func TestRecorder(t *testing.T) {
 
 // The bound is that of one event. A watch of many events is not left to the client's own parts.
 func TestNegotiator_ManyEvents(t *testing.T) {
-	for contentType, mediaType := range map[string]string{
-		answers.JSON: runtime.ContentTypeJSON, answers.Protobuf: runtime.ContentTypeProtobuf,
-	} {
-		decoder, events, framer, err := runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion).
-			StreamDecoder(mediaType, nil)
-		require.NoError(t, err)
-		c := codec{protobuf: mediaType == runtime.ContentTypeProtobuf}
-		w := newClientWatch(c, framer, events, decoder,
-			faster{shared: decode.NewSharedStrings(), maxEvent: 1000})
+	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
+		parts := watchPartsOf(t, typed, contentType)
+		w := parts.watch(1000)
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 		event := answers.Events(t, contentType, watch.Event{Type: watch.Added, Object: pod})
 		body := bytes.NewReader(bytes.Repeat(event, 10_000/len(event)))
-		in := eventFramer{framer, w}.NewFrameReader(io.NopCloser(body))
+		in := eventFramer{parts.framer, w}.NewFrameReader(io.NopCloser(body))
 		frame := make([]byte, 2000)
 		for range 10_000 / len(event) {
 			_, err := in.Read(frame)
@@ -682,7 +681,7 @@ func TestNegotiator_ManyEvents(t *testing.T) {
 			require.True(t, w.event.IsUsual)
 		}
 		var received metav1.WatchEvent
-		_, _, err = eventSerializer{events, w}.Decode(w.frame, nil, &received)
+		_, _, err := eventSerializer{parts.events, w}.Decode(w.frame, nil, &received)
 		require.NoError(t, err)
 		into := &v1.Pod{}
 		obj, _, err := eventDecoder{w}.Decode(received.Object.Raw, nil, into)

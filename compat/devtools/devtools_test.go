@@ -46,6 +46,24 @@ import (
 	"example.com/informerstack/observe/journal"
 )
 
+// newQueue is a queue of keys that has a name.
+func newQueue(name string) workqueue.TypedRateLimitingInterface[string] {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.DefaultTypedControllerRateLimiter[string](),
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: name})
+}
+
+// run runs an informer until the returned function was called.
+func run(t *testing.T, i cache.SharedInformer) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { i.RunWithContext(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
 // Everything that a program makes is on the page until it is collected, and only once.
 func TestHandler_FindsWhatTheProgramMakes(t *testing.T) {
 	requireNothingIsShown(t) // of other tests
@@ -251,9 +269,7 @@ func TestServe_RefusesOtherAddresses(t *testing.T) {
 
 // The page shows the goroutine that took an item, since when, and what it does now.
 func TestHandler_ShowsTheWorkerOfAKey(t *testing.T) {
-	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.DefaultTypedControllerRateLimiter[string](),
-		workqueue.TypedRateLimitingQueueConfig[string]{Name: "worker hangs"})
+	queue := newQueue("worker hangs")
 	defer queue.ShutDown()
 	release := make(chan struct{})
 	defer close(release)
@@ -308,9 +324,7 @@ func TestHandler_ShowsUnusualWorkers(t *testing.T) {
 func TestHandler_KnowsWhyAKeyWasReconciled(t *testing.T) {
 	Handler().Page()
 	server := cachetesting.NewFakeControllerSource()
-	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.DefaultTypedControllerRateLimiter[string](),
-		workqueue.TypedRateLimitingQueueConfig[string]{Name: "why queue"})
+	queue := newQueue("why queue")
 	defer queue.ShutDown()
 	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -324,11 +338,7 @@ func TestHandler_KnowsWhyAKeyWasReconciled(t *testing.T) {
 	for _, name := range []string{"done", "filtered"} {
 		server.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "why", Name: name}})
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { informer.RunWithContext(ctx) })
-	defer running.Wait()
-	defer cancel()
+	defer run(t, informer)()
 	key, _ := queue.Get()
 	queue.Forget(key)
 	queue.Done(key)
@@ -425,15 +435,11 @@ func TestHandler_KnowsWhetherACacheIsRead(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, i.AddIndexers(cache.Indexers{
 				"all": func(any) ([]string, error) { return []string{""}, nil }}))
-			ctx, cancel := context.WithCancel(t.Context())
-			var running sync.WaitGroup
-			running.Go(func() { i.RunWithContext(ctx) })
-			defer running.Wait()
-			defer cancel()
-			require.True(t, cache.WaitForCacheSync(ctx.Done(), i.HasSynced))
+			defer run(t, i)()
+			require.True(t, cache.WaitForCacheSync(t.Context().Done(), i.HasSynced))
 			late, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 			require.NoError(t, err)
-			require.True(t, cache.WaitForCacheSync(ctx.Done(), late.HasSynced))
+			require.True(t, cache.WaitForCacheSync(t.Context().Done(), late.HasSynced))
 			assert.True(t, Handler().Why("ns/a").Reason != health.Unknown)
 			assert.Same(t, i.GetStore(), i.GetIndexer())
 			assert.True(t, unread())
@@ -472,12 +478,8 @@ func TestHandler_ShowsWhatInformersSelect(t *testing.T) {
 			const name, selection = "SharedIndexInformer *v1.ConfigMap",
 				"configmaps namespace=team labels=app=web"
 			assert.Empty(t, Handler().Page().Informers[0].Selection)
-			ctx, cancel := context.WithCancel(t.Context())
-			var running sync.WaitGroup
-			running.Go(func() { i.RunWithContext(ctx) })
-			defer running.Wait()
-			defer cancel()
-			require.True(t, cache.WaitForCacheSync(ctx.Done(), i.HasSynced))
+			defer run(t, i)()
+			require.True(t, cache.WaitForCacheSync(t.Context().Done(), i.HasSynced))
 			shown := name
 			if http2 {
 				shown += " selects " + selection

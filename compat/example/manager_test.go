@@ -79,25 +79,36 @@ type replica struct {
 	stop func()
 }
 
-func (w *world) start(identity string) *replica {
-	restConfig := &rest.Config{Host: w.URL, Transport: w.Transport()}
-	lock, err := newLock(restConfig, "default", identity)
-	require.NoError(w.t, err)
-	r := &replica{lock: &countedLock{Interface: lock}}
-	yes := true // names of controllers are unique in a process, but these tests run several
-	r.Manager, err = newManager(restConfig, r.lock, manager.Options{
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: &yes},
-	})
-	require.NoError(w.t, err)
+func (w *world) config() *rest.Config {
+	return &rest.Config{Host: w.URL, Transport: w.Transport()}
+}
 
+// options let several managers run in one process, where names of controllers are unique.
+func options() manager.Options {
+	return manager.Options{
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	}
+}
+
+// run runs a manager until the returned function was called.
+func (w *world) run(m manager.Manager) (stop func()) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan error)
-	go func() { done <- r.Start(ctx) }()
-	r.stop = sync.OnceFunc(func() {
+	go func() { done <- m.Start(ctx) }()
+	return sync.OnceFunc(func() {
 		cancel()
 		assert.NoError(w.t, <-done)
 	})
+}
+
+func (w *world) start(identity string) *replica {
+	lock, err := newLock(w.config(), "default", identity)
+	require.NoError(w.t, err)
+	r := &replica{lock: &countedLock{Interface: lock}}
+	r.Manager, err = newManager(w.config(), r.lock, options())
+	require.NoError(w.t, err)
+	r.stop = w.run(r)
 	return r
 }
 

@@ -6,17 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/informerstack/compat/adapt"
@@ -31,23 +27,11 @@ type shardedReplica struct {
 }
 
 func (w *world) startSharded(identity string) *shardedReplica {
-	restConfig := &rest.Config{Host: w.URL, Transport: w.Transport()}
-	shards, err := newShards(restConfig, "default", identity, 16)
+	shards, err := newShards(w.config(), "default", identity, 16)
 	require.NoError(w.t, err)
-	r := &shardedReplica{shards: shards}
-	r.Manager, err = newShardedManager(restConfig, shards, manager.Options{
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
+	m, err := newShardedManager(w.config(), shards, options())
 	require.NoError(w.t, err)
-	ctx, cancel := context.WithCancel(w.t.Context())
-	done := make(chan error)
-	go func() { done <- r.Start(ctx) }()
-	r.stop = sync.OnceFunc(func() {
-		cancel()
-		assert.NoError(w.t, <-done)
-	})
-	return r
+	return &shardedReplica{m, shards, w.run(m)}
 }
 
 // cached returns the number of ConfigMaps in the replica's cache.
@@ -73,9 +57,7 @@ func TestGuarded_KeepsTheResult(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		want := reconcile.Result{RequeueAfter: time.Hour, Priority: new(7)}
 		failure := errors.New("no")
-		inner := reconcile.Func(func(
-			context.Context, reconcile.Request,
-		) (reconcile.Result, error) {
+		inner := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			return want, failure
 		})
 		value := func(reconcile.Request) (string, bool) { return "uid", true }
@@ -147,13 +129,9 @@ func TestStory_ReplicasShareTheConfigMaps(t *testing.T) {
 // If the controller ends, so does the process, and its shards are free at once.
 func TestStory_ThePartsEndTogether(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
-		restConfig := &rest.Config{Host: w.URL, Transport: w.Transport()}
-		shards, err := newShards(restConfig, "default", "one", 4)
+		shards, err := newShards(w.config(), "default", "one", 4)
 		require.NoError(t, err)
-		m, err := newShardedManager(restConfig, shards, manager.Options{
-			Metrics:    metricsserver.Options{BindAddress: "0"},
-			Controller: config.Controller{SkipNameValidation: new(true)},
-		})
+		m, err := newShardedManager(w.config(), shards, options())
 		require.NoError(t, err)
 		failure := errors.New("the controller has ended")
 		require.NoError(t, m.Add(manager.RunnableFunc(func(context.Context) error {

@@ -104,34 +104,45 @@ func (p *program) stopped() {
 	p.note("stopped, the holder is " + strings.Trim(p.holder()+"?", "?"))
 }
 
-func (p *program) elector(impl string) elector {
-	meta := metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"}
-	if impl == clientGo {
-		e, err := reference.NewLeaderElector(reference.LeaderElectionConfig{
-			Lock: &referencelock.LeaseLock{
-				LeaseMeta: meta, Client: p.client.CoordinationV1(),
-				LockConfig: referencelock.ResourceLockConfig{Identity: p.name},
-			},
-			LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
-			RetryPeriod: 2 * time.Second, Name: "lock",
-			Callbacks: reference.LeaderCallbacks{OnStartedLeading: p.started,
-				OnStoppedLeading: p.stopped},
-			ReleaseOnCancel: p.releaseOnCancel,
-		})
-		require.NoError(p.t, err)
-		return e
-	}
-	e, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+// config is that of an elector of compat, which sees the Lease by compat's lock.
+func (p *program) config() leaderelection.LeaderElectionConfig {
+	return leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: meta, Client: p.client.CoordinationV1(),
+			LeaseMeta:  metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},
+			Client:     p.client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: p.name},
 		},
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
-		RetryPeriod: 2 * time.Second, Name: "lock",
-		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: p.started,
-			OnStoppedLeading: p.stopped},
-		ReleaseOnCancel: p.releaseOnCancel,
-	})
+		RetryPeriod: 2 * time.Second, Name: "lock", ReleaseOnCancel: p.releaseOnCancel,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: p.started, OnStoppedLeading: p.stopped,
+		},
+	}
+}
+
+// clientGoConfig is the same for client-go's elector, with client-go's lock.
+func clientGoConfig(c leaderelection.LeaderElectionConfig) reference.LeaderElectionConfig {
+	theirs := reference.LeaderElectionConfig{
+		LeaseDuration: c.LeaseDuration, RenewDeadline: c.RenewDeadline,
+		RetryPeriod: c.RetryPeriod, Name: c.Name, ReleaseOnCancel: c.ReleaseOnCancel,
+		Callbacks: reference.LeaderCallbacks(c.Callbacks),
+	}
+	if lock, ok := c.Lock.(*resourcelock.LeaseLock); ok {
+		theirs.Lock = &referencelock.LeaseLock{
+			LeaseMeta: lock.LeaseMeta, Client: lock.Client,
+			LockConfig: referencelock.ResourceLockConfig{Identity: lock.LockConfig.Identity},
+		}
+	}
+	return theirs
+}
+
+func (p *program) elector(impl string) elector {
+	if impl == clientGo {
+		e, err := reference.NewLeaderElector(clientGoConfig(p.config()))
+		require.NoError(p.t, err)
+		return e
+	}
+	e, err := leaderelection.NewLeaderElector(p.config())
 	require.NoError(p.t, err)
 	return e
 }

@@ -4,6 +4,7 @@ package leaderelection_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,12 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	reference "k8s.io/client-go/tools/leaderelection"
-	referencelock "k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"example.com/informerstack/compat/leaderelection"
 	"example.com/informerstack/compat/leaderelection/resourcelock"
@@ -113,46 +112,30 @@ func TestFencingToken(t *testing.T) {
 	})
 }
 
-// invalid are configs that both packages reject, in the order of the checks that they fail.
+// Both packages reject the same configs, with the same errors. Each step corrects the first one.
 func TestNewLeaderElector_RejectsTheSameConfigs(t *testing.T) {
-	client := fake.NewClientset().CoordinationV1()
-	theirs := reference.LeaderElectionConfig{LeaseDuration: -3, RenewDeadline: -3, RetryPeriod: -3}
-	got := leaderelection.LeaderElectionConfig{LeaseDuration: -3, RenewDeadline: -3,
-		RetryPeriod: -3}
-	steps := []func(){
-		func() { theirs.LeaseDuration, got.LeaseDuration = -1, -1 },
-		func() { theirs.RenewDeadline, got.RenewDeadline = -2, -2 },
-		func() { theirs.LeaseDuration, got.LeaseDuration = 15*time.Second, 15*time.Second },
-		func() { theirs.RenewDeadline, got.RenewDeadline = 10*time.Second, 10*time.Second },
-		func() { theirs.RetryPeriod, got.RetryPeriod = 9*time.Second, 9*time.Second },
-		func() { theirs.RetryPeriod, got.RetryPeriod = 2*time.Second, 2*time.Second },
-		func() {
-			work := func(context.Context) {}
-			theirs.Callbacks.OnStartedLeading, got.Callbacks.OnStartedLeading = work, work
-		},
-		func() {
-			stopped := func() {}
-			theirs.Callbacks.OnStoppedLeading, got.Callbacks.OnStoppedLeading = stopped, stopped
-		},
-		func() {
-			theirs.Lock, got.Lock = &referencelock.LeaseLock{Client: client},
-				&resourcelock.LeaseLock{Client: client}
-		},
-		func() {
-			theirs.Lock.(*referencelock.LeaseLock).LockConfig.Identity = "a"
-			got.Lock.(*resourcelock.LeaseLock).LockConfig.Identity = "a"
-		},
-	}
-	for i, step := range steps {
-		_, want := reference.NewLeaderElector(theirs)
+	lock := &resourcelock.LeaseLock{Client: fake.NewClientset().CoordinationV1()}
+	c := leaderelection.LeaderElectionConfig{LeaseDuration: -3, RenewDeadline: -3, RetryPeriod: -3}
+	for i, correct := range []func(){
+		func() { c.LeaseDuration = -1 },
+		func() { c.RenewDeadline = -2 },
+		func() { c.LeaseDuration = 15 * time.Second },
+		func() { c.RenewDeadline = 10 * time.Second },
+		func() { c.RetryPeriod = 9 * time.Second },
+		func() { c.RetryPeriod = 2 * time.Second },
+		func() { c.Callbacks.OnStartedLeading = func(context.Context) {} },
+		func() { c.Callbacks.OnStoppedLeading = func() {} },
+		func() { c.Lock = lock },
+		func() { lock.LockConfig.Identity = "a" },
+	} {
+		_, want := reference.NewLeaderElector(clientGoConfig(c))
 		require.Error(t, want, "step %d", i)
-		_, err := leaderelection.NewLeaderElector(got)
+		_, err := leaderelection.NewLeaderElector(c)
 		assert.EqualError(t, err, want.Error())
-		assert.PanicsWithError(t, want.Error(),
-			func() { leaderelection.RunOrDie(t.Context(), got) })
-		step()
+		assert.PanicsWithError(t, want.Error(), func() { leaderelection.RunOrDie(t.Context(), c) })
+		correct()
 	}
-	_, err := leaderelection.NewLeaderElector(got)
+	_, err := leaderelection.NewLeaderElector(c)
 	assert.NoError(t, err)
 	assert.Equal(t, reference.JitterFactor, leaderelection.JitterFactor)
 }
@@ -161,40 +144,26 @@ func TestNewLeaderElector_RejectsTheSameConfigs(t *testing.T) {
 // after the end of its lease.
 func TestRunOrDie_WatchDog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		watchDog := leaderelection.NewLeaderHealthzAdaptor(20 * time.Second)
-		assert.Equal(t, "leaderElection", watchDog.Name())
-		assert.NoError(t, watchDog.Check(nil), "there is no elector")
-
+		p := &program{name: "a", t: t, client: fake.NewClientset()}
 		stuck := make(chan struct{})
+		c := p.config()
+		c.Callbacks.OnStoppedLeading = func() { <-stuck }
+		c.WatchDog = leaderelection.NewLeaderHealthzAdaptor(20 * time.Second)
+		assert.Equal(t, "leaderElection", c.WatchDog.Name())
+		assert.NoError(t, c.WatchDog.Check(nil), "there is no elector")
+
 		ctx, cancel := context.WithCancel(quiet())
-		defer cancel()
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
-				Lock: &resourcelock.LeaseLock{
-					LeaseMeta:  metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},
-					Client:     fake.NewClientset().CoordinationV1(),
-					LockConfig: resourcelock.ResourceLockConfig{Identity: "a"},
-				},
-				LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
-				RetryPeriod: 2 * time.Second, Name: "lock",
-				Callbacks: leaderelection.LeaderCallbacks{
-					OnStartedLeading: func(context.Context) {},
-					OnStoppedLeading: func() { <-stuck },
-				},
-				WatchDog: watchDog,
-			})
-		}()
+		var running sync.WaitGroup
+		running.Go(func() { leaderelection.RunOrDie(ctx, c) })
 		time.Sleep(time.Minute)
-		assert.NoError(t, watchDog.Check(nil), "renewed all the time")
+		assert.NoError(t, c.WatchDog.Check(nil), "renewed all the time")
 		cancel()
 		time.Sleep(30 * time.Second)
-		assert.NoError(t, watchDog.Check(nil))
+		assert.NoError(t, c.WatchDog.Check(nil))
 		time.Sleep(10 * time.Second)
-		assert.EqualError(t, watchDog.Check(nil),
+		assert.EqualError(t, c.WatchDog.Check(nil),
 			"failed election to renew leadership on lease lock")
 		close(stuck)
-		<-ended
+		running.Wait()
 	})
 }

@@ -5,6 +5,7 @@ package leaderelection_test
 import (
 	"context"
 	"reflect"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,7 +18,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	reference "k8s.io/client-go/tools/leaderelection"
@@ -31,94 +31,103 @@ type waiter interface {
 	WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool
 }
 
-// candidates runs test with a candidate of each package on a fake client, which replays nothing.
-func candidates(t *testing.T,
-	test func(t *testing.T, run func(context.Context), w waiter, client *fake.Clientset)) {
+// candidate is one of either package on a fake client, which replays nothing.
+type candidate struct {
+	waiter
+	t      *testing.T
+	run    func(context.Context)
+	client *fake.Clientset
+}
+
+// candidates runs test with a candidate of each package.
+func candidates(t *testing.T, test func(c *candidate)) {
 	const namespace, name, lease, binary, emulation = "kube-system", "a", "lock", "1.37.0", "1.36.0"
-	for _, impl := range []string{ours, clientGo} {
-		t.Run("impl="+impl, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				client := fake.NewClientset()
-				if impl == clientGo {
-					c, w, err := reference.NewCandidate(client, namespace, name, lease, binary,
-						emulation, coordinationv1.OldestEmulationVersion)
-					require.NoError(t, err)
-					test(t, c.Run, w, client)
-					return
-				}
-				c, w, err := leaderelection.NewCandidate(client, namespace, name, lease, binary,
-					emulation, coordinationv1.OldestEmulationVersion)
-				require.NoError(t, err)
-				test(t, c.Run, w, client)
-			})
-		})
+	const strategy = coordinationv1.OldestEmulationVersion
+	each(t, func(t *testing.T, impl string, p *program) {
+		if impl == clientGo {
+			c, w, err := reference.NewCandidate(p.client, namespace, name, lease, binary, emulation,
+				strategy)
+			require.NoError(t, err)
+			test(&candidate{w, t, c.Run, p.client.(*fake.Clientset)})
+			return
+		}
+		c, w, err := leaderelection.NewCandidate(p.client, namespace, name, lease, binary,
+			emulation, strategy)
+		require.NoError(t, err)
+		test(&candidate{w, t, c.Run, p.client.(*fake.Clientset)})
+	})
+}
+
+// start runs the candidate for a second.
+func (c *candidate) start() (stop func()) {
+	ctx, cancel := context.WithCancel(quiet())
+	var running sync.WaitGroup
+	running.Go(func() { c.run(ctx) })
+	time.Sleep(time.Second)
+	return func() {
+		cancel()
+		running.Wait()
 	}
 }
 
-func candidateOn(t *testing.T, client kubernetes.Interface) *coordinationv1beta1.LeaseCandidate {
-	c, err := client.CoordinationV1beta1().LeaseCandidates("kube-system").Get(t.Context(), "a",
-		metav1.GetOptions{})
-	require.NoError(t, err)
-	return c
+func (c *candidate) object() *coordinationv1beta1.LeaseCandidate {
+	object, err := c.client.CoordinationV1beta1().LeaseCandidates("kube-system").
+		Get(c.t.Context(), "a", metav1.GetOptions{})
+	require.NoError(c.t, err)
+	return object
+}
+
+// renewed returns how long ago the object was renewed.
+func (c *candidate) renewed() time.Duration {
+	return time.Since(c.object().Spec.RenewTime.Time)
 }
 
 func TestNewCandidate_RegistersAndAnswers(t *testing.T) {
-	candidates(t, func(t *testing.T, run func(context.Context), _ waiter, client *fake.Clientset) {
-		ctx, cancel := context.WithCancel(quiet())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			run(ctx)
-		}()
-		time.Sleep(time.Second)
-		got := candidateOn(t, client).Spec
-		assert.Less(t, time.Since(got.RenewTime.Time), 2*time.Second)
+	candidates(t, func(c *candidate) {
+		stop := c.start()
+		defer stop()
+		assert.Less(c.t, c.renewed(), 2*time.Second)
+		got := c.object().Spec
 		got.RenewTime = nil
-		assert.Equal(t, coordinationv1beta1.LeaseCandidateSpec{
+		assert.Equal(c.t, coordinationv1beta1.LeaseCandidateSpec{
 			LeaseName: "lock", BinaryVersion: "1.37.0", EmulationVersion: "1.36.0",
 			Strategy: coordinationv1.OldestEmulationVersion,
 		}, got)
 
 		for range 3 {
 			time.Sleep(time.Minute)
-			asked := candidateOn(t, client)
+			asked := c.object()
 			asked.Spec.PingTime = &metav1.MicroTime{Time: time.Now()}
-			_, err := client.CoordinationV1beta1().LeaseCandidates("kube-system").Update(ctx, asked,
-				metav1.UpdateOptions{})
-			require.NoError(t, err)
+			_, err := c.client.CoordinationV1beta1().LeaseCandidates("kube-system").
+				Update(c.t.Context(), asked, metav1.UpdateOptions{})
+			require.NoError(c.t, err)
 			time.Sleep(time.Second)
-			assert.Less(t, time.Since(candidateOn(t, client).Spec.RenewTime.Time), 2*time.Second)
+			assert.Less(c.t, c.renewed(), 2*time.Second)
 		}
 		time.Sleep(6 * time.Minute)
-		assert.Less(t, time.Since(candidateOn(t, client).Spec.RenewTime.Time), 5*time.Minute,
-			"unasked, every five minutes")
-		cancel()
-		<-ended
-		candidateOn(t, client) // it stays
+		assert.Less(c.t, c.renewed(), 5*time.Minute, "unasked, every five minutes")
+		stop()
+		c.object() // it stays
 	})
 }
 
-var leaseCandidate = reflect.TypeFor[*coordinationv1beta1.LeaseCandidate]()
+// synced is what WaitForCacheSync returns.
+func synced(ok bool) map[reflect.Type]bool {
+	return map[reflect.Type]bool{reflect.TypeFor[*coordinationv1beta1.LeaseCandidate](): ok}
+}
 
 // A candidate that does not run is not waited for.
 func TestNewCandidate_WaitForCacheSync(t *testing.T) {
-	candidates(t, func(t *testing.T, run func(context.Context), w waiter, _ *fake.Clientset) {
-		ctx, cancel := context.WithCancel(quiet())
-		defer cancel()
-		assert.Empty(t, w.WaitForCacheSync(ctx.Done()))
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			run(ctx)
-		}()
-		time.Sleep(time.Second)
-		assert.Equal(t, map[reflect.Type]bool{leaseCandidate: true}, w.WaitForCacheSync(ctx.Done()))
-		cancel()
+	candidates(t, func(c *candidate) {
+		stopped := make(chan struct{})
+		assert.Empty(c.t, c.WaitForCacheSync(stopped))
+		stop := c.start()
+		defer stop()
+		assert.Equal(c.t, synced(true), c.WaitForCacheSync(stopped))
+		close(stopped)
 		for range 20 {
-			assert.Equal(t, map[reflect.Type]bool{leaseCandidate: true},
-				w.WaitForCacheSync(ctx.Done()), "and then for ever")
+			assert.Equal(c.t, synced(true), c.WaitForCacheSync(stopped), "and then for ever")
 		}
-		<-ended
 	})
 }
 
@@ -131,24 +140,17 @@ func TestNewCandidate_WaitForCacheSyncWithoutAWatch(t *testing.T) {
 			return !allowed.Load(), nil, apierrors.NewForbidden(
 				coordinationv1beta1.Resource("leasecandidates"), "a", assert.AnError)
 		})
-		c, w, err := leaderelection.NewCandidate(client, "kube-system", "a", "lock", "1.37.0",
+		made, w, err := leaderelection.NewCandidate(client, "kube-system", "a", "lock", "1.37.0",
 			"1.36.0", coordinationv1.OldestEmulationVersion)
 		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(quiet())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			c.Run(ctx)
-		}()
-		time.Sleep(time.Second)
-		short, stop := context.WithTimeout(ctx, time.Minute)
+		c := &candidate{w, t, made.Run, client}
+		stop := c.start()
 		defer stop()
-		assert.Equal(t, map[reflect.Type]bool{leaseCandidate: false},
-			w.WaitForCacheSync(short.Done()))
+		short, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		assert.Equal(t, synced(false), c.WaitForCacheSync(short.Done()))
 		allowed.Store(true)
-		assert.Equal(t, map[reflect.Type]bool{leaseCandidate: true}, w.WaitForCacheSync(ctx.Done()))
-		cancel()
-		<-ended
+		assert.Equal(t, synced(true), c.WaitForCacheSync(t.Context().Done()))
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/compat/cache"
+	"example.com/informerstack/internal/helpers/done"
 )
 
 const (
@@ -109,12 +110,8 @@ func (w *RetryWatcher) run(ctx context.Context) {
 		if next == end || ctx.Err() != nil {
 			return
 		}
-		timer := time.NewTimer(max(pause, minRestartDelay-time.Since(began)))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !done.Sleep(ctx, max(pause, minRestartDelay-time.Since(began))) {
 			return
-		case <-timer.C:
 		}
 		klog.FromContext(ctx).V(4).Info("Watching again", "resourceVersion", w.resourceVersion)
 	}

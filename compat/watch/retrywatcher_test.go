@@ -146,20 +146,23 @@ func TestRetryWatcher_Ends(t *testing.T) {
 	}
 }
 
+// watchers are the constructors of both sides, from version 1 on.
+var watchers = map[string]func(context.Context, *script) (watch.Interface, error){
+	"ours": func(ctx context.Context, s *script) (watch.Interface, error) {
+		return compat.NewRetryWatcherWithContext(ctx, "1", s)
+	},
+	"client-go": func(ctx context.Context, s *script) (watch.Interface, error) {
+		return clientgo.NewRetryWatcherWithContext(ctx, "1", s)
+	},
+}
+
 // The last event of a watcher that ends names the type of an object without a resourceVersion, and
 // has the Status of an error that is wrapped. client-go's has the whole object, which may be a
 // Secret, and nothing.
 func TestDifference_RetryWatcherErrors(t *testing.T) {
-	type newWatcher func(context.Context, *script) (watch.Interface, error)
-	var ours newWatcher = func(ctx context.Context, s *script) (watch.Interface, error) {
-		return compat.NewRetryWatcherWithContext(ctx, "1", s)
-	}
-	var theirs newWatcher = func(ctx context.Context, s *script) (watch.Interface, error) {
-		return clientgo.NewRetryWatcherWithContext(ctx, "1", s)
-	}
-	last := func(line any, start newWatcher) (text string) {
+	last := func(line any, impl string) (text string) {
 		synctest.Test(t, func(t *testing.T) {
-			w, err := start(t.Context(), &script{lines: []any{line}, begun: time.Now()})
+			w, err := watchers[impl](t.Context(), &script{lines: []any{line}, begun: time.Now()})
 			require.NoError(t, err)
 			for event := range w.ResultChan() {
 				text = apierrors.FromObject(event.Object).Error()
@@ -171,37 +174,32 @@ func TestDifference_RetryWatcherErrors(t *testing.T) {
 		Type: watch.Added, Object: &v1.Secret{Data: map[string][]byte{"a": {1}}},
 	}}
 	require.Equal(t, "Internal error occurred: "+
-		"retryWatcher: object *v1.Secret doesn't support resourceVersion", last(secret, ours))
-	require.Contains(t, last(secret, theirs), "[]uint8{0x1}")
+		"retryWatcher: object *v1.Secret doesn't support resourceVersion", last(secret, "ours"))
+	require.Contains(t, last(secret, "client-go"), "[]uint8{0x1}")
 
 	forbidden := fmt.Errorf("wrapped: %w", apierrors.NewForbidden(v1.Resource("pods"), "", nil))
-	require.Equal(t, `pods is forbidden: <nil>`, last(forbidden, ours))
-	require.Empty(t, last(forbidden, theirs))
+	require.Equal(t, `pods is forbidden: <nil>`, last(forbidden, "ours"))
+	require.Empty(t, last(forbidden, "client-go"))
 }
 
 // The server may ask for any pause before the next watch; a minute counts.
 func TestDifference_RetryWatcherPauseIsBounded(t *testing.T) {
 	never := failure(apierrors.NewTooManyRequests("never", math.MaxInt32))
-	secondStart := func(start func(context.Context, *script) (watch.Interface, error)) string {
+	secondStart := func(impl string) string {
 		s := &script{lines: []any{[]watch.Event{never}}}
 		synctest.Test(t, func(t *testing.T) {
 			s.begun, s.log = time.Now(), narrate.New(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 			defer cancel()
-			w, err := start(ctx, s)
+			w, err := watchers[impl](ctx, s)
 			require.NoError(t, err)
 			for range w.ResultChan() {
 			}
 		})
 		return strings.Join(s.starts[1:], ", ")
 	}
-	require.Equal(t, "1 after 1m0s", secondStart(
-		func(ctx context.Context, s *script) (watch.Interface, error) {
-			return compat.NewRetryWatcherWithContext(ctx, "1", s)
-		}))
-	require.Empty(t, secondStart(func(ctx context.Context, s *script) (watch.Interface, error) {
-		return clientgo.NewRetryWatcherWithContext(ctx, "1", s)
-	}), "client-go waits for 68 years")
+	require.Equal(t, "1 after 1m0s", secondStart("ours"))
+	require.Empty(t, secondStart("client-go"), "client-go waits for 68 years")
 }
 
 // Every other failure is retried: callers have deadlines.

@@ -20,6 +20,14 @@ import (
 	compat "example.com/informerstack/compat/watch"
 )
 
+// newSource is a server with the pod ns/a.
+func newSource(t *testing.T) *framework.FakeControllerSource {
+	source := framework.NewFakeControllerSource()
+	t.Cleanup(source.Shutdown)
+	source.Add(pod(0))
+	return source
+}
+
 func isType(want watch.EventType) compat.ConditionFunc {
 	return func(event watch.Event) (bool, error) { return event.Type == want, nil }
 }
@@ -62,9 +70,7 @@ func TestUntilWithoutRetry(t *testing.T) {
 
 func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
-		source.Add(pod(0))
+		source := newSource(t)
 		source.Modify(pod(0))
 		last, err := compat.Until(t.Context(), "1", source, isType(watch.Modified))
 		require.NoError(t, err)
@@ -78,9 +84,7 @@ func TestUntil(t *testing.T) {
 // watch are delivered later.
 func TestUntilWithSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
-		source.Add(pod(0))
+		source := newSource(t)
 		time.AfterFunc(time.Second, func() {
 			source.DeleteDropWatch(pod(0))
 			source.ResetWatch()
@@ -94,9 +98,7 @@ func TestUntilWithSync(t *testing.T) {
 
 func TestUntilWithSync_Precondition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
-		source.Add(pod(0))
+		source := newSource(t)
 		exists := func(store cache.Store) (bool, error) {
 			_, exists, err := store.GetByKey("ns/a")
 			return exists, err
@@ -122,9 +124,7 @@ func TestUntilWithSync_Precondition(t *testing.T) {
 // A reader that stops ends the informer, even with unread events.
 func TestNewIndexerInformerWatcher_Stop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
-		source.Add(pod(0))
+		source := newSource(t)
 		indexer, controller, w, ended := compat.NewIndexerInformerWatcher(source, &v1.Pod{})
 		synctest.Wait()
 		require.True(t, controller.HasSynced())
@@ -155,9 +155,7 @@ func TestContextWithOptionalTimeout(t *testing.T) {
 // Any number of events wait for their reader, in order.
 func TestNewIndexerInformerWatcher_KeepsTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		defer source.Shutdown()
-		source.Add(pod(0))
+		source := newSource(t)
 		_, _, w, ended := compat.NewIndexerInformerWatcher(source, &v1.Pod{})
 		const last = 1000
 		for version := 2; version <= last; version++ {
@@ -170,6 +168,31 @@ func TestNewIndexerInformerWatcher_KeepsTheOrder(t *testing.T) {
 		for version := 2; version <= last; version++ {
 			require.Equal(t, watch.Event{Type: watch.Modified, Object: pod(version)},
 				<-w.ResultChan())
+		}
+		w.Stop()
+		<-ended
+	})
+}
+
+// A tombstone becomes an event with the last known state. A tombstone without a state is left out;
+// client-go panics.
+func TestDifference_TombstoneWithoutStateIsNoEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newSource(t)
+		indexer, _, w, ended := compat.NewIndexerInformerWatcher(source, &v1.Pod{})
+		require.Equal(t, watch.Event{Type: watch.Added, Object: pod(1)}, <-w.ResultChan())
+		// a key that stands for an object
+		require.NoError(t, indexer.Add(cache.ExplicitKey("ns/ghost")))
+		source.DeleteDropWatch(pod(0))
+		source.ResetWatch()
+		time.Sleep(time.Minute)
+		require.Empty(t, indexer.ListKeys())
+		require.Equal(t, watch.Event{Type: watch.Deleted, Object: pod(1)}, <-w.ResultChan())
+		synctest.Wait()
+		select {
+		case event := <-w.ResultChan():
+			require.Fail(t, "another event", event)
+		default:
 		}
 		w.Stop()
 		<-ended

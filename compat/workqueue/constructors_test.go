@@ -33,32 +33,22 @@ var constructors = []struct {
 		func() queue { return reference.New() }, ""},
 	{"NewNamed", func() queue { return workqueue.NewNamed("q") },
 		func() queue { return reference.NewNamed("q") }, now},
-	{
-		"NewWithConfig",
+	{"NewWithConfig",
 		func() queue { return workqueue.NewWithConfig(workqueue.QueueConfig{Name: "q"}) },
-		func() queue { return reference.NewWithConfig(reference.QueueConfig{Name: "q"}) },
-		now,
-	},
+		func() queue { return reference.NewWithConfig(reference.QueueConfig{Name: "q"}) }, now},
 	{"NewTyped", func() queue { return workqueue.NewTyped[any]() },
 		func() queue { return reference.NewTyped[any]() }, ""},
-	{
-		"NewTypedWithConfig",
-		func() queue {
-			return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q"})
-		},
-		func() queue {
-			return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q"})
-		},
-		now,
-	},
-	{"an order", func() queue {
-		return workqueue.NewTypedWithConfig(
-			workqueue.TypedQueueConfig[any]{Queue: workqueue.DefaultQueue[any]()},
-		)
+	{"NewTypedWithConfig", func() queue {
+		return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q"})
 	}, func() queue {
-		return reference.NewTypedWithConfig(
-			reference.TypedQueueConfig[any]{Queue: reference.DefaultQueue[any]()},
-		)
+		return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q"})
+	}, now},
+	{"an order", func() queue {
+		order := workqueue.DefaultQueue[any]()
+		return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Queue: order})
+	}, func() queue {
+		order := reference.DefaultQueue[any]()
+		return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Queue: order})
 	}, ""},
 
 	{"NewDelayingQueue", func() queue { return workqueue.NewDelayingQueue() },
@@ -82,92 +72,67 @@ var constructors = []struct {
 	{"TypedNewDelayingQueue", func() queue { return workqueue.TypedNewDelayingQueue[any]() },
 		func() queue { return reference.TypedNewDelayingQueue[any]() }, ""},
 	{"NewTypedDelayingQueueWithConfig", func() queue {
-		return workqueue.NewTypedDelayingQueueWithConfig(
-			workqueue.TypedDelayingQueueConfig[any]{Name: "q"},
-		)
+		config := workqueue.TypedDelayingQueueConfig[any]{Name: "q"}
+		return workqueue.NewTypedDelayingQueueWithConfig(config)
 	}, func() queue {
-		return reference.NewTypedDelayingQueueWithConfig(
-			reference.TypedDelayingQueueConfig[any]{Name: "q"},
-		)
+		config := reference.TypedDelayingQueueConfig[any]{Name: "q"}
+		return reference.NewTypedDelayingQueueWithConfig(config)
 	}, later},
 
-	{
-		"NewRateLimitingQueue",
-		func() queue {
-			return workqueue.NewRateLimitingQueue(workqueue.DefaultControllerRateLimiter())
-		},
-		func() queue {
-			return reference.NewRateLimitingQueue(reference.DefaultControllerRateLimiter())
-		},
-		"",
-	},
+	{"NewRateLimitingQueue", func() queue {
+		return workqueue.NewRateLimitingQueue(workqueue.DefaultControllerRateLimiter())
+	}, func() queue {
+		return reference.NewRateLimitingQueue(reference.DefaultControllerRateLimiter())
+	}, ""},
 	{"NewNamedRateLimitingQueue", func() queue {
 		return workqueue.NewNamedRateLimitingQueue(workqueue.DefaultItemBasedRateLimiter(), "q")
 	}, func() queue {
 		return reference.NewNamedRateLimitingQueue(reference.DefaultItemBasedRateLimiter(), "q")
 	}, later},
 	{"NewRateLimitingQueueWithConfig", func() queue {
-		return workqueue.NewRateLimitingQueueWithConfig(
-			workqueue.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
-			workqueue.RateLimitingQueueConfig{Name: "q"},
-		)
+		limiter := workqueue.NewItemExponentialFailureRateLimiter(time.Second, time.Minute)
+		return workqueue.NewRateLimitingQueueWithConfig(limiter,
+			workqueue.RateLimitingQueueConfig{Name: "q"})
 	}, func() queue {
-		return reference.NewRateLimitingQueueWithConfig(
-			reference.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
-			reference.RateLimitingQueueConfig{Name: "q"},
-		)
+		limiter := reference.NewItemExponentialFailureRateLimiter(time.Second, time.Minute)
+		return reference.NewRateLimitingQueueWithConfig(limiter,
+			reference.RateLimitingQueueConfig{Name: "q"})
 	}, later},
 	{"NewRateLimitingQueueWithDelayingInterface", func() queue {
+		limiter := workqueue.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1)
 		return workqueue.NewRateLimitingQueueWithDelayingInterface(
-			workqueue.NewNamedDelayingQueue("inner"),
-			workqueue.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1),
-		)
+			workqueue.NewNamedDelayingQueue("inner"), limiter)
 	}, func() queue {
+		limiter := reference.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1)
 		return reference.NewRateLimitingQueueWithDelayingInterface(
-			reference.NewNamedDelayingQueue("inner"),
-			reference.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1),
-		)
+			reference.NewNamedDelayingQueue("inner"), limiter)
 	}, strings.ReplaceAll(later, "q/", "inner/")},
 	{"NewTypedRateLimitingQueue", func() queue {
 		return workqueue.NewTypedRateLimitingQueue(
-			workqueue.DefaultTypedControllerRateLimiter[any](),
-		)
+			workqueue.DefaultTypedControllerRateLimiter[any]())
 	}, func() queue {
 		return reference.NewTypedRateLimitingQueue(
-			reference.DefaultTypedControllerRateLimiter[any](),
-		)
+			reference.DefaultTypedControllerRateLimiter[any]())
 	}, ""},
 	{"NewTypedRateLimitingQueueWithConfig", func() queue {
-		return workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewMaxOfRateLimiter(
-				workqueue.NewItemFastSlowRateLimiter(1, 2, 1),
-				&workqueue.MaxOfRateLimiter{},
-			),
-			workqueue.TypedRateLimitingQueueConfig[any]{Name: "q"},
-		)
+		limiter := workqueue.NewMaxOfRateLimiter(workqueue.NewItemFastSlowRateLimiter(1, 2, 1),
+			&workqueue.MaxOfRateLimiter{})
+		return workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+			workqueue.TypedRateLimitingQueueConfig[any]{Name: "q"})
 	}, func() queue {
-		return reference.NewTypedRateLimitingQueueWithConfig(
-			reference.NewMaxOfRateLimiter(
-				reference.NewItemFastSlowRateLimiter(1, 2, 1),
-				&reference.MaxOfRateLimiter{},
-			),
-			reference.TypedRateLimitingQueueConfig[any]{Name: "q"},
-		)
+		limiter := reference.NewMaxOfRateLimiter(reference.NewItemFastSlowRateLimiter(1, 2, 1),
+			&reference.MaxOfRateLimiter{})
+		return reference.NewTypedRateLimitingQueueWithConfig(limiter,
+			reference.TypedRateLimitingQueueConfig[any]{Name: "q"})
 	}, later},
 	{"a delay that is cut", func() queue {
+		limiter := workqueue.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour)
 		return workqueue.NewRateLimitingQueue(
-			workqueue.NewWithMaxWaitRateLimiter(
-				workqueue.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour),
-				time.Minute,
-			),
-		)
+			workqueue.NewWithMaxWaitRateLimiter(limiter, time.Minute))
 	}, func() queue {
+		limiter := reference.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour)
 		return reference.NewRateLimitingQueue(
-			reference.NewWithMaxWaitRateLimiter(
-				reference.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour),
-				time.Minute,
-			),
-		)
+			reference.NewWithMaxWaitRateLimiter(limiter, time.Minute))
 	}, ""},
 }
 
@@ -241,52 +206,45 @@ func TestSetProvider(t *testing.T) {
 
 // A queue's own provider is used instead of that of the process.
 func TestSetProvider_OwnProviderWins(t *testing.T) {
-	for _, impl := range []string{ours, clientGo} {
-		t.Run("impl="+impl, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				own := &recorder{}
-				var queues []queue
-				if impl == ours {
-					queues = []queue{
-						workqueue.NewTypedWithConfig(
-							workqueue.TypedQueueConfig[any]{
-								Name:            "q",
-								MetricsProvider: oursProvider{own},
-							},
-						),
-						workqueue.NewTypedDelayingQueueWithConfig(
-							workqueue.TypedDelayingQueueConfig[any]{
-								Name:            "q",
-								MetricsProvider: oursProvider{own},
-							},
-						),
-						workqueue.NewTypedRateLimitingQueueWithConfig(
-							workqueue.DefaultTypedItemBasedRateLimiter[any](),
-							workqueue.TypedRateLimitingQueueConfig[any]{
-								Name:            "q",
-								MetricsProvider: oursProvider{own},
-							},
-						),
-					}
-				} else {
-					queues = []queue{
-						reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q",
-							MetricsProvider: referenceProvider{own}}),
-						reference.NewTypedDelayingQueueWithConfig(
-							reference.TypedDelayingQueueConfig[any]{Name: "q",
-								MetricsProvider: referenceProvider{own}}),
-						reference.NewTypedRateLimitingQueueWithConfig(
-							reference.DefaultTypedItemBasedRateLimiter[any](),
-							reference.TypedRateLimitingQueueConfig[any]{Name: "q",
-								MetricsProvider: referenceProvider{own}}),
-					}
-				}
-				for i, q := range queues {
-					life(q)
-					assert.Equal(t, []string{now, later, later}[i], own.take())
-					assert.Empty(t, global[impl].take())
-				}
-			})
+	own := &recorder{}
+	ourOwn, theirOwn := oursProvider{own}, referenceProvider{own}
+	for _, c := range []struct {
+		name    string
+		make    func() queue
+		metrics string
+	}{
+		{"typed/impl=ours", func() queue {
+			return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{
+				Name: "q", MetricsProvider: ourOwn})
+		}, now},
+		{"typed/impl=client-go", func() queue {
+			return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{
+				Name: "q", MetricsProvider: theirOwn})
+		}, now},
+		{"delaying/impl=ours", func() queue {
+			return workqueue.NewTypedDelayingQueueWithConfig(
+				workqueue.TypedDelayingQueueConfig[any]{Name: "q", MetricsProvider: ourOwn})
+		}, later},
+		{"delaying/impl=client-go", func() queue {
+			return reference.NewTypedDelayingQueueWithConfig(
+				reference.TypedDelayingQueueConfig[any]{Name: "q", MetricsProvider: theirOwn})
+		}, later},
+		{"rate limiting/impl=ours", func() queue {
+			return workqueue.NewTypedRateLimitingQueueWithConfig(
+				workqueue.DefaultTypedItemBasedRateLimiter[any](),
+				workqueue.TypedRateLimitingQueueConfig[any]{Name: "q", MetricsProvider: ourOwn})
+		}, later},
+		{"rate limiting/impl=client-go", func() queue {
+			return reference.NewTypedRateLimitingQueueWithConfig(
+				reference.DefaultTypedItemBasedRateLimiter[any](),
+				reference.TypedRateLimitingQueueConfig[any]{Name: "q", MetricsProvider: theirOwn})
+		}, later},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(*testing.T) { life(c.make()) })
+			assert.Equal(t, c.metrics, own.take())
+			assert.Empty(t, global[ours].take())
+			assert.Empty(t, global[clientGo].take())
 		})
 	}
 }
@@ -318,21 +276,46 @@ var clocked = map[string]func(*testingclock.FakeClock) workqueue.DelayingInterfa
 
 type delaying = workqueue.DelayingInterface
 
-// A custom clock decides when an item is due.
-func TestCustomClock(t *testing.T) {
+// onEachClock runs f on each of them, in a bubble.
+func onEachClock(t *testing.T, f func(t *testing.T, q delaying, clock *testingclock.FakeClock)) {
 	for name, construct := range clocked {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clock := testingclock.NewFakeClock(time.Now())
 				q := construct(clock)
 				defer q.ShutDown()
-				q.AddAfter("a", time.Hour)
-				time.Sleep(2 * time.Hour)
-				assert.Zero(t, q.Len())
-				clock.Step(time.Hour)
-				synctest.Wait()
-				assert.Equal(t, 1, q.Len())
+				f(t, q, clock)
 			})
 		})
 	}
+}
+
+// A custom clock decides when an item is due.
+func TestCustomClock(t *testing.T) {
+	onEachClock(t, func(t *testing.T, q delaying, clock *testingclock.FakeClock) {
+		q.AddAfter("a", time.Hour)
+		time.Sleep(2 * time.Hour)
+		assert.Zero(t, q.Len())
+		clock.Step(time.Hour)
+		synctest.Wait()
+		assert.Equal(t, 1, q.Len())
+	})
+}
+
+// A delaying queue registers the same waiters with its clock as client-go's, so a test that waits
+// until a fake clock has waiters does not hang, and an item is added when the clock is stepped.
+func TestFakeClock_HasWaiters(t *testing.T) {
+	onEachClock(t, func(t *testing.T, q delaying, clock *testingclock.FakeClock) {
+		waiters := func() int { synctest.Wait(); return clock.Waiters() }
+		assert.Equal(t, 1, waiters())
+		q.AddAfter("a", time.Minute)
+		assert.Equal(t, 2, waiters())
+		clock.Step(time.Minute)
+		assert.Equal(t, 1, waiters())
+		assert.Equal(t, 1, q.Len())
+		for i := range 10 {
+			q.AddAfter(fmt.Sprint(i), time.Hour)
+		}
+		assert.Equal(t, 2, waiters())
+	})
 }

@@ -3,7 +3,6 @@
 package workqueue_test
 
 import (
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -131,29 +130,4 @@ func TestDrain_Waiting(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		assert.Zero(t, q.Len())
 	})
-}
-
-// A delaying queue registers the same waiters with its clock as client-go's, so a test that waits
-// until a fake clock has waiters does not hang, and an item is added when the clock is stepped.
-func TestFakeClock_HasWaiters(t *testing.T) {
-	for name, construct := range clocked {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				clock := testingclock.NewFakeClock(time.Now())
-				q := construct(clock)
-				defer q.ShutDown()
-				waiters := func() int { synctest.Wait(); return clock.Waiters() }
-				assert.Equal(t, 1, waiters())
-				q.AddAfter("a", time.Minute)
-				assert.Equal(t, 2, waiters())
-				clock.Step(time.Minute)
-				assert.Equal(t, 1, waiters())
-				assert.Equal(t, 1, q.Len())
-				for i := range 10 {
-					q.AddAfter(fmt.Sprint(i), time.Hour)
-				}
-				assert.Equal(t, 2, waiters())
-			})
-		})
-	}
 }

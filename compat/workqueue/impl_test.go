@@ -63,27 +63,10 @@ type provider[G, S, C, H any] struct{ *recorder }
 
 func as[T any](m metric) T { return any(m).(T) }
 
-func (p provider[G, S, C, H]) NewDepthMetric(
-	q string,
-) G {
-	return as[G](p.metric("depth", q))
-}
-
-func (p provider[G, S, C, H]) NewAddsMetric(
-	q string,
-) C {
-	return as[C](p.metric("adds", q))
-}
-
-func (p provider[G, S, C, H]) NewLatencyMetric(
-	q string,
-) H {
-	return as[H](p.metric("latency", q))
-}
-
-func (p provider[G, S, C, H]) NewWorkDurationMetric(
-	q string,
-) H {
+func (p provider[G, S, C, H]) NewDepthMetric(q string) G   { return as[G](p.metric("depth", q)) }
+func (p provider[G, S, C, H]) NewAddsMetric(q string) C    { return as[C](p.metric("adds", q)) }
+func (p provider[G, S, C, H]) NewLatencyMetric(q string) H { return as[H](p.metric("latency", q)) }
+func (p provider[G, S, C, H]) NewWorkDurationMetric(q string) H {
 	return as[H](p.metric("work", q))
 }
 func (p provider[G, S, C, H]) NewUnfinishedWorkSecondsMetric(q string) S {

@@ -9,8 +9,10 @@
 // namespaces are never emptied, garbage is not collected.
 //
 // Read cluster.go, apiserver.go, etcd.go; build.go compiles the programs, process.go keeps them
-// from outliving the tests. Goroutines: one for each process, until it ends. Locking: none; a
-// Cluster is used by one goroutine at a time, its Configs and Processes by any.
+// from outliving the tests; link.go is a network that fails, objects.go what tests create.
+// Goroutines: one for each process, until it ends, and two for each connection of a Link. Locking:
+// one mutex in a Link; a Cluster is used by one goroutine at a time, its Configs and Processes by
+// any.
 //
 // Run go test -v -run TestConformance ./... in e2e.
 package cluster

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/foo/api"
 	clientgo "example.com/informerstack/e2e/foo/clientgo"
 	compat "example.com/informerstack/e2e/foo/compat"
 )
@@ -32,13 +34,15 @@ var variants = []struct {
 // The same story on each server, with each controller: the server reaches the state that each Foo
 // specifies.
 func TestFoo(t *testing.T) {
-	for _, server := range servers {
-		t.Run("server="+server.name, func(t *testing.T) {
-			config := server.start(t)
-			define(t, config)
+	for name, start := range map[string]func(t *testing.T) server{
+		"apitest": newApitest, "kube-apiserver": newCluster,
+	} {
+		t.Run("server="+name, func(t *testing.T) {
+			s := start(t)
+			cluster.Define(t, s.config, api.CRD)
 			for _, variant := range variants {
 				t.Run("imports="+variant.name, func(t *testing.T) {
-					w := newWorld(t, config)
+					w := newWorld(t, s)
 					before := goroutines()
 					stop := w.start(variant.main)
 					for _, chapter := range chapters {
@@ -107,11 +111,12 @@ var chapters = []struct {
 		w.hasDeployment("web-i", 1, "i")
 		w.makeAvailable("web-i", 1)
 		w.fooHasAvailable("i", 1) // now the Deployment is in the controller's cache
-		restore := w.way.cut()
+		w.way.Cut()
 		w.deleteDeployment("web-i")
+		w.forget(w.t)
 		// the watch has expired, and the object is missing in the list: handleObject gets a
 		// tombstone
-		restore()
+		w.way.Redirect("")
 		w.hasDeployment("web-i", 1, "i")
 	}},
 	{"a deleted Foo wants nothing any more", func(w *world) {

@@ -20,9 +20,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	typedappsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
 	"k8s.io/client-go/rest"
 
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/e2e/cluster"
 	"example.com/informerstack/e2e/foo/api"
 )
 
@@ -35,30 +38,51 @@ func eventually(t *testing.T, check func(t *assert.CollectT, ctx context.Context
 		10*time.Millisecond)
 }
 
+// server is a server that a controller must work on.
+type server struct {
+	config *rest.Config
+	forget func(t *testing.T) // makes every older resourceVersion expire
+}
+
+func newApitest(t *testing.T) server {
+	s := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
+	require.NoError(t, s.Start())
+	t.Cleanup(s.Close)
+	return server{&rest.Config{Host: s.URL, QPS: -1},
+		func(*testing.T) { s.Faults().Compact() }}
+}
+
+func newCluster(t *testing.T) server {
+	c := cluster.New(t, cluster.Options{})
+	return server{c.Config(cluster.AdminToken), func(t *testing.T) {
+		require.NoError(t, c.Compact(t.Context()))
+		c.KillAPIServer()
+		require.NoError(t, c.StartAPIServer(t.Context()))
+	}}
+}
+
 // world is a namespace with a controller; its methods write to it and check it.
 type world struct {
+	server
 	t           *testing.T
 	ctx         context.Context
-	config      *rest.Config
-	way         *link // the controller's
+	way         *cluster.Link // the controller's
 	namespace   string
 	client      kubernetes.Interface
 	deployments typedappsv1.DeploymentInterface
 	foos        api.FooInterface
 }
 
-func newWorld(t *testing.T, config *rest.Config) *world {
-	client, err := kubernetes.NewForConfig(config)
+func newWorld(t *testing.T, s server) *world {
+	client, err := kubernetes.NewForConfig(s.config)
 	require.NoError(t, err)
-	foos, err := api.NewForConfig(config)
+	foos, err := api.NewForConfig(s.config)
 	require.NoError(t, err)
-	ns, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "foo-"}},
-		metav1.CreateOptions{})
-	require.NoError(t, err)
+	namespace := cluster.NewNamespace(t, client)
 	return &world{
-		t: t, ctx: t.Context(), config: config, way: &link{}, namespace: ns.Name,
-		client: client, deployments: client.AppsV1().Deployments(ns.Name), foos: foos.Foos(ns.Name),
+		server: s, t: t, ctx: t.Context(), way: cluster.NewLink(), namespace: namespace,
+		client: client, deployments: client.AppsV1().Deployments(namespace),
+		foos: foos.Foos(namespace),
 	}
 }
 
@@ -73,7 +97,7 @@ func (w *world) in(t *testing.T) *world {
 func (w *world) start(main func(context.Context, *rest.Config, string, int) error) (stop func()) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- main(ctx, w.way.config(w.config), w.namespace, 2) }()
+	go func() { ended <- main(ctx, w.way.Config(w.config), w.namespace, 2) }()
 	w.t.Cleanup(cancel)
 	return func() {
 		w.t.Helper()
@@ -203,7 +227,7 @@ func (w *world) hasEvent(foo, reason string) {
 	})
 }
 
-// noGoroutinesBut waits until all other goroutines have ended, including those of idle connections.
+// noGoroutinesBut waits until all other goroutines have ended, including those of connections.
 func (w *world) noGoroutinesBut(before map[string]string) {
 	w.t.Helper()
 	transport, err := rest.TransportFor(w.config)
@@ -211,9 +235,12 @@ func (w *world) noGoroutinesBut(before map[string]string) {
 	tick, giveUp := time.NewTicker(10*time.Millisecond), time.Now().Add(patience)
 	defer tick.Stop()
 	for {
+		w.way.Reset()
 		utilnet.CloseIdleConnectionsFor(transport)
 		left := goroutines()
-		maps.DeleteFunc(left, func(id, _ string) bool { return before[id] != "" })
+		maps.DeleteFunc(left, func(id, stack string) bool {
+			return before[id] != "" || strings.Contains(stack, "cluster.startProcess") // restarted
+		})
 		if len(left) == 0 {
 			return
 		}

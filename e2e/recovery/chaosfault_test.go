@@ -15,6 +15,8 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/e2e/cluster"
 )
 
 // killEtcdFor kills etcd, and starts it again after d with what it had stored.
@@ -31,11 +33,11 @@ func killEtcdFor(d time.Duration) func(*world) time.Time {
 // the API server's watch cache, their resourceVersions have expired then.
 func compactAfter(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
-		w.eachLink((*link).stall)
+		w.eachLink((*cluster.Link).Stall)
 		w.wait(d)
 		require.NoError(w.t, w.cluster.Compact(w.t.Context()))
-		w.eachLink((*link).reset)
-		w.eachLink((*link).release)
+		w.eachLink((*cluster.Link).Reset)
+		w.eachLink((*cluster.Link).Release)
 		return time.Now()
 	}
 }
@@ -43,9 +45,9 @@ func compactAfter(d time.Duration) func(*world) time.Time {
 // slowFor lets that many bytes pass in a second, fewer than the changes need.
 func slowFor(rate int, d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
-		w.eachLink(func(l *link) { l.slow(rate) })
+		w.eachLink(func(l *cluster.Link) { l.Slow(rate) })
 		w.wait(d)
-		w.eachLink(func(l *link) { l.slow(0) })
+		w.eachLink(func(l *cluster.Link) { l.Slow(0) })
 		return time.Now()
 	}
 }
@@ -57,7 +59,7 @@ func rotateAfter(d time.Duration) func(*world) time.Time {
 		token, secret := w.account.issue()
 		w.account.revoke()
 		w.answers(apierrors.IsUnauthorized)
-		w.eachLink((*link).reset)
+		w.eachLink((*cluster.Link).Reset)
 		w.wait(d)
 		w.account.write(token, secret)
 		return w.answers(isNil)
@@ -95,7 +97,7 @@ func exhaustFor(d time.Duration) func(*world) time.Time {
 		answer, err := hog.Stream(ctx)
 		require.NoError(w.t, err)
 		w.answers(apierrors.IsTooManyRequests)
-		w.eachLink((*link).reset)
+		w.eachLink((*cluster.Link).Reset)
 		w.wait(d)
 		require.NoError(w.t, flows.FlowSchemas().Delete(ctx, schema.Name, metav1.DeleteOptions{}))
 		require.NoError(w.t, answer.Close())
@@ -139,7 +141,7 @@ func (w *world) narrowLevel() (
 
 // largeObjects returns a namespace with a LIST that is larger than a connection's buffers.
 func (w *world) largeObjects() (namespace string) {
-	namespace = w.newNamespace()
+	namespace = cluster.NewNamespace(w.t, w.admin)
 	for i := range 16 {
 		large := &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)},
@@ -157,17 +159,17 @@ func (w *world) largeObjects() (namespace string) {
 // lets that server catch up after d.
 func lagFor(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
-		etcd := newLink()
-		listener, err := etcd.listen(w.cluster.EtcdAddress())
+		etcd := cluster.NewLink()
+		listener, err := etcd.Listen(w.cluster.EtcdAddress())
 		require.NoError(w.t, err)
 		w.t.Cleanup(func() { _ = listener.Close() })
 		replica, err := w.cluster.StartReplica(w.t.Context(), listener.Addr().String())
 		require.NoError(w.t, err)
-		etcd.stall()
+		etcd.Stall()
 		w.wait(5 * time.Second)
-		w.eachLink(func(l *link) { l.redirect(replica) })
+		w.eachLink(func(l *cluster.Link) { l.Redirect(replica) })
 		w.wait(d)
-		etcd.release()
+		etcd.Release()
 		return time.Now()
 	}
 }

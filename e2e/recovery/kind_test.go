@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/e2e/cluster"
 )
 
 // kind is the kind of the objects in a world.
@@ -67,54 +69,20 @@ func groupConfig(config *rest.Config, group schema.GroupVersion) *rest.Config {
 	return config
 }
 
-var definitions = schema.GroupVersionResource{
-	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-}
-
 // prepare makes the server know the kind.
 func (k kind) prepare(w *world) {
-	if !k.defined {
-		return
+	if k.defined {
+		cluster.Define(w.t, w.cluster.Config(cluster.AdminToken),
+			cluster.Definition(k.resource, k.name, "Namespaced"))
 	}
-	_, err := w.dynamic.Resource(definitions).Create(w.t.Context(), k.definition(),
-		metav1.CreateOptions{})
-	require.NoError(w.t, err)
-	require.Eventually(w.t, func() bool {
-		_, err := w.dynamic.Resource(k.resource).List(w.t.Context(), metav1.ListOptions{})
-		return err == nil
-	}, patience, sampleEvery)
 }
 
 // remove deletes the kind and all its objects.
 func (k kind) remove(w *world) {
-	client := w.dynamic.Resource(definitions)
-	name := k.definition().GetName()
+	client, name := w.dynamic.Resource(cluster.Definitions), k.resource.GroupResource().String()
 	require.NoError(w.t, client.Delete(w.t.Context(), name, metav1.DeleteOptions{}))
 	require.Eventually(w.t, func() bool {
 		_, err := client.Get(w.t.Context(), name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	}, patience, sampleEvery)
-}
-
-func (k kind) definition() *unstructured.Unstructured {
-	definition := &unstructured.Unstructured{Object: map[string]any{
-		"spec": map[string]any{
-			"group": k.resource.Group,
-			"scope": "Namespaced",
-			"names": map[string]any{"kind": k.name, "plural": k.resource.Resource},
-			"versions": []any{map[string]any{
-				"name":    k.resource.Version,
-				"served":  true,
-				"storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{
-					"type":                                 "object",
-					"x-kubernetes-preserve-unknown-fields": true,
-				}},
-			}},
-		},
-	}}
-	definition.SetAPIVersion(definitions.GroupVersion().String())
-	definition.SetKind("CustomResourceDefinition")
-	definition.SetName(k.resource.Resource + "." + k.resource.Group)
-	return definition
 }

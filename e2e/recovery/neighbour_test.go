@@ -84,10 +84,10 @@ const slowRate = 32_000
 // list that follows must have passed: the watches have expired.
 func slowKillFor(d, slow time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
-		w.eachLink(func(l *link) { l.slow(slowRate) })
+		w.eachLink(func(l *cluster.Link) { l.Slow(slowRate) })
 		killFor(d)(w)
 		w.wait(slow)
-		w.eachLink(func(l *link) { l.slow(0) })
+		w.eachLink(func(l *cluster.Link) { l.Slow(0) })
 		return time.Now()
 	}
 }

@@ -7,10 +7,10 @@
 //	writer -> API server -> link -> informer -> history, monitor
 //
 // Read recovery_test.go and chaos_test.go, fault_test.go and chaosfault_test.go (the faults),
-// neighbour_test.go (worlds with sick, many and slow ones), target_test.go (what ours must meet),
-// world_test.go (one sequence of them), writer_test.go (the server's known state), monitor_test.go
-// (what must hold at each moment), history_test.go (what must hold for handlers), link_test.go (the
-// network).
+// neighbour_test.go (worlds with sick, many and slow ones), table_test.go (the results, and what
+// ours must meet), world_test.go (one sequence of faults), writer_test.go (the server's known
+// state), monitor_test.go (what must hold at each moment), history_test.go (what must hold for
+// handlers), and link.go of package cluster (the network).
 package recovery
 
 import (

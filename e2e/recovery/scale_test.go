@@ -80,7 +80,7 @@ func (g *group) costs(way string, n int) string {
 	}
 	read := func() (all []reading) {
 		for _, m := range g.alive {
-			all = append(all, reading{g.usage(m), m.way.received.Load()})
+			all = append(all, reading{g.usage(m), m.way.Received.Load()})
 		}
 		return all
 	}

@@ -40,10 +40,10 @@ var shardFaults = []struct {
 		g.signal(g.alive[0], syscall.SIGCONT)
 	}},
 	{"cut off for 12 s", func(g *group) {
-		g.alive[1].way.stall()
+		g.alive[1].way.Stall()
 		wait(g.t.Context(), groupDuration*3/2)
-		g.alive[1].way.reset()
-		g.alive[1].way.release()
+		g.alive[1].way.Reset()
+		g.alive[1].way.Release()
 	}},
 	{"clock steps", stepClocks},
 	{"scale 3 -> 2", func(g *group) { g.leave(g.alive[2], syscall.SIGTERM) }},

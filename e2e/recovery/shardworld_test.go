@@ -58,7 +58,7 @@ type change struct {
 // member is a running replica with its own link to the server.
 type member struct {
 	name  string
-	way   *link
+	way   *cluster.Link
 	cmd   *exec.Cmd
 	ended chan struct{}
 	file  string
@@ -72,13 +72,9 @@ func newGroup(t *testing.T, selects bool, objects int) *group {
 	}
 	g := &group{t: t, cluster: cluster.New(t, options), dir: t.TempDir(), stop: func() {}}
 	g.client = kubernetes.NewForConfigOrDie(g.cluster.Config(cluster.AdminToken))
-	ns, err := g.client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "shards-"}},
-		metav1.CreateOptions{})
-	require.NoError(t, err)
-	g.namespace = ns.Name
+	g.namespace = cluster.NewNamespace(t, g.client)
 	t.Cleanup(g.end)
-	g.each(objects, func(i int) error {
+	cluster.Each(t, objects, func(i int) error {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: objectName(i)},
 			Data: map[string]string{"text": strings.Repeat("x", 1000)}}
 		at := time.Now()
@@ -93,24 +89,6 @@ func newGroup(t *testing.T, selects bool, objects int) *group {
 }
 
 func objectName(i int) string { return fmt.Sprintf("object-%d", i) }
-
-// each calls do for 0 to n-1, many at a time.
-func (g *group) each(n int, do func(i int) error) {
-	g.t.Helper()
-	failed := make([]error, 64)
-	var running sync.WaitGroup
-	for part := range failed {
-		running.Go(func() {
-			for i := part; i < n && failed[part] == nil; i += len(failed) {
-				failed[part] = do(i)
-			}
-		})
-	}
-	running.Wait()
-	for _, err := range failed {
-		require.NoError(g.t, err)
-	}
-}
 
 func (g *group) changed(object *corev1.ConfigMap, at time.Time) {
 	version, _ := strconv.ParseUint(object.ResourceVersion, 10, 64) // of a real server
@@ -158,11 +136,11 @@ func (g *group) start(n int) {
 	g.t.Helper()
 	for range n {
 		g.started++
-		m := &member{name: fmt.Sprintf("r%d", g.started), way: newLink(),
+		m := &member{name: fmt.Sprintf("r%d", g.started), way: cluster.NewLink(),
 			ended: make(chan struct{})}
 		m.file = filepath.Join(g.dir, m.name)
 		server := strings.TrimPrefix(g.cluster.Config("").Host, "https://")
-		listener, err := m.way.listen(server)
+		listener, err := m.way.Listen(server)
 		require.NoError(g.t, err)
 		g.t.Cleanup(func() { _ = listener.Close() })
 		g.run(m, listener)

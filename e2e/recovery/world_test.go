@@ -13,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -51,7 +49,7 @@ type world struct {
 	account  *account          // of the informers
 	probe    rest.Interface    // with this account, without a link
 	writers  []*writer
-	links    []*link
+	links    []*cluster.Link
 	requests map[string]*requests // by implementation
 	subjects []*subject
 	monitor  *monitor
@@ -68,7 +66,7 @@ func newWorld(t *testing.T, s setup) *world {
 	w.grant()
 	w.probe = w.kind.client(t, w.account.config())
 	for range s.namespaces {
-		w.writers = append(w.writers, w.startWriter(w.newNamespace()))
+		w.writers = append(w.writers, w.startWriter(cluster.NewNamespace(t, w.admin)))
 	}
 	w.answers(isNil)
 	for _, implementation := range s.implementations {
@@ -76,14 +74,6 @@ func newWorld(t *testing.T, s setup) *world {
 	}
 	w.monitor = startMonitor(t, w.tolerance, w.subjects)
 	return w
-}
-
-func (w *world) newNamespace() string {
-	ns, err := w.admin.CoreV1().Namespaces().Create(w.t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "recovery-"}},
-		metav1.CreateOptions{})
-	require.NoError(w.t, err)
-	return ns.Name
 }
 
 // startInformers starts the informers of an implementation, with a client and a link for each
@@ -100,10 +90,10 @@ func (w *world) startInformers(implementation string) {
 	for _, writer := range w.writers {
 		for range w.informers {
 			if len(started)%perClient == 0 {
-				l := newLink()
+				l := cluster.NewLink()
 				w.links = append(w.links, l)
 				p = newProcess(w.t, implementation,
-					w.requests[implementation].count(l.config(config)))
+					w.requests[implementation].count(l.Config(config)))
 				for i, from := range sick {
 					p.startSick(w.t, i, from)
 				}
@@ -265,7 +255,7 @@ func (w *world) watchBegins() error {
 	return errors.Join(err, events.Close())
 }
 
-func (w *world) eachLink(do func(*link)) {
+func (w *world) eachLink(do func(*cluster.Link)) {
 	for _, l := range w.links {
 		do(l)
 	}

@@ -42,17 +42,16 @@ func TestSwapped_CertManager_Answers(t *testing.T) {
 		moduleFolder(t, dir, "github.com/cert-manager/cert-manager"), "deploy", "crds", "*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, crds)
-	defineKinds(t, servers, crds...)
+	for _, crd := range crds {
+		define(t, servers, crd)
+	}
 	i := &issuance{gate: newGate(t, servers), servers: servers, program: program}
 	i.client, err = dynamic.NewForConfig(servers.Config(cluster.AdminToken))
 	require.NoError(t, err)
-	i.namespace = newNamespace(t, i.gate.admin)
+	i.namespace = cluster.NewNamespace(t, i.gate.admin)
 	i.gate.allow(issuanceRules...)
 	i.debugger = newDebugger(t, i.start("first", i.gate))
-	for _, step := range []struct {
-		name string
-		run  func(*issuance)
-	}{
+	play(t, i, func(t *testing.T) { i.t, i.gate.t = t, t }, []step[*issuance]{
 		{"an issuer is missing", (*issuance).lacksIssuer},
 		{"a Certificate becomes a Secret", (*issuance).works},
 		{"a Secret without the label", (*issuance).filters},
@@ -60,14 +59,7 @@ func TestSwapped_CertManager_Answers(t *testing.T) {
 		{"permissions are taken", (*issuance).mayNoLonger},
 		{"the server stops", (*issuance).loses},
 		{"the lease is lost", (*issuance).losesLease},
-	} {
-		if !t.Run(step.name, func(t *testing.T) {
-			i.t, i.gate.t = t, t
-			step.run(i)
-		}) {
-			return
-		}
-	}
+	})
 }
 
 // issuanceRules are the permissions that these controllers need; the last are those on Secrets.
@@ -81,17 +73,8 @@ var issuanceRules = []rbacv1.PolicyRule{
 // start starts a process.
 func (i *issuance) start(name string, way *gate) *cluster.Process {
 	i.gate.t.Helper()
-	process, err := i.servers.Run("cert-manager-"+name, i.program, "--kubeconfig",
+	return run(i.gate.t, i.servers, "cert-manager-"+name, i.program, "--kubeconfig",
 		way.kubeconfig(), "--namespace", i.namespace, "--lease-duration", "60s")
-	require.NoError(i.gate.t, err)
-	t := i.gate.t
-	t.Cleanup(func() {
-		process.Kill()
-		if t.Failed() {
-			t.Logf("==> %s\n%s", name, process.LogTail(60))
-		}
-	})
-	return process
 }
 
 func (i *issuance) key(name string) string { return i.namespace + "/" + name }

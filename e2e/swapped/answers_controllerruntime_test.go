@@ -41,10 +41,9 @@ func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 	second := c.start(program, "second", "--lease-duration", longLease)
 	second.leads(false)
 	c.second = newDebugger(t, second.process)
-	for _, step := range []struct {
-		name string
-		run  func(*askedCopies)
-	}{
+	play(t, c, func(t *testing.T) {
+		c.copies.t, c.gate.t, c.first.t, c.second.t = t, t, t, t
+	}, []step[*askedCopies]{
 		{"a ConfigMap becomes a Secret", (*askedCopies).works},
 		{"a ConfigMap without the label", (*askedCopies).filters},
 		{"an answer of the server that does not come", (*askedCopies).hangs},
@@ -53,15 +52,7 @@ func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 		{"another process leads", (*askedCopies).waits},
 		{"the lease is lost", (*askedCopies).losesLease},
 		{"the server stops", (*askedCopies).loses},
-	} {
-		if !t.Run(step.name, func(sub *testing.T) {
-			c.copies.t, c.gate.t, c.first.t, c.second.t = sub, sub, sub, sub
-			defer func() { c.copies.t, c.gate.t = t, t }()
-			step.run(c)
-		}) {
-			return
-		}
-	}
+	})
 }
 
 // copierRules are the permissions that the operator needs; the last are those on Secrets.

@@ -43,27 +43,17 @@ func TestSwapped_KubeControllerManager_Answers(t *testing.T) {
 	w.first = newDebugger(t, w.log)
 	second := startManager(t, servers, program, "second", lease...)
 	w.second = newDebugger(t, second.process)
-	for _, step := range []struct {
-		name string
-		run  func(*askedWorkload)
-	}{
-		{"a Deployment becomes Pods", (*askedWorkload).works},
-		{"a Pod without the label", (*askedWorkload).filters},
-		{"a quota", (*askedWorkload).meetsQuota},
-		{"an answer of the server that does not come", (*askedWorkload).hangs},
-		{"a log that is not read", (*askedWorkload).blocks},
-		{"permissions are taken", (*askedWorkload).mayNoLonger},
-		{"the server stops", (*askedWorkload).loses},
-		{"the lease is lost", (*askedWorkload).losesLease},
-	} {
-		if !t.Run(step.name, func(sub *testing.T) {
-			w.t, w.gate.t, w.first.t, w.second.t = sub, sub, sub, sub
-			defer func() { w.t, w.gate.t = t, t }()
-			step.run(w)
-		}) {
-			return
-		}
-	}
+	play(t, w, func(t *testing.T) { w.t, w.gate.t, w.first.t, w.second.t = t, t, t, t },
+		[]step[*askedWorkload]{
+			{"a Deployment becomes Pods", (*askedWorkload).works},
+			{"a Pod without the label", (*askedWorkload).filters},
+			{"a quota", (*askedWorkload).meetsQuota},
+			{"an answer of the server that does not come", (*askedWorkload).hangs},
+			{"a log that is not read", (*askedWorkload).blocks},
+			{"permissions are taken", (*askedWorkload).mayNoLonger},
+			{"the server stops", (*askedWorkload).loses},
+			{"the lease is lost", (*askedWorkload).losesLease},
+		})
 }
 
 const kcmDeployments = `informer SharedIndexInformer \*v1\.Deployment`

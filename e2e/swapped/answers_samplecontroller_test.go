@@ -39,25 +39,20 @@ func TestSwapped_SampleController_Answers(t *testing.T) {
 	built := compile(t, "samplecontroller", goWork, main)
 	servers := cluster.New(t, cluster.Options{})
 	s := &sample{gate: newGate(t, servers), log: newLogPipe(t)}
-	crds := filepath.Join(moduleFolder(t, "samplecontroller", main), "artifacts", "examples",
+	crd := filepath.Join(moduleFolder(t, "samplecontroller", main), "artifacts", "examples",
 		"crd-status-subresource.yaml")
-	defineKinds(t, servers, crds)
-	s.namespace = newNamespace(t, s.gate.admin)
+	define(t, servers, crd)
+	s.namespace = cluster.NewNamespace(t, s.gate.admin)
 	foos, err := dynamic.NewForConfig(servers.Config(cluster.AdminToken))
 	require.NoError(t, err)
 	s.foos = foos.Resource(schema.GroupVersionResource{Group: "samplecontroller.k8s.io",
 		Version: "v1alpha1", Resource: "foos"}).Namespace(s.namespace)
 
 	s.gate.allow(sampleRules[1:]...)
-	process, err := servers.Run("sample-controller", s.log.script(built), "--kubeconfig",
+	run(t, servers, "sample-controller", s.log.script(built), "--kubeconfig",
 		s.gate.kubeconfig(), "-v=4")
-	require.NoError(t, err)
-	t.Cleanup(process.Kill)
 	s.debugger = newDebugger(t, s.log)
-	for _, step := range []struct {
-		name string
-		run  func(*sample)
-	}{
+	play(t, s, func(t *testing.T) { s.t, s.gate.t = t, t }, []step[*sample]{
 		{"no permission at the start", (*sample).mayNotList},
 		{"a Foo becomes a Deployment", (*sample).works},
 		{"a Deployment of no Foo", (*sample).filters},
@@ -66,14 +61,7 @@ func TestSwapped_SampleController_Answers(t *testing.T) {
 		{"a log that is not read", (*sample).blocks},
 		{"permissions are taken", (*sample).mayNoLonger},
 		{"the server stops", (*sample).loses},
-	} {
-		if !t.Run(step.name, func(t *testing.T) {
-			s.t, s.gate.t = t, t
-			step.run(s)
-		}) {
-			return
-		}
-	}
+	})
 }
 
 // sampleRules are the permissions that sample-controller needs; the first are those on Foos.

@@ -3,6 +3,7 @@
 package swapped_test
 
 import (
+	"os"
 	"os/exec"
 	"regexp"
 	"testing"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/e2e/cluster"
 )
 
 // debugger asks a process for answers.
@@ -47,6 +50,33 @@ func (d *debugger) ask(args ...string) string {
 		return err.Error() + string(out)
 	}
 	return string(out)
+}
+
+// step is one of the things that happen to a program W.
+type step[W any] struct {
+	name string
+	run  func(W)
+}
+
+// play runs steps in their order until one fails, each with its own T in all that in sets.
+func play[W any](t *testing.T, w W, in func(*testing.T), steps []step[W]) {
+	defer in(t)
+	for _, s := range steps {
+		if !t.Run(s.name, func(t *testing.T) {
+			in(t)
+			s.run(w)
+		}) {
+			return
+		}
+	}
+}
+
+// define creates the CustomResourceDefinition in a file.
+func define(t *testing.T, servers *cluster.Cluster, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	cluster.Define(t, servers.Config(cluster.AdminToken), text)
 }
 
 // answers waits until the answer about a key, or everything if key is "", matches want.

@@ -3,9 +3,7 @@
 package swapped_test
 
 import (
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -126,7 +124,14 @@ func keepCopies(t *testing.T, servers *cluster.Cluster, program, on string) {
 	c.isCopied("c", "1")
 	c.deleteCopy("a")
 	c.isCopied("a", "2")
-	second.runsOn(on)
+	second.runs("/goroutines?debug=1", map[string]bool{
+		"k8s.io/client-go/tools/cache.":                on == "client-go",
+		"k8s.io/client-go/tools/leaderelection.":       on == "client-go",
+		"example.com/informerstack/informer.":          on == "informerstack",
+		"example.com/informerstack/internal/readahead": on == "informerstack", // of its watches
+		"example.com/informerstack/leaderelection":     on == "informerstack",
+		controllerRuntime + "/pkg/internal/":           true,
+	})
 }
 
 // copies are ConfigMaps and their Secrets in the namespace of one test.
@@ -140,11 +145,7 @@ type copies struct {
 func newCopies(t *testing.T, servers *cluster.Cluster) *copies {
 	client, err := kubernetes.NewForConfig(servers.Config(cluster.AdminToken))
 	require.NoError(t, err)
-	namespace, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "copies-"}},
-		metav1.CreateOptions{})
-	require.NoError(t, err)
-	return &copies{t, servers, client, namespace.Name}
+	return &copies{t, servers, client, cluster.NewNamespace(t, client)}
 }
 
 func (c *copies) create(name, value string) {
@@ -186,73 +187,20 @@ func (c *copies) isCopied(name, value string) {
 	}, patience, 20*time.Millisecond)
 }
 
-// operator is a running manager.
-type operator struct {
-	t       *testing.T
-	process *cluster.Process
-	address string
-}
-
-func (c *copies) start(program, name string, flags ...string) *operator {
+func (c *copies) start(program, name string, flags ...string) *running {
 	c.t.Helper()
 	address := freeAddress(c.t)
-	process, err := c.servers.Run(filepath.Base(program)+"-"+name, program, append([]string{
+	process := run(c.t, c.servers, filepath.Base(program)+"-"+name, program, append([]string{
 		"--kubeconfig", c.servers.Kubeconfig(), "--namespace", c.namespace, "--address", address,
 		"--lease-duration", leaseDuration.String()}, flags...)...)
-	require.NoError(c.t, err)
-	c.t.Cleanup(func() {
-		process.Kill()
-		if c.t.Failed() {
-			c.t.Logf("==> %s\n%s", name, process.LogTail(60))
-		}
-	})
-	return &operator{c.t, process, address}
-}
-
-// leads waits until the operator reports that it leads, or that another does.
-func (o *operator) leads(want bool) {
-	o.t.Helper()
-	line := map[bool]string{true: `leader_election_master_status{name="copier"} 1`,
-		false: `leader_election_master_status{name="copier"} 0`}[want]
-	require.EventuallyWithT(o.t, func(t *assert.CollectT) {
-		metrics, err := o.get("/metrics")
-		require.NoError(t, err)
-		assert.Contains(t, metrics, line)
-	}, patience, 50*time.Millisecond)
+	return newRunning(c.t, process, "http://"+address, "copier")
 }
 
 // reconciles checks whether the operator has reconciled an object.
-func (o *operator) reconciles(want bool) {
-	o.t.Helper()
-	metrics, err := o.get("/metrics")
-	require.NoError(o.t, err)
-	assert.Equal(o.t, want,
+func (r *running) reconciles(want bool) {
+	r.t.Helper()
+	metrics, err := r.get("/metrics")
+	require.NoError(r.t, err)
+	assert.Equal(r.t, want,
 		regexp.MustCompile(`controller_runtime_reconcile_total\{.*\} [1-9]`).MatchString(metrics))
-}
-
-// runsOn checks which packages the operator's goroutines run.
-func (o *operator) runsOn(on string) {
-	o.t.Helper()
-	stacks, err := o.get("/goroutines?debug=1")
-	require.NoError(o.t, err)
-	for name, want := range map[string]bool{
-		"k8s.io/client-go/tools/cache.":                on == "client-go",
-		"k8s.io/client-go/tools/leaderelection.":       on == "client-go",
-		"example.com/informerstack/informer.":          on == "informerstack",
-		"example.com/informerstack/internal/readahead": on == "informerstack", // of its watches
-		"example.com/informerstack/leaderelection":     on == "informerstack",
-		controllerRuntime + "/pkg/internal/":           true,
-	} {
-		assert.Equal(o.t, want, strings.Contains(stacks, name), name)
-	}
-}
-
-func (o *operator) get(path string) (string, error) {
-	response, err := http.Get("http://" + o.address + path)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	return string(body), err
 }

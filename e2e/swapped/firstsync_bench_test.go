@@ -3,7 +3,6 @@
 package swapped_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -11,10 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/internal/tools/measure"
 )
 
 var (
@@ -82,17 +82,5 @@ func startPodServer(b *testing.B) string {
 	server := exec.Command(program, "-pods", strconv.Itoa(*podCount),
 		"-managed="+strconv.FormatBool(*managedFields))
 	server.Env = append(os.Environ(), "INFORMERSTACK_FIRSTSYNC=server")
-	server.Stderr = os.Stderr
-	until, err := server.StdinPipe()
-	require.NoError(b, err)
-	out, err := server.StdoutPipe()
-	require.NoError(b, err)
-	require.NoError(b, server.Start())
-	b.Cleanup(func() {
-		require.NoError(b, until.Close())
-		require.NoError(b, server.Wait())
-	})
-	url, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(b, err)
-	return strings.TrimSpace(url)
+	return measure.StartServer(b, server)
 }

@@ -4,9 +4,7 @@ package swapped_test
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -49,44 +47,15 @@ func BenchmarkSwapped_KubeControllerManager(b *testing.B) {
 	}
 }
 
-// cost returns the value of a metric without labels.
-func (m *manager) cost(name string) float64 {
-	metrics, err := m.get("/metrics")
-	require.NoError(m.t, err)
-	for line := range strings.Lines(metrics) {
-		if text, ok := strings.CutPrefix(line, name+" "); ok {
-			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-			require.NoError(m.t, err)
-			return value
-		}
-	}
-	require.Fail(m.t, "no "+name)
-	return 0
-}
-
-// createConfigMaps creates many ConfigMaps of 1 kB, several at a time.
+// createConfigMaps creates many ConfigMaps of 1 kB.
 func (w *workload) createConfigMaps(count int) {
-	const writers = 8
-	var wait sync.WaitGroup
-	errs := make(chan error, count)
-	for writer := range writers {
-		wait.Go(func() {
-			for i := writer; i < count; i += writers {
-				configMap := &corev1.ConfigMap{
-					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)},
-					Data:       map[string]string{"k": strings.Repeat("x", 1000)},
-				}
-				_, err := w.client.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), configMap,
-					metav1.CreateOptions{})
-				errs <- err
-			}
-		})
-	}
-	wait.Wait()
-	close(errs)
-	for err := range errs {
-		require.NoError(w.t, err)
-	}
+	cluster.Each(w.t, count, func(i int) error {
+		_, err := w.client.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)},
+			Data:       map[string]string{"k": strings.Repeat("x", 1000)},
+		}, metav1.CreateOptions{})
+		return err
+	})
 }
 
 // hasReplicaSet waits for a ReplicaSet with the image.

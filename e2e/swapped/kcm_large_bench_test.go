@@ -109,20 +109,7 @@ func newLargeCluster(b *testing.B, servers *cluster.Cluster) *largeCluster {
 	if !apierrors.IsAlreadyExists(err) {
 		require.NoError(b, err)
 	}
-	var group sync.WaitGroup
-	errs := make(chan error, *replicaSets)
-	for writer := range writers {
-		group.Go(func() {
-			for i := writer; i < *replicaSets; i += writers {
-				errs <- l.create(b.Context(), i)
-			}
-		})
-	}
-	group.Wait()
-	close(errs)
-	for err := range errs {
-		require.NoError(b, err)
-	}
+	cluster.Each(b, *replicaSets, func(i int) error { return l.create(b.Context(), i) })
 	return l
 }
 
@@ -174,30 +161,42 @@ func (l *largeCluster) isAdopted() bool {
 func (l *largeCluster) load() (changes int64, latencies []time.Duration) {
 	ctx, stop := context.WithTimeout(l.b.Context(), *loadFor)
 	defer stop()
-	var (
-		sets    = *replicaSets
-		group   sync.WaitGroup
-		next    atomic.Int64
-		limiter = rate.NewLimiter(changesPerSec, 1)
-	)
+	var changing sync.WaitGroup
+	changing.Go(func() {
+		changes = load(ctx, l.b, func(n int, patch []byte) error {
+			sets := *replicaSets
+			_, err := l.client.CoreV1().Pods(l.namespace).Patch(ctx,
+				podName(n%sets, 1+n/sets%(podsPerSet-1)), // the first is probed
+				types.MergePatchType, patch, metav1.PatchOptions{})
+			return err
+		})
+	})
+	latencies = l.probe(ctx)
+	changing.Wait()
+	return changes, latencies
+}
+
+// load calls change with growing numbers, and a patch that is another one each time, changesPerSec
+// times a second until ctx ends. It returns how often.
+func load(ctx context.Context, b *testing.B, change func(n int, patch []byte) error) int64 {
+	var group sync.WaitGroup
+	var next atomic.Int64
+	limiter := rate.NewLimiter(changesPerSec, 1)
 	for range writers {
 		group.Go(func() {
 			for limiter.Wait(ctx) == nil {
 				n := int(next.Add(1))
-				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"change":"%d"}}}`, n)
-				_, err := l.client.CoreV1().Pods(l.namespace).Patch(ctx,
-					podName(n%sets, 1+n/sets%(podsPerSet-1)), // the first is probed
-					types.MergePatchType, patch, metav1.PatchOptions{})
-				if err != nil && ctx.Err() == nil {
-					l.b.Errorf("change a pod: %v", err)
+				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"change":"%s"}}}`,
+					time.Now().Format(time.RFC3339Nano))
+				if err := change(n, patch); err != nil && ctx.Err() == nil {
+					b.Errorf("change number %d: %v", n, err)
 					return
 				}
 			}
 		})
 	}
-	latencies = l.probe(ctx)
 	group.Wait()
-	return next.Load(), latencies
+	return next.Load()
 }
 
 // probe makes the first pod of each ReplicaSet ready, one after the other, until ctx ends.

@@ -3,12 +3,7 @@
 package swapped_test
 
 import (
-	"crypto/tls"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -78,7 +73,15 @@ func keepDeployment(t *testing.T, on string) []string {
 	w.delete()
 	w.isGone()
 	w.deleteNamespace()
-	second.runsOn(on)
+	second.runs("/debug/pprof/goroutine?debug=1", map[string]bool{
+		"k8s.io/client-go/tools/cache.(*":                on == "client-go",
+		"k8s.io/client-go/util/workqueue.(*":             on == "client-go",
+		"k8s.io/client-go/tools/leaderelection.(*":       on == "client-go",
+		"example.com/informerstack/informer.(*":          on == "informerstack",
+		"example.com/informerstack/workqueue.(*":         on == "informerstack",
+		"example.com/informerstack/leaderelection.(*":    on == "informerstack",
+		"k8s.io/kubernetes/pkg/controller/deployment.(*": true,
+	})
 	return second.series("workqueue_", "leader_election_", "informer_", "reflector_")
 }
 
@@ -97,22 +100,14 @@ func buildManager(t testing.TB, on string, flags ...string) (program string) {
 	return program
 }
 
-// manager is a running kube-controller-manager.
-type manager struct {
-	t       testing.TB
-	process *cluster.Process
-	url     string
-	client  *http.Client
-}
-
 func startManager(
 	t testing.TB, servers *cluster.Cluster, program, name string, flags ...string,
-) *manager {
+) *running {
 	t.Helper()
 	address := freeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	process, err := servers.Run("kube-controller-manager-"+name, program, append([]string{
+	process := run(t, servers, "kube-controller-manager-"+name, program, append([]string{
 		"--kubeconfig=" + servers.Kubeconfig(),
 		"--controllers=*,bootstrap-signer-controller,selinux-warning-controller," +
 			"token-cleaner-controller",
@@ -125,88 +120,5 @@ func startManager(
 		"--authorization-always-allow-paths=/healthz,/metrics,/debug/pprof/*",
 		"--flex-volume-plugin-dir=" + t.TempDir(), // it creates the folder if necessary
 	}, flags...)...)
-	require.NoError(t, err)
-	m := &manager{t, process, "https://" + address, &http.Client{
-		// it creates its own certificate
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
-	}}
-	t.Cleanup(func() {
-		process.Kill()
-		m.client.CloseIdleConnections()
-		if t.Failed() {
-			t.Logf("==> kube-controller-manager-%s\n%s", name, process.LogTail(60))
-		}
-	})
-	return m
-}
-
-// leads waits until the manager reports that it leads, or that another does.
-func (m *manager) leads(want bool) {
-	m.t.Helper()
-	status := map[bool]string{true: "1", false: "0"}[want]
-	require.EventuallyWithT(m.t, func(t *assert.CollectT) {
-		metrics, err := m.get("/metrics")
-		require.NoError(t, err)
-		assert.Contains(t, metrics,
-			`leader_election_master_status{name="kube-controller-manager"} `+status+"\n")
-	}, patience, 50*time.Millisecond)
-}
-
-// runsOn checks which packages the manager's goroutines run.
-func (m *manager) runsOn(on string) {
-	m.t.Helper()
-	stacks, err := m.get("/debug/pprof/goroutine?debug=1")
-	require.NoError(m.t, err)
-	for name, want := range map[string]bool{
-		"k8s.io/client-go/tools/cache.(*":                on == "client-go",
-		"k8s.io/client-go/util/workqueue.(*":             on == "client-go",
-		"k8s.io/client-go/tools/leaderelection.(*":       on == "client-go",
-		"example.com/informerstack/informer.(*":          on == "informerstack",
-		"example.com/informerstack/workqueue.(*":         on == "informerstack",
-		"example.com/informerstack/leaderelection.(*":    on == "informerstack",
-		"k8s.io/kubernetes/pkg/controller/deployment.(*": true,
-	} {
-		assert.Equal(m.t, want, strings.Contains(stacks, name), name)
-	}
-}
-
-// bucket is the label that distinguishes the buckets of one histogram.
-var bucket = regexp.MustCompile(`,?le="[^"]*"`)
-
-// series returns the sorted names of the series that have one of the prefixes, without values; the
-// buckets of a histogram appear once.
-func (m *manager) series(prefixes ...string) []string {
-	metrics, err := m.get("/metrics")
-	require.NoError(m.t, err)
-	var series []string
-	for line := range strings.Lines(metrics) {
-		name, _, _ := strings.Cut(line, " ")
-		if slices.ContainsFunc(prefixes,
-			func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
-			series = append(series, bucket.ReplaceAllString(name, ""))
-		}
-	}
-	slices.Sort(series)
-	return slices.Compact(series)
-}
-
-func (m *manager) get(path string) (string, error) {
-	response, err := m.client.Get(m.url + path)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("get %s: %s", path, response.Status)
-	}
-	return string(body), err
-}
-
-// freeAddress returns a loopback address without a listener.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	address, err := cluster.FreeAddress()
-	require.NoError(t, err)
-	return address
+	return newRunning(t, process, "https://"+address, "kube-controller-manager")
 }

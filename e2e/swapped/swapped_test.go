@@ -29,16 +29,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
 )
 
 // scratch is a folder that exists as long as the tests run.
 var scratch string
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
+	os.Exit(runAll(m))
 }
 
-func run(m *testing.M) int {
+func runAll(m *testing.M) int {
 	var err error
 	if scratch, err = os.MkdirTemp("", "swapped-"); err != nil {
 		fmt.Fprintln(os.Stderr, "make a folder:", err)
@@ -85,6 +86,16 @@ func compile(t testing.TB, dir, goWork, pkg string) (program string) {
 	said, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(said))
 	return program
+}
+
+// moduleFolder returns the folder of a module that the module in dir depends on.
+func moduleFolder(t *testing.T, dir, module string) string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module)
+	list.Dir, list.Env = dir, environ("off")
+	out, err := list.Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(out))
 }
 
 // environ returns our environment with another GOWORK. With -trimpath, the builds of all copies of
@@ -146,4 +157,21 @@ func testUntilPassed(t *testing.T, dir, goWork string, more []string, excused ma
 		maps.Copy(result, testJSON(t, dir, goWork, more, slices.Compact(again)...))
 	}
 	return result
+}
+
+// Prometheus finds its targets with shared informers, and has a queue for each role.
+func TestSwapped_Prometheus(t *testing.T) {
+	samePasses(t, "prometheus", nil, nil, "github.com/prometheus/prometheus/discovery/kubernetes")
+}
+
+// The library of external storage provisioners: shared informers, indexers, rate-limited queues and
+// leader election.
+//
+// Its tests need an idle machine. They check after 200 ms, and leave controllers running with
+// leases as short: a leader that is paused for longer loses its lease on this stack, which ends the
+// process; on client-go it renews when it wakes up. Also, each new controller adds to the scheme
+// that the running ones read, which ends the process on both.
+func TestSwapped_Provisioner(t *testing.T) {
+	samePasses(t, "provisioner", nil, nil,
+		"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/...")
 }

@@ -6,18 +6,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
-	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,33 +50,17 @@ func (w *widgets) measure(b *testing.B, servers *cluster.Cluster, program, on st
 		"--kubeconfig", servers.Kubeconfig(), "--address", address)
 	require.NoError(b, err)
 	defer process.Kill()
-	number := func(pattern string) float64 {
-		response, err := http.Get("http://" + address + "/metrics")
-		if err != nil {
-			return 0
-		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		require.NoError(b, err)
-		found := regexp.MustCompile("(?m)^" + pattern + `\s+([0-9.e+]+)`).FindSubmatch(text)
-		if found == nil {
-			return 0
-		}
-		value, err := strconv.ParseFloat(string(found[1]), 64)
-		require.NoError(b, err)
-		return value
-	}
-	cpu := func() float64 { return number("process_cpu_seconds_total") }
+	operator := newRunning(b, process, "http://"+address, "")
 	require.Eventually(b, func() bool {
-		return number(`controller_runtime_reconcile_total\{.*success.*\}`) >=
-			float64(*widgetCount)
+		n, _ := operator.metric(`controller_runtime_reconcile_total\{.*success.*\}`)
+		return n >= float64(*widgetCount)
 	}, patience, 50*time.Millisecond)
 	b.ReportMetric(time.Since(start).Seconds(), "s-to-sync")
-	b.ReportMetric(cpu(), "cpu-s-to-sync")
+	b.ReportMetric(operator.cost("process_cpu_seconds_total"), "cpu-s-to-sync")
 	reportPeak(b, process)
-	before := cpu()
+	before := operator.cost("process_cpu_seconds_total")
 	changes := w.change(b)
-	b.ReportMetric(cpu()-before, "cpu-s-under-load")
+	b.ReportMetric(operator.cost("process_cpu_seconds_total")-before, "cpu-s-under-load")
 	b.ReportMetric(float64(changes)/loadFor.Seconds(), "changes/s")
 }
 
@@ -101,37 +78,8 @@ func newWidgets(b *testing.B, servers *cluster.Cluster) *widgets {
 		Group: "wire.example.com", Version: "v1", Resource: "widgets",
 	}
 	w := &widgets{client.Resource(resource)}
-	_, err = client.Resource(schema.GroupVersionResource{
-		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-	}).Create(b.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "widgets.wire.example.com"},
-		"spec": map[string]any{
-			"group": resource.Group, "scope": "Cluster",
-			"names": map[string]any{"plural": "widgets", "kind": "Widget"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{
-					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
-				}},
-			}},
-		},
-	}}, metav1.CreateOptions{})
-	require.NoError(b, err)
-	require.Eventually(b, func() bool { return w.create(b.Context(), 0) == nil }, patience,
-		100*time.Millisecond)
-	var group sync.WaitGroup
-	for writer := range writers {
-		group.Go(func() {
-			for i := writer; i < *widgetCount; i += writers {
-				if err := w.create(b.Context(), i); err != nil {
-					b.Errorf("create a widget: %v", err)
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
+	cluster.Define(b, config, cluster.Definition(resource, "Widget", "Cluster"))
+	cluster.Each(b, *widgetCount, func(i int) error { return w.create(b.Context(), i) })
 	return w
 }
 
@@ -173,24 +121,9 @@ func (w *widgets) create(ctx context.Context, i int) error {
 func (w *widgets) change(b *testing.B) int64 {
 	ctx, stop := context.WithTimeout(b.Context(), *loadFor)
 	defer stop()
-	var group sync.WaitGroup
-	var next atomic.Int64
-	limiter := rate.NewLimiter(changesPerSec, 1)
-	for range writers {
-		group.Go(func() {
-			for limiter.Wait(ctx) == nil {
-				n := int(next.Add(1))
-				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"change":"%s"}}}`,
-					time.Now().Format(time.RFC3339Nano)) // the same text twice is no change
-				_, err := w.client.Patch(ctx, widgetName(n%*widgetCount), types.MergePatchType,
-					patch, metav1.PatchOptions{})
-				if err != nil && ctx.Err() == nil {
-					b.Errorf("change a widget: %v", err)
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	return next.Load()
+	return load(ctx, b, func(n int, patch []byte) error {
+		_, err := w.client.Patch(ctx, widgetName(n%*widgetCount), types.MergePatchType, patch,
+			metav1.PatchOptions{})
+		return err
+	})
 }

@@ -17,8 +17,8 @@ import (
 type Answer struct {
 	Time time.Time `json:"time"`
 	Key  string    `json:"key"`
-	// Other is the key that Reason and Sentence are about, if it is not Key: the handlers have added
-	// only others for the last change of the object.
+	// Other is the key that Reason and Sentence are about, if it is not Key: the handlers have
+	// added only others for the last change of the object.
 	Other string `json:"other,omitempty"`
 	// Reason and Sentence are about the place that is nearest to a worker.
 	Reason   Reason `json:"reason"`

@@ -25,8 +25,7 @@ import (
 // witness is a page with one handler and one queue, between which a test plays the program.
 type witness struct {
 	t       *testing.T
-	page    *health.Handler
-	journal *journal.Journal
+	page    *recording
 	queue   *journal.RateLimitingQueue[any]
 	handler *journal.Handler[informer.ResourceEventHandler]
 	handle  func(obj any)
@@ -41,14 +40,12 @@ func (w *witness) GetStore() store.Store { return w.objects }
 // witnessed plays script in a bubble. The handler adds the object's key to the queue.
 func witnessed(t *testing.T, script func(w *witness)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &witness{t: t, page: health.New(), journal: journal.New(),
+		w := &witness{t: t, page: record(t),
 			objects: store.New(store.MetaNamespaceKeyFunc, store.Options{}),
 			status: informer.Status{Health: informer.Health{
 				Name: "configmaps", Started: true, HasSynced: true},
 				Handlers: []informer.HandlerStatus{{Name: "handle", HasSynced: true}}}}
-		w.page.SetJournal(w.journal)
-		w.page.Page() // begins to record
-		w.queue = journal.NewRateLimitingQueue(w.journal, "settings",
+		w.queue = journal.NewRateLimitingQueue(w.page.journal, "settings",
 			workqueue.NewTypedRateLimitingQueue(
 				workqueue.NewTypedItemExponentialFailureRateLimiter[any](time.Minute, time.Hour),
 				workqueue.Config[any]{}))
@@ -59,12 +56,10 @@ func witnessed(t *testing.T, script func(w *witness)) {
 			w.queue.Add(key)
 		}
 		handle := func(obj any) { w.handle(obj) }
-		w.handler = journal.NewHandler[informer.ResourceEventHandler](w.journal, "configmaps",
-			informer.ResourceEventHandlerFuncs{AddFunc: handle,
-				UpdateFunc: func(_, obj any) { handle(obj) }})
-		w.handler.Named("handle")
+		w.handler = w.page.newHandler("handle", informer.ResourceEventHandlerFuncs{AddFunc: handle,
+			UpdateFunc: func(_, obj any) { handle(obj) }})
 		w.page.AddInformer("", w)
-		health.AddQueue(w.page, "settings", w.queue)
+		health.AddQueue(w.page.Handler, "settings", w.queue)
 		script(w)
 	})
 }
@@ -248,8 +243,8 @@ func TestWhy_OfAStaleCache(t *testing.T) {
 		}, "informer configmaps may be old: 3 failures in a row, the last one no route"},
 		"transform": {func(s *informer.Status) {
 			s.Reflector.TransformingSince = now(13 * time.Minute)
-		}, "informer configmaps has been in its transform function for 13m0\\S*: its store has no " +
-			"later changes"},
+		}, "informer configmaps has been in its transform function for 13m0\\S*: its store has " +
+			"no later changes"},
 		"store": {func(s *informer.Status) { s.StoringSince = now(13 * time.Minute) },
 			"informer configmaps has been storing changes for 13m0\\S*: its store, a key or an " +
 				"index function may hold it up"},
@@ -291,7 +286,7 @@ func TestWhy_AnErrorBeforeForget(t *testing.T) {
 	witnessed(t, func(w *witness) {
 		w.changes(5)
 		key, _ := w.queue.Get()
-		w.journal.Failed(errors.New("the event was not recorded"))
+		w.page.journal.Failed(errors.New("the event was not recorded"))
 		w.queue.Forget(key)
 		w.queue.Done(key)
 		answer := w.says("default/a", health.Reconciled, notChanged)

@@ -3,6 +3,7 @@
 package health_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,13 +20,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/retry"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/tools/testserver"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/health"
 	"example.com/informerstack/observe/journal"
@@ -37,10 +38,9 @@ import (
 // program is a small controller against a server in the same bubble. A user changes the objects.
 type program struct {
 	t       *testing.T
-	server  *apitest.Server
+	server  *testserver.Server
 	client  kubernetes.Interface
-	page    *health.Handler
-	journal *journal.Journal
+	page    *recording
 	queue   workqueue.ExtendedInterface[string]
 	objects int
 	maps    informer.SharedIndexInformer
@@ -68,12 +68,11 @@ type program struct {
 // newProgram returns a healthy controller: it writes what it saw, each object fails once, and a
 // user changes an object every few seconds.
 func newProgram(t *testing.T) *program {
-	p := &program{t: t, server: apitest.NewServer(apitest.Options{}), page: health.New(),
-		journal: journal.New(), objects: 10, workers: 2, qps: -1,
+	p := &program{t: t, server: testserver.New(t, apitest.Options{}), page: record(t),
+		objects: 10, workers: 2, qps: -1,
 		failed: map[string]bool{},
 		ended:  make(chan struct{})}
-	p.page.SetJournal(p.journal)
-	p.queue = journal.NewRateLimitingQueue(p.journal, "settings",
+	p.queue = journal.NewRateLimitingQueue(p.page.journal, "settings",
 		workqueue.NewTypedRateLimitingQueue(
 			workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}))
 	p.handle, p.forget = p.queue.Add, p.queue.Forget
@@ -85,45 +84,47 @@ func newProgram(t *testing.T) *program {
 		if first {
 			return errors.New("not yet")
 		}
-		return p.write(key, func(c *corev1.ConfigMap) { c.Annotations["seen"] = c.Data["color"] })
+		return p.write(key, "")
 	}
-	changes := 0
-	p.user = func() {
-		time.Sleep(3 * time.Second)
-		changes++
-		p.change(fmt.Sprint("settings-", changes%p.objects), fmt.Sprint(changes))
-	}
+	p.changes(3*time.Second, -1)
 	return p
 }
 
-// write writes an object if change changes it.
-func (p *program) write(key string, change func(*corev1.ConfigMap)) error {
+// changes lets the user change one object again and again, or each of them in turn if it is -1.
+func (p *program) changes(every time.Duration, object int) {
+	changes := 0
+	p.user = func() {
+		time.Sleep(every)
+		changes++
+		name := fmt.Sprint("settings-", changes%p.objects)
+		if object >= 0 {
+			name = fmt.Sprint("settings-", object)
+		}
+		p.change(name, fmt.Sprint(changes))
+	}
+}
+
+// write writes what was seen of an object into it, or its color if that is "". It sends no update
+// that changes nothing.
+func (p *program) write(key, seen string) error {
 	_, name, _ := strings.Cut(key, "/")
 	maps := p.client.CoreV1().ConfigMaps("default")
 	object, err := maps.Get(p.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	before := object.DeepCopy()
-	if object.Annotations == nil {
-		object.Annotations = map[string]string{}
-	}
-	if change(object); object.Annotations["seen"] == before.Annotations["seen"] {
+	seen = cmp.Or(seen, object.Data["color"])
+	if object.Annotations["seen"] == seen {
 		return nil
 	}
+	object.Annotations = map[string]string{"seen": seen}
 	_, err = maps.Update(p.t.Context(), object, metav1.UpdateOptions{})
 	return err
 }
 
-func (p *program) create(name string) {
-	require.NoError(p.t, p.server.Create(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
-}
-
 func (p *program) change(name, color string) {
 	require.NoError(p.t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		object := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+		object := testserver.ConfigMap(name)
 		if err := p.server.Get(object); err != nil {
 			return err
 		}
@@ -132,25 +133,20 @@ func (p *program) change(name, color string) {
 	}))
 }
 
-// run runs the program for d, in a bubble, and returns its findings.
-func (p *program) run(d time.Duration) []health.Finding {
-	require.NoError(p.t, p.server.StartPipe())
-	defer p.server.Close()
-	config := &rest.Config{Host: p.server.URL, Transport: p.server.Transport(),
-		QPS: p.qps, Burst: 1}
-	config.ContentType = "application/json"
-	config.Wrap(p.journal.Writes)
+// run runs the program for d, in a bubble, and returns its page.
+func (p *program) run(d time.Duration) health.Page {
+	config := p.server.Config()
+	config.QPS, config.Burst = p.qps, 1
+	config.Wrap(p.page.journal.Writes)
 	clientset := kubernetes.NewForConfigOrDie(config)
 	p.client = clientset
 	for i := range p.objects {
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: fmt.Sprint("settings-", i)}}
+		object := testserver.ConfigMap(fmt.Sprint("settings-", i))
 		if p.data != "" {
 			object.Data = map[string]string{"data": p.data}
 		}
 		require.NoError(p.t, p.server.Create(object))
 	}
-	p.page.Page() // begins to record
 	maps := informer.NewSharedIndexInformer(cache.NewListWatchFromClient(
 		clientset.CoreV1().RESTClient(), "configmaps", "default", fields.Everything()),
 		&corev1.ConfigMap{}, informer.Options{ResyncPeriod: p.resync,
@@ -160,32 +156,35 @@ func (p *program) run(d time.Duration) []health.Finding {
 	}
 	p.maps = maps
 	p.page.AddInformer("configmaps", readInformer{maps, p.unread})
-	health.AddQueue(p.page, "settings", p.queue)
+	health.AddQueue(p.page.Handler, "settings", p.queue)
 	handler := func(obj any) {
 		key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
 		if err == nil {
 			p.handle(key)
 		}
 	}
-	noted := journal.NewHandler[informer.ResourceEventHandler](p.journal, "configmaps",
-		informer.ResourceEventHandlerFuncs{AddFunc: handler, DeleteFunc: handler,
-			UpdateFunc: func(_, obj any) { handler(obj) }})
+	noted := p.page.newHandler("", informer.ResourceEventHandlerFuncs{
+		AddFunc: handler, DeleteFunc: handler, UpdateFunc: func(_, obj any) { handler(obj) }})
 	registration, err := maps.AddEventHandler(noted)
 	require.NoError(p.t, err)
 	noted.Named(registration.Status().Name)
 
-	ctx, cancel := context.WithCancel(p.t.Context())
-	defer cancel()
-	var running sync.WaitGroup
-	running.Go(func() { maps.Run(ctx) })
-	for range p.workers {
-		running.Go(p.work)
-	}
-	running.Go(func() {
-		for ctx.Err() == nil {
+	functions := []func(context.Context){maps.Run, func(context.Context) {
+		for {
 			p.user()
+			select {
+			case <-p.ended:
+				return
+			default:
+			}
 		}
-	})
+	}}
+	for range p.workers {
+		functions = append(functions, func(context.Context) { p.work() })
+	}
+	defer testserver.Run(p.t.Context(), functions...)()
+	defer p.queue.ShutDown()
+	defer close(p.ended)
 	page := p.page.Page()
 	for end := time.Now().Add(d); time.Now().Before(end); page = p.page.Page() {
 		if p.look != nil {
@@ -193,11 +192,7 @@ func (p *program) run(d time.Duration) []health.Finding {
 		}
 		time.Sleep(min(2*time.Second, time.Until(end))) // as the page does
 	}
-	cancel()
-	close(p.ended)
-	p.queue.ShutDown()
-	running.Wait()
-	return page.Findings
+	return page
 }
 
 // readInformer knows whether its store is read, as those of compat/cache do.
@@ -243,27 +238,16 @@ func TestFindings(t *testing.T) {
 		}, 12 * time.Second, "", ""},
 		"healthy, and slower than another program": {func(p *program) {
 			p.reconcile = func(string) error { time.Sleep(5 * time.Second); return nil }
-			p.user = func() {
-				time.Sleep(2 * time.Second)
-				p.change("settings-3", time.Now().String())
-			}
+			p.changes(2*time.Second, 3)
 		}, 3 * time.Minute, "", ""},
 		"healthy, with one key for all objects": {func(p *program) {
 			p.handle = func(string) { p.queue.Add("key") }
 			p.reconcile = func(string) error { return nil }
-			changes := 0
-			p.user = func() {
-				time.Sleep(500 * time.Millisecond)
-				changes++
-				p.change(fmt.Sprint("settings-", changes%p.objects), time.Now().String())
-			}
+			p.changes(500*time.Millisecond, -1)
 		}, 2 * time.Minute, "", ""},
 		"healthy, with resyncs": {func(p *program) {
 			p.resync = time.Minute
-			p.user = func() {
-				time.Sleep(time.Second)
-				p.change(fmt.Sprint("settings-", time.Now().Unix()%10), time.Now().String())
-			}
+			p.changes(time.Second, -1)
 		}, 4 * time.Minute, "", ""},
 		"healthy, and some reconciles do not call Forget": {func(p *program) {
 			p.forget = func(key string) {
@@ -293,9 +277,7 @@ func TestFindings(t *testing.T) {
 			p.reconcile = func(string) error { return nil }
 			p.user = func() {
 				time.Sleep(time.Minute)
-				_ = p.write("default/settings-1", func(c *corev1.ConfigMap) {
-					c.Annotations["seen"] = time.Now().String()
-				})
+				_ = p.write("default/settings-1", time.Now().String())
 			}
 		}, 12 * time.Minute, health.UnreadCache, "nothing has read the store of informer " +
 			"configmaps in 1\\dm\\S+: its handlers only add keys, and 10 objects, about 1.6 MB"},
@@ -335,9 +317,7 @@ func TestFindings(t *testing.T) {
 					return nil
 				}
 				writes++
-				return p.write(key, func(c *corev1.ConfigMap) {
-					c.Annotations["seen"] = fmt.Sprint(writes)
-				})
+				return p.write(key, fmt.Sprint(writes))
 			}
 		}, time.Minute, health.Loop, "queue settings reconciles default/settings-3 in a loop: " +
 			"in \\d+ of the last 40 reconciles the one before was the cause, because this " +
@@ -352,18 +332,13 @@ func TestFindings(t *testing.T) {
 				}
 				time.Sleep(3 * time.Second)
 				writes++
-				return p.write(key, func(c *corev1.ConfigMap) {
-					c.Annotations["seen"] = fmt.Sprint(writes)
-				})
+				return p.write(key, fmt.Sprint(writes))
 			}
 			p.user = func() { <-p.ended }
 		}, 2 * time.Minute, health.Loop, "queue settings reconciles default/settings-3 in a " +
 			"loop: .*"},
 		"a hot key": {func(p *program) {
-			p.user = func() {
-				time.Sleep(500 * time.Millisecond)
-				p.change("settings-4", time.Now().String())
-			}
+			p.changes(500*time.Millisecond, 4)
 			p.reconcile = func(string) error { return nil }
 		}, 2 * time.Minute, health.HotKey, "queue settings reconciled default/settings-4 " +
 			"\\d+ times in 2m0s, more often than all its other keys"},
@@ -384,11 +359,7 @@ func TestFindings(t *testing.T) {
 			"before its end: .data.mine; 1 change in all"},
 		"requests are throttled": {func(p *program) {
 			p.qps = 2
-			p.user = func() {
-				time.Sleep(250 * time.Millisecond)
-				p.change(fmt.Sprint("settings-", time.Now().UnixMilli()/250%10),
-					time.Now().String())
-			}
+			p.changes(250*time.Millisecond, -1)
 		}, time.Minute, health.Throttled, "requests wait for the limiter of their own client, " +
 			"not for the server: seen in \\d+ of \\d+ looks in the last \\S+; \\d+ requests now, " +
 			"most sent by health_test.\\(\\*program\\).write"},
@@ -402,16 +373,12 @@ func TestFindings(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newProgram(t)
 				test.plant(p)
-				found := p.run(test.after)
+				page := p.run(test.after)
 				if test.want == "" {
-					assert.Empty(t, found)
+					assert.Empty(t, page.Findings)
 					return
 				}
-				require.Len(t, found, 1)
-				assert.Equal(t, test.want, found[0].Kind)
-				assert.Regexp(t, "^"+test.sentence+"$", found[0].Sentence)
-				assert.NotEmpty(t, found[0].Advice)
-				assert.FileExists(t, "../../"+found[0].Chapter)
+				requireFinding(t, page, test.want, test.sentence)
 			})
 		})
 	}
@@ -425,16 +392,13 @@ func TestFindings_OfASlowController(t *testing.T) {
 	}{"recorded": {true, 90 * time.Second}, "not recorded": {false, time.Minute}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				page, j := health.New(), journal.New()
-				page.SetJournal(j)
-				page.Page()
-				hang := make(chan struct{})
+				page, hang := record(t), make(chan struct{})
 				options := controller.Options[string]{}
 				if test.recorded {
 					options.NewQueue = func(
 						name string, limiter workqueue.TypedRateLimiter[string],
 					) workqueue.TypedRateLimitingInterface[string] {
-						return journal.NewRateLimitingQueue(j, name,
+						return journal.NewRateLimitingQueue(page.journal, name,
 							workqueue.NewTypedRateLimitingQueue(limiter,
 								workqueue.Config[string]{}))
 					}
@@ -446,10 +410,8 @@ func TestFindings_OfASlowController(t *testing.T) {
 						}
 						return controller.Result{}, nil
 					}, options)
-				health.AddController(page, c)
-				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan error, 1)
-				go func() { ended <- c.Run(ctx) }()
+				health.AddController(page.Handler, c)
+				stop := run(t, c)
 				for _, key := range []string{"a", "hangs"} {
 					c.Enqueue(key)
 				}
@@ -458,27 +420,15 @@ func TestFindings_OfASlowController(t *testing.T) {
 				time.Sleep(test.found)
 				assert.Empty(t, page.Page().Findings)
 				time.Sleep(time.Second)
-				found := page.Page().Findings
-				require.Len(t, found, 1)
-				assert.Equal(t, health.ReconcileStuck, found[0].Kind)
-				assert.Equal(t, "hangs", found[0].Key)
+				requireFinding(t, page.Page(), health.ReconcileStuck, "controller slow has been "+
+					"reconciling hangs for 1m3?1s")
+				assert.Equal(t, "hangs", page.Page().Findings[0].Key)
 				close(hang)
-				cancel()
-				assert.NoError(t, <-ended)
+				stop()
 			})
 		})
 	}
 }
-
-// quietInformer and quietElector have a Status that a test gives them.
-type (
-	quietInformer informer.Status
-	quietElector  leaderelection.Status
-)
-
-func (s quietInformer) Status() informer.Status { return informer.Status(s) }
-
-func (s quietElector) Status() leaderelection.Status { return leaderelection.Status(s) }
 
 func TestFindings_OfSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -487,26 +437,19 @@ func TestFindings_OfSilence(t *testing.T) {
 		page.AddInformer("", quietInformer{Health: informer.Health{
 			Name: "configmaps", Started: true, HasSynced: true,
 			Reflector: reflector.Status{LastContact: now}}})
-		page.AddElection("ns/lease", quietElector{Phase: leaderelection.Leading,
-			LastRenewal: now, LastError: errors.New("timeout"), LastErrorTime: now.Add(1)})
+		remove := page.AddElection("ns/lease", quietElector{Phase: leaderelection.Leading,
+			LastRenewal: now, LastError: errors.New("timeout"),
+			LastErrorTime: now.Add(1)})
 		time.Sleep(10 * time.Second)
 		assert.Empty(t, page.Page().Findings)
 		time.Sleep(time.Second)
-		found := page.Page().Findings
-		require.Len(t, found, 1)
-		assert.Equal(t, health.LeaseLate, found[0].Kind)
-		assert.Equal(t, "this process leads ns/lease, and has not renewed the lease for 11s: "+
-			"timeout",
-			found[0].Sentence)
+		requireFinding(t, page.Page(), health.LeaseLate,
+			"this process leads ns/lease, and has not renewed the lease for 11s: timeout")
 		time.Sleep(11 * time.Minute)
-		found = page.Page().Findings
-		require.Len(t, found, 2)
-		assert.Equal(t, health.SilentWatch, found[0].Kind)
-		assert.Equal(t, "informer configmaps has heard nothing for 11m11s, no event and no "+
-			"bookmark", found[0].Sentence)
-		for _, f := range found {
-			assert.FileExists(t, "../../"+f.Chapter)
-		}
+		assert.Len(t, page.Page().Findings, 2)
+		remove()
+		requireFinding(t, page.Page(), health.SilentWatch,
+			"informer configmaps has heard nothing for 11m11s, no event and no bookmark")
 	})
 }
 
@@ -521,10 +464,18 @@ func TestFindings_OfALeaseThatIsRenewedSeldom(t *testing.T) {
 		assert.Empty(t, page.Page().Findings)
 		assert.NotContains(t, page.Why("a").String(), late)
 		time.Sleep(2 * time.Second)
-		require.Len(t, page.Page().Findings, 1)
-		assert.Contains(t, page.Page().Findings[0].Sentence, late+"1m19.0")
+		requireFinding(t, page.Page(), health.LeaseLate, late+"1m19.0.*")
 		assert.Contains(t, page.Why("a").String(), late+"1m19.0")
 	})
+}
+
+// ready adds a queue without a journal, and a key to it.
+func ready(t *testing.T, page *health.Handler, key string) *workqueue.Typed[string] {
+	queue := workqueue.NewTyped[string](workqueue.Config[string]{})
+	t.Cleanup(queue.ShutDown)
+	queue.Add(key)
+	health.AddQueue(page, "settings", queue)
+	return queue
 }
 
 // Workers that have ended are missed, even if they did a key, and whether or not a page records. A
@@ -532,27 +483,21 @@ func TestFindings_OfALeaseThatIsRenewedSeldom(t *testing.T) {
 func TestFindings_OfWorkersThatEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := health.New()
-		queue := workqueue.NewTyped[string](workqueue.Config[string]{})
-		defer queue.ShutDown()
-		health.AddQueue(page, "settings", queue)
-		for _, key := range []string{"a", "b"} {
-			queue.Add(key)
+		queue := ready(t, page, "a")
+		for _, next := range []string{"b", "c"} {
 			assert.Empty(t, page.Page().Findings)
 			time.Sleep(time.Second)
 			taken, _ := queue.Get()
 			queue.Done(taken)
 			time.Sleep(time.Minute)
+			queue.Add(next)
 		}
-		queue.Add("c")
 		assert.Empty(t, page.Page().Findings)
 		time.Sleep(40 * time.Second)
 		assert.Empty(t, page.Page().Findings)
 		time.Sleep(10 * time.Second)
-		found := page.Page().Findings
-		require.Len(t, found, 1)
-		assert.Equal(t, health.NoWorkers, found[0].Kind)
-		assert.Equal(t, "queue settings has 1 ready key, and no worker took one in the last 50s",
-			found[0].Sentence)
+		requireFinding(t, page.Page(), health.NoWorkers,
+			"queue settings has 1 ready key, and no worker took one in the last 50s")
 	})
 }
 
@@ -560,12 +505,9 @@ func TestFindings_OfWorkersThatEnded(t *testing.T) {
 func TestFindings_OfWorkersThatWaitForAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := health.New()
-		queue := workqueue.NewTyped[string](workqueue.Config[string]{})
-		defer queue.ShutDown()
-		health.AddQueue(page, "settings", queue)
 		pods := quietInformer{Health: informer.Health{Name: "pods", Started: true}}
 		remove := page.AddInformer("", pods)
-		queue.Add("a")
+		ready(t, page, "a")
 		assert.Empty(t, page.Page().Findings)
 		time.Sleep(time.Minute)
 		assert.Empty(t, page.Page().Findings)
@@ -582,11 +524,8 @@ func TestFindings_OfWorkersThatWaitForAList(t *testing.T) {
 func TestFindings_OfAStandby(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := health.New()
-		queue := workqueue.NewTyped[string](workqueue.Config[string]{})
-		defer queue.ShutDown()
-		queue.Add("a")
-		health.AddQueue(page, "settings", queue)
-		page.AddElection("ns/lease", candidate{})
+		ready(t, page, "a")
+		page.AddElection("ns/lease", candidate)
 		page.Page()
 		time.Sleep(time.Minute)
 		assert.Empty(t, page.Page().Findings)
@@ -600,59 +539,43 @@ func TestFindings_OfAStandby(t *testing.T) {
 // A program that writes an object without a change gets it a new version all the same, if its
 // managed fields change.
 func TestFindings_OfIdleUpdates(t *testing.T) {
-	page, j := health.New(), journal.New()
-	page.SetJournal(j)
-	page.Page()
-	handler := journal.NewHandler[informer.ResourceEventHandler](j, "configmaps",
-		informer.ResourceEventHandlerFuncs{})
-	handler.Named("idle")
-	version := 0
-	update := func(color string) {
-		before := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: "settings", ResourceVersion: fmt.Sprint(version)}}
-		after := before.DeepCopy()
-		version++
-		after.ResourceVersion = fmt.Sprint(version)
-		after.Data = map[string]string{"color": color}
-		before.Data = map[string]string{"color": "red"}
-		handler.OnUpdate(before, after)
-	}
-	for range 19 {
+	synctest.Test(t, func(t *testing.T) { // in fake time no comparison takes too long
+		page := record(t)
+		handler := page.newHandler("idle", informer.ResourceEventHandlerFuncs{})
+		version := 0
+		update := func(color string) {
+			before := object("settings", fmt.Sprint(version))
+			version++
+			after := object("settings", fmt.Sprint(version))
+			before.Data = map[string]string{"color": "red"}
+			after.Data = map[string]string{"color": color}
+			handler.OnUpdate(before, after)
+		}
+		for range 19 {
+			update("red")
+		}
+		assert.Empty(t, page.Page().Findings)
 		update("red")
-	}
-	assert.Empty(t, page.Page().Findings)
-	update("red")
-	found := page.Page().Findings
-	require.Len(t, found, 1)
-	assert.Equal(t, health.IdleUpdates, found[0].Kind)
-	assert.Equal(t, "20 of 20 updates that handler idle of informer configmaps got changed "+
-		"no field that this informer keeps",
-		found[0].Sentence)
-	assert.FileExists(t, "../../"+found[0].Chapter)
-	for range 20 {
-		update("blue")
-	}
-	assert.Empty(t, page.Page().Findings)
+		requireFinding(t, page.Page(), health.IdleUpdates, "20 of 20 updates that handler idle of "+
+			"informer configmaps got changed no field that this informer keeps")
+		for range 20 {
+			update("blue")
+		}
+		assert.Empty(t, page.Page().Findings)
+	})
 }
 
 // controller-runtime resyncs each ten hours: one of them may come while a page is open.
 func TestFindings_OfResyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page, j := health.New(), journal.New()
-		page.SetJournal(j)
-		page.Page()
-		queue := journal.NewRateLimitingQueue(j, "work", workqueue.NewTypedRateLimitingQueue(
-			workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}))
-		defer queue.ShutDown()
-		handler := journal.NewHandler[informer.ResourceEventHandler](j, "configmaps",
-			informer.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
-				queue.Add(obj.(*corev1.ConfigMap).Name)
-			}})
+		page := record(t)
+		queue := page.newQueue("work")
+		handler := page.newHandler("resyncs", informer.ResourceEventHandlerFuncs{
+			UpdateFunc: func(_, obj any) { queue.Add(obj.(*corev1.ConfigMap).Name) }})
 		for wave := range 3 {
 			assert.Empty(t, page.Page().Findings, wave)
 			for n := range 30 {
-				o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-					Namespace: "default", Name: fmt.Sprint(n), ResourceVersion: "1"}}
+				o := object(fmt.Sprint(n), "1")
 				handler.OnUpdate(o, o)
 				key, _ := queue.Get()
 				queue.Forget(key)
@@ -660,43 +583,31 @@ func TestFindings_OfResyncs(t *testing.T) {
 			}
 			time.Sleep(20 * time.Second)
 		}
-		found := page.Page().Findings
-		require.Len(t, found, 1)
-		assert.Equal(t, health.ResyncTimer, found[0].Kind)
+		requireFinding(t, page.Page(), health.ResyncTimer, ".*")
 	})
 }
-
-// storedInformer has a store.
-type storedInformer struct {
-	quietInformer
-	objects store.Store
-}
-
-func (i storedInformer) GetStore() store.Store { return i.objects }
 
 // An informer of metadata alone does not have what changed, such as the status of a Pod.
 func TestFindings_OfUpdatesOfMetadataAlone(t *testing.T) {
 	for _, whole := range []bool{false, true} {
-		page, j := health.New(), journal.New()
-		page.SetJournal(j)
-		page.Page()
-		pods := store.New(store.MetaNamespaceKeyFunc, store.Options{})
-		page.AddInformer("pods", storedInformer{quietInformer{}, pods})
-		handler := journal.NewHandler[informer.ResourceEventHandler](j, "pods",
-			informer.ResourceEventHandlerFuncs{})
-		object := func(version int) any {
-			m := metav1.ObjectMeta{
-				Namespace: "default", Name: "web-1", ResourceVersion: fmt.Sprint(version)}
-			if whole {
-				return &corev1.Pod{ObjectMeta: m}
+		synctest.Test(t, func(t *testing.T) { // in fake time no comparison takes too long
+			page := record(t)
+			pods := holding(t)
+			page.AddInformer("configmaps", pods)
+			handler := page.newHandler("idle", informer.ResourceEventHandlerFuncs{})
+			version := func(n int) any {
+				m := object("web-1", fmt.Sprint(n)).ObjectMeta
+				if whole {
+					return &corev1.Pod{ObjectMeta: m}
+				}
+				return &metav1.PartialObjectMetadata{ObjectMeta: m}
 			}
-			return &metav1.PartialObjectMetadata{ObjectMeta: m}
-		}
-		for n := range 25 {
-			require.NoError(t, pods.Add(object(n+1)))
-			handler.OnUpdate(object(n), object(n+1))
-		}
-		found := page.Page().Findings
-		assert.Equal(t, whole, len(found) == 1, found)
+			for n := range 25 {
+				require.NoError(t, pods.Add(version(n+1)))
+				handler.OnUpdate(version(n), version(n+1))
+			}
+			found := page.Page().Findings
+			assert.Equal(t, whole, len(found) == 1, found)
+		})
 	}
 }

@@ -4,14 +4,11 @@ package health_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/observe/health"
@@ -22,18 +19,20 @@ func TestFindings_OfHealthyPrograms(t *testing.T) {
 	for name, plant := range map[string]func(p *program){
 		"writes what it saw": func(*program) {},
 		"each object takes twelve steps, with a write each": func(p *program) {
+			steps := map[string]int{}
+			p.workers = 1
 			p.reconcile = func(key string) error {
-				return p.write(key, func(c *corev1.ConfigMap) {
-					if steps := len(c.Annotations["seen"]); steps < 12 {
-						c.Annotations["seen"] = strings.Repeat("x", steps+1)
-					}
-				})
+				if steps[key] == 12 {
+					return nil
+				}
+				steps[key]++
+				return p.write(key, fmt.Sprint(steps[key]))
 			}
 			objects := 0
 			p.user = func() { // a new object each minute
 				time.Sleep(time.Minute)
 				objects++
-				p.create(fmt.Sprint("new-", objects))
+				p.server.CreateMap(fmt.Sprint("new-", objects))
 			}
 		},
 		"a script writes while fast reconciles read": func(p *program) {
@@ -145,14 +144,9 @@ func TestFindings_OfADoneThatIsForgotten(t *testing.T) {
 			started = true
 			change()
 		}
-		found := p.run(2 * time.Minute)
-		require.Len(t, found, 1)
-		assert.Equal(t, health.DoneForgotten, found[0].Kind)
-		assert.Equal(t, "default/settings-7", found[0].Key)
-		assert.Regexp(t, `^a worker of queue settings took default/settings-7 1m\S+ ago in `+
-			`health_test.TestFindings_OfADoneThatIsForgotten\S+, and its goroutine has taken `+
-			`default/settings-\d since: Done was not called for default/settings-7$`,
-			found[0].Sentence)
+		requireFinding(t, p.run(2*time.Minute), health.DoneForgotten, `a worker of queue settings `+
+			`took default/settings-7 1m\S+ ago in health_test.\S+, and its goroutine has taken default/settings-\d since: Done was not called for `+
+			`default/settings-7`)
 	})
 }
 
@@ -174,11 +168,8 @@ func TestFindings_OfAnInformerThatIsNotStarted(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Empty(t, page.Page().Findings)
 		time.Sleep(time.Second)
-		found := page.Page().Findings
-		require.Len(t, found, 1)
-		assert.Equal(t, health.NotStarted, found[0].Kind)
-		assert.Equal(t, "informer pods was not started in the last 1h1m1s, and others were",
-			found[0].Sentence)
+		requireFinding(t, page.Page(), health.NotStarted,
+			"informer pods was not started in the last 1h1m1s, and others were")
 	})
 }
 
@@ -192,9 +183,7 @@ func TestFindings_DisappearWhenTheyAreOver(t *testing.T) {
 				return nil
 			}
 			time.Sleep(100 * time.Millisecond)
-			return p.write(key, func(c *corev1.ConfigMap) {
-				c.Annotations["seen"] = time.Now().String()
-			})
+			return p.write(key, time.Now().String())
 		}
 		p.user = func() { <-p.ended }
 		p.look = func(page health.Page) {
@@ -202,7 +191,7 @@ func TestFindings_DisappearWhenTheyAreOver(t *testing.T) {
 				looped = looped || f.Kind == health.Loop
 			}
 		}
-		assert.Empty(t, p.run(8*time.Minute))
+		assert.Empty(t, p.run(8*time.Minute).Findings)
 		assert.True(t, looped)
 	})
 }

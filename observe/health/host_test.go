@@ -16,14 +16,6 @@ import (
 	"example.com/informerstack/observe/health"
 )
 
-func askHost(h http.Handler, target, host string) (code int, text string) {
-	r := httptest.NewRequest(http.MethodGet, target, nil)
-	r.Host = host
-	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, r)
-	return answer.Code, answer.Body.String()
-}
-
 // DNS rebinding needs a name that an attacker controls, so addresses and localhost are safe.
 func TestHandler_HostOfTheDebugPage(t *testing.T) {
 	h := health.New()
@@ -58,14 +50,14 @@ func TestHandler_HostOfTheDebugPage(t *testing.T) {
 		{"[::1].evil.example.org", false},
 		{"localhost:8080:evil", false},
 	} {
-		code, text := askHost(h, "/debug/informers", c.host)
+		answer := serve(h, http.MethodGet, c.host, "/debug/informers")
 		if c.allowed {
-			assert.Equal(t, http.StatusOK, code, "%q", c.host)
+			assert.Equal(t, http.StatusOK, answer.Code, "%q", c.host)
 			continue
 		}
-		assert.Equal(t, http.StatusForbidden, code, "%q", c.host)
-		assert.Contains(t, text, fmt.Sprintf("host %q is not allowed", c.host))
-		assert.NotContains(t, text, "nothing to show")
+		assert.Equal(t, http.StatusForbidden, answer.Code, "%q", c.host)
+		assert.Contains(t, answer.Body.String(), fmt.Sprintf("host %q is not allowed", c.host))
+		assert.NotContains(t, answer.Body.String(), "nothing to show")
 	}
 }
 
@@ -91,9 +83,9 @@ func TestHandler_OtherEndpointsAcceptAnyHost(t *testing.T) {
 		{"/readyz/printer", 500, refusal},
 		{"/metrics", 200, "numbers"},
 	} {
-		code, text := askHost(h, c.target, "app.ns.svc:80")
-		assert.Equal(t, c.code, code, c.target)
-		assert.Equal(t, c.text, text, c.target)
+		answer := serve(h, http.MethodGet, "app.ns.svc:80", c.target)
+		assert.Equal(t, c.code, answer.Code, c.target)
+		assert.Equal(t, c.text, answer.Body.String(), c.target)
 	}
 }
 
@@ -107,11 +99,7 @@ func TestHandler_HeadersOfEveryAnswer(t *testing.T) {
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			for _, host := range []string{"localhost", "evil.example.org"} {
-				r := httptest.NewRequest(method, target, nil)
-				r.Host = host
-				answer := httptest.NewRecorder()
-				h.ServeHTTP(answer, r)
-				header := answer.Header()
+				header := serve(h, method, host, target).Header()
 				for name, value := range map[string]string{
 					"Content-Security-Policy":      "frame-ancestors 'none'",
 					"Cross-Origin-Resource-Policy": "same-origin",

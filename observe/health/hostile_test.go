@@ -70,9 +70,7 @@ func TestHostileTexts(t *testing.T) {
 			return controller.Result{}, controller.TerminalError(errors.New(hostile))
 		}, controller.Options[string]{})
 		health.AddController(h, c)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx) }()
+		defer run(t, c)()
 		c.Enqueue(hostile)
 		synctest.Wait()
 		require.Equal(t, 1, c.DeadLetters().Len())
@@ -94,9 +92,6 @@ func TestHostileTexts(t *testing.T) {
 		var page health.Page
 		require.NoError(t, json.Unmarshal([]byte(text), &page))
 		assert.True(t, strings.HasPrefix(page.Informers[0].LastError, hostile[:40]))
-
-		cancel()
-		require.NoError(t, <-ended)
 	})
 }
 
@@ -110,8 +105,8 @@ func TestHostileRequests(t *testing.T) {
 		assert.Contains(t, text, `\x1b`, target)
 		requirePrintable(t, text, 1000)
 	}
-	_, text := askHost(health.New(), "/debug/informers", hostile)
-	requirePrintable(t, text, 2000)
+	answer := serve(health.New(), http.MethodGet, hostile, "/debug/informers")
+	requirePrintable(t, answer.Body.String(), 2000)
 }
 
 // A recording may come from anywhere: its numbers and lists need not fit together.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/internal/tools/testserver"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/leaderelection/resourcelock"
 	"example.com/informerstack/observe/health"
@@ -22,13 +22,10 @@ import (
 // half of that time.
 func TestFindings_OfALeaderThatSoonGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := apitest.NewServer(apitest.Options{})
-		require.NoError(t, server.StartPipe())
-		defer server.Close()
-		config := &rest.Config{Host: server.URL, Transport: server.Transport()}
-		config.ContentType = "application/json"
+		server := testserver.New(t, apitest.Options{})
 		lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "default",
-			"lease", resourcelock.ResourceLockConfig{Identity: "me"}, config, 10*time.Second)
+			"lease", resourcelock.ResourceLockConfig{Identity: "me"}, server.Config(),
+			10*time.Second)
 		require.NoError(t, err)
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
@@ -41,11 +38,7 @@ func TestFindings_OfALeaderThatSoonGivesUp(t *testing.T) {
 		require.NoError(t, err)
 		page := health.New()
 		page.AddElection("default/lease", elector)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			elector.Run(t.Context())
-		}()
+		defer testserver.Run(t.Context(), elector.Run)()
 		time.Sleep(time.Minute)
 		assert.Empty(t, page.Page().Findings)
 		server.Faults().Add(apitest.Fault{Delay: time.Hour}) // it no longer answers
@@ -59,7 +52,6 @@ func TestFindings_OfALeaderThatSoonGivesUp(t *testing.T) {
 		}
 		assert.Greater(t, found, 4*time.Second)
 		assert.Less(t, time.Since(stopped), 13*time.Second)
-		<-ended
 		assert.Empty(t, page.Page().Findings)
 	})
 }

@@ -11,12 +11,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 
 	"example.com/informerstack/controller"
-	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/tools/testserver"
 	"example.com/informerstack/observe/health"
-	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )
 
@@ -61,11 +59,7 @@ func TestPage_WhileEverythingStartsAndStops(t *testing.T) {
 
 // live starts and stops an informer and its controller. All of them have the same name.
 func live(t *testing.T, h *health.Handler) {
-	options := informer.Options{
-		Reflector:    reflector.Options{TypeDescription: "configmaps"},
-		ResyncPeriod: 3 * time.Millisecond,
-	}
-	maps := informer.NewSharedIndexInformer(&server{}, &corev1.ConfigMap{}, options)
+	maps := newMaps(false, "configmaps", 3*time.Millisecond)
 	c := controller.New("maps", func(ctx context.Context, key string) (controller.Result, error) {
 		select {
 		case <-ctx.Done():
@@ -78,18 +72,14 @@ func live(t *testing.T, h *health.Handler) {
 	defer h.AddReady(health.Fresh("maps", time.Minute, maps))()
 	readOnce(t, h)
 
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { maps.Run(ctx) })
-	running.Go(func() { _ = c.Run(ctx) })
+	stop := testserver.Run(t.Context(), maps.Run, func(ctx context.Context) { _ = c.Run(ctx) })
 	for range 3 {
 		handle, err := maps.AddEventHandler(c.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))
 		require.NoError(t, err)
 		time.Sleep(4 * time.Millisecond)
 		require.NoError(t, maps.RemoveEventHandler(handle))
 	}
-	cancel()
-	running.Wait()
+	stop()
 	readOnce(t, h)
 }
 

@@ -66,8 +66,8 @@ type Informer struct {
 	LastError           string     `json:"lastError,omitempty"`
 	LastErrorTime       *time.Time `json:"lastErrorTime,omitempty"`
 
-	// TransformingSince and StoringSince are when the present call of the transform, and the present
-	// storing of changes, began; nil if there is none.
+	// TransformingSince and StoringSince are when the present call of the transform, and the
+	// present storing of changes, began; nil if there is none.
 	TransformingSince *time.Time `json:"transformingSince,omitempty"`
 	StoringSince      *time.Time `json:"storingSince,omitempty"`
 
@@ -130,7 +130,7 @@ type Queue struct {
 type WaitingKey struct {
 	Key      string    `json:"key"`
 	Due      time.Time `json:"due"`
-	Attempts int       `json:"attempts"` // what the rate limiter counts: AddRateLimited since Forget
+	Attempts int       `json:"attempts"` // calls of AddRateLimited that the limiter remembers
 }
 
 // Controller is a controller on the page, with its queue.

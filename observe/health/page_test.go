@@ -22,13 +22,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
+	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/tools/narrate"
+	"example.com/informerstack/internal/tools/testserver"
 	"example.com/informerstack/observe/health"
-	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/reflector"
-	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )
 
@@ -39,51 +39,43 @@ func TestMain(m *testing.M) {
 	os.Exit(narrate.Run(m))
 }
 
-// server lists two ConfigMaps, or fails.
-type server struct{ forbids bool }
-
-func (s *server) IsWatchListSemanticsUnSupported() bool { return true }
-
-func (s *server) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	list := &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
-	for _, name := range []string{"a", "b"} {
-		list.Items = append(list.Items,
-			corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name,
-				ResourceVersion: "5"}})
+// newMaps returns an informer of a server that lists two ConfigMaps, or fails.
+func newMaps(
+	forbids bool, description string, resync time.Duration,
+) informer.SharedIndexInformer {
+	lists := func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+		if forbids {
+			return nil, errors.New("configmaps is forbidden")
+		}
+		return &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "7"},
+			Items: []corev1.ConfigMap{*object("a", "5"), *object("b", "5")}}, nil
 	}
-	if s.forbids {
-		return nil, errors.New("configmaps is forbidden")
+	watches := func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+		return watch.NewFake(), nil
 	}
-	return list, nil
-}
-
-func (s *server) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	return watch.NewFake(), nil
+	return informer.NewSharedIndexInformer(
+		&reflector.ListWatch{ListWithContextFunc: lists, WatchFuncWithContext: watches},
+		&corev1.ConfigMap{}, informer.Options{ResyncPeriod: resync, Reflector: reflector.Options{
+			TypeDescription: description, UseWatchList: new(bool)}})
 }
 
 // world is the content of the page: a controller with keys in every state.
 type world struct {
-	t       *testing.T
-	handler *health.Handler
-	server  *server
-	maps    informer.SharedIndexInformer
+	*recording
+	maps informer.SharedIndexInformer
 }
 
 func story(t *testing.T, forbids bool, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, handler: health.New(), server: &server{forbids}}
-		w.maps = informer.NewSharedIndexInformer(w.server, &corev1.ConfigMap{},
-			informer.Options{Reflector: reflector.Options{TypeDescription: "configmaps"}})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go w.maps.Run(ctx)
+		w := &world{newPage(t), newMaps(forbids, "configmaps", 0)}
+		defer testserver.Run(t.Context(), w.maps.Run)()
 		body(w)
 	})
 }
 
 func (w *world) get(target string) string {
 	synctest.Wait()
-	code, text := ask(w.handler, target)
+	code, text := ask(w, target)
 	require.Equal(w.t, http.StatusOK, code, "%s", text)
 	narrate.Text(w.t, "GET "+target, text)
 	return text
@@ -105,12 +97,10 @@ func (w *world) reconcile(ctx context.Context, key string) (controller.Result, e
 
 func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 	story(t, false, func(w *world) {
-		other := informer.NewSharedIndexInformer(w.server, &corev1.Secret{},
-			informer.Options{Reflector: reflector.Options{TypeDescription: "secrets"}})
-		w.handler.AddReady(health.Fresh("informer-configmaps", time.Minute, w.maps),
-			health.Fresh("informer-secrets", time.Minute, other))
+		w.AddReady(health.Fresh("informer-configmaps", time.Minute, w.maps),
+			health.Fresh("informer-secrets", time.Minute, newMaps(false, "secrets", 0)))
 		synctest.Wait()
-		code, text := ask(w.handler, "/readyz")
+		code, text := ask(w, "/readyz")
 		narrate.Text(t, "GET /readyz", text)
 		assert.Equal(t, http.StatusInternalServerError, code)
 		assert.Equal(t, "[+]informer-configmaps ok\n"+
@@ -119,7 +109,7 @@ func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 			"readyz check failed\n", text)
 
 		time.Sleep(2 * time.Minute) // and no bookmark
-		_, text = ask(w.handler, "/readyz/informer-configmaps")
+		_, text = ask(w, "/readyz/informer-configmaps")
 		narrate.Text(t, "GET /readyz/informer-configmaps, two minutes later", text)
 		assert.Equal(t, "informer-configmaps failed: SharedIndexInformer configmaps is not fresh: "+
 			"its store was last known to be current 2m0s ago, more than 1m0s; it is watching\n",
@@ -129,18 +119,7 @@ func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 
 func TestStory_ThePageShowsWhereEveryKeyIs(t *testing.T) {
 	story(t, false, func(w *world) {
-		c := controller.New("volumes", w.reconcile,
-			controller.Options[string]{Workers: 2, NewQueue: nil})
-		_, err := w.maps.AddEventHandler(c.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))
-		require.NoError(t, err)
-		w.handler.AddInformer("", w.maps)
-		health.AddController(w.handler, c)
-
-		ctx, cancel := context.WithCancel(w.t.Context())
-		defer cancel()
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx) }()
-		synctest.Wait()
+		c := w.run(controller.Options[string]{Workers: 2})
 		for _, key := range []string{"ns/slow", "ns/broken", "ns/hopeless", "ns/later"} {
 			c.Enqueue(key)
 			synctest.Wait()
@@ -151,7 +130,7 @@ func TestStory_ThePageShowsWhereEveryKeyIs(t *testing.T) {
 finding: controller volumes gave 1 key up
   Read the errors of its dead letters. A change of the object queues it again. (docs/controller.md)
 
-informer SharedIndexInformer configmaps: synced, 2 objects of about 1 kB
+informer configmaps: synced, 2 objects of about 1 kB
   selectors not known: its client has them
   reflector: watching at resourceVersion "7"
   data as of 90ms ago, last contact 90ms ago, last event never, last bookmark never
@@ -171,9 +150,6 @@ controller volumes: running
   dead letters: 1
     ns/hopeless Terminal after 1 attempts, last 90ms ago: terminal error: spec makes no sense
 `, "\n"), withoutID(page))
-
-		cancel()
-		require.NoError(t, <-ended)
 	})
 }
 
@@ -258,11 +234,9 @@ func TestStory_ThePageNamesMissingCaches(t *testing.T) {
 	story(t, true, func(w *world) {
 		c := controller.New("waits", w.reconcile,
 			controller.Options[string]{WaitFor: []controller.Synced{w.maps.HasSyncedChecker()}})
-		health.AddController(w.handler, c)
-		w.handler.AddInformer("maps", w.maps)
-		ctx, cancel := context.WithCancel(w.t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx) }()
+		health.AddController(w.Handler, c)
+		w.AddInformer("maps", w.maps)
+		defer run(w.t, c)()
 		page := w.get("/debug/informers")
 		assert.Contains(t, page, "controller waits: waiting for caches\n  waits for cache "+
 			"SharedIndexInformer configmaps: failed to list configmaps: configmaps is forbidden\n")
@@ -271,17 +245,15 @@ func TestStory_ThePageNamesMissingCaches(t *testing.T) {
 			"not known, ")
 		assert.Contains(t, page,
 			"  last error 0s ago: failed to list configmaps: configmaps is forbidden\n")
-		cancel()
-		require.NoError(t, <-ended)
 	})
 }
 
 // The page shows what an informer selects, if the informer knows it, and how long calls take.
 func TestPage_Informer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page, j := health.New(), journal.New()
-		page.SetJournal(j)
-		maps := informer.New[*corev1.ConfigMap](newClient(t.Context()), "configmaps",
+		page := record(t)
+		client := testserver.New(t, apitest.Options{}).Client()
+		maps := informer.New[*corev1.ConfigMap](client, "configmaps",
 			informer.Options{Namespace: "team", LabelSelector: "app=web",
 				FieldSelector: "metadata.name!=a"})
 		page.AddInformer("settings", maps)
@@ -295,14 +267,12 @@ func TestPage_Informer(t *testing.T) {
 		assert.Contains(t, shown.String(), "informer settings: not started, 0 objects\n"+
 			"  selects configmaps namespace=team labels=app=web fields=metadata.name!=a\n")
 
-		page.AddInformer("", quietInformer{Health: informer.Health{Name: "quiet", Started: true},
+		page.AddInformer("", quietInformer{
+			Health: informer.Health{Name: "configmaps", Started: true},
 			Handlers: []informer.HandlerStatus{{Name: "slow", Calls: 7, Panics: 1, Pending: 2,
 				OldestPending: time.Second}}})
-		slow := journal.NewHandler[informer.ResourceEventHandler](j, "quiet",
-			informer.ResourceEventHandlerFuncs{AddFunc: func(any) {
-				time.Sleep(3 * time.Millisecond)
-			}})
-		slow.Named("slow")
+		slow := page.newHandler("slow", informer.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { time.Sleep(3 * time.Millisecond) }})
 		slow.OnAdd(&corev1.ConfigMap{}, false)
 		assert.Contains(t, page.Page().String(), "  handler slow: not synced, 2 pending, the "+
 			"oldest for 1s, 7 calls of 3ms, 1 panics\n")

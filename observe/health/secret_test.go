@@ -5,7 +5,6 @@ package health_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,10 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/informerstack/informer"
-	"example.com/informerstack/observe/health"
-	"example.com/informerstack/observe/journal"
-	"example.com/informerstack/store"
-	"example.com/informerstack/workqueue"
 )
 
 // valued returns an object with a value in each place that objects have.
@@ -78,21 +73,14 @@ func TestPage_ShowsNoValues(t *testing.T) {
 		"a ConfigMap without a Go type": {"ConfigMap", untyped, []string{"value-"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			page, j := health.New(), journal.New()
-			page.SetJournal(j)
-			page.Page()
-			queue := journal.NewRateLimitingQueue(j, "work", workqueue.NewTypedRateLimitingQueue(
-				workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}))
-			defer queue.ShutDown()
-			s := &stored{Indexer: store.New(store.MetaNamespaceKeyFunc, store.Options{})}
+			page := record(t)
+			queue := page.newQueue("work")
+			s := newStored(t, 0, nil)
 			page.AddInformer("", s)
-			health.AddQueue(page, "work", queue)
-			handler := journal.NewHandler[informer.ResourceEventHandler](j, "configmaps",
-				informer.ResourceEventHandlerFuncs{
-					AddFunc:    func(any) { queue.Add("default/a") },
-					UpdateFunc: func(_, obj any) { queue.Add("default/a") },
-				})
-			handler.Named("handler")
+			handler := page.newHandler("handler", informer.ResourceEventHandlerFuncs{
+				AddFunc:    func(any) { queue.Add("default/a") },
+				UpdateFunc: func(_, obj any) { queue.Add("default/a") },
+			})
 			object := test.object(test.kind, "1", "canary1")
 			require.NoError(t, s.Add(object))
 			handler.OnAdd(object, true)
@@ -109,13 +97,9 @@ func TestPage_ShowsNoValues(t *testing.T) {
 			shown := ""
 			for _, target := range []string{"", "?format=json", "?why=default/a",
 				"?why=default/a&format=json"} {
-				request := httptest.NewRequest(http.MethodGet, "/debug/informers"+target,
-					http.NoBody)
-				request.Host = "localhost"
-				w := httptest.NewRecorder()
-				page.ServeHTTP(w, request)
-				require.Equal(t, http.StatusOK, w.Code)
-				shown += w.Body.String()
+				code, text := ask(page, "/debug/informers"+target)
+				require.Equal(t, http.StatusOK, code)
+				shown += text
 			}
 			assert.Contains(t, shown, "from resourceVersion 3 to 4")
 			assert.Contains(t, shown, "was changed by a reconcile")

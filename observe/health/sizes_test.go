@@ -18,37 +18,20 @@ import (
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/health"
-	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/store"
-	"example.com/informerstack/workqueue"
 )
 
-// stored is an informer with objects, which nothing has read.
-type stored struct {
-	store.Indexer
-	read     bool
-	handlers []informer.HandlerStatus
-}
-
+// newStored returns an informer that nothing has read.
 func newStored(t *testing.T, objects int, change func(*corev1.ConfigMap)) *stored {
-	s := &stored{Indexer: store.New(store.MetaNamespaceKeyFunc, store.Options{})}
+	s := holding(t)
+	s.unread = true
 	for i := range objects {
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: fmt.Sprint("settings-", i)}}
-		change(object)
-		require.NoError(t, s.Add(object))
+		o := object(fmt.Sprint("settings-", i), "")
+		change(o)
+		require.NoError(t, s.Add(o))
 	}
 	return s
 }
-
-func (s *stored) Status() informer.Status {
-	return informer.Status{Objects: store.Len(s.Indexer), Handlers: s.handlers,
-		Health: informer.Health{Name: "configmaps", Started: true, HasSynced: true}}
-}
-
-func (s *stored) GetStore() store.Store { return s.Indexer }
-
-func (s *stored) Unread() bool { return !s.read }
 
 func withData(bytes int) func(*corev1.ConfigMap) {
 	return func(c *corev1.ConfigMap) {
@@ -84,15 +67,11 @@ func TestFindings_OfLargeFields(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				page := health.New()
 				page.AddInformer("", newStored(t, 1000, test.change))
-				found := page.Page().Findings
 				if test.want == "" {
-					assert.Empty(t, found)
+					assert.Empty(t, page.Page().Findings)
 					return
 				}
-				require.Len(t, found, 1)
-				assert.Equal(t, health.LargeFields, found[0].Kind)
-				assert.Regexp(t, "^"+test.want+"$", found[0].Sentence)
-				assert.FileExists(t, "../../"+found[0].Chapter)
+				requireFinding(t, page.Page(), health.LargeFields, test.want)
 			})
 		})
 	}
@@ -100,75 +79,60 @@ func TestFindings_OfLargeFields(t *testing.T) {
 
 func TestFindings_OfUnreadCaches(t *testing.T) {
 	// keyAdder returns a handler that adds every n-th key.
-	keyAdder := func(j *journal.Journal, every int) informer.ResourceEventHandler {
-		queue := journal.NewRateLimitingQueue(j, "settings", workqueue.NewTypedRateLimitingQueue(
-			workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}))
-		t.Cleanup(queue.ShutDown)
+	keyAdder := func(page *recording, every int) informer.ResourceEventHandler {
+		queue := page.unseenQueue("settings")
 		calls := 0
-		h := journal.NewHandler[informer.ResourceEventHandler](j, "configmaps",
-			informer.ResourceEventHandlerFuncs{AddFunc: func(any) {
-				if calls++; calls%every == 0 {
-					queue.Add(fmt.Sprint("default/", calls))
-				}
-			}})
-		h.Named("adder")
-		return h
+		return page.newHandler("adder", informer.ResourceEventHandlerFuncs{AddFunc: func(any) {
+			if calls++; calls%every == 0 {
+				queue.Add(fmt.Sprint("default/", calls))
+			}
+		}})
 	}
-	adder := []informer.HandlerStatus{{Name: "adder"}}
+	hasAdder := func(_ *recording, s *stored) {
+		s.handlers = []informer.HandlerStatus{{Name: "adder"}}
+	}
+	isRead := func(_ *recording, s *stored) { s.unread = false }
 	for name, test := range map[string]struct {
-		plant func(page *health.Handler, s *stored)
+		plant func(page *recording, s *stored)
 		calls int
 		every int
 		want  string
 	}{
-		"no handler": {nil, 0, 1, "it has no handler"},
-		"a handler that adds keys": {func(_ *health.Handler, s *stored) {
-			s.handlers = adder
-		}, 5, 1, "its handlers only add keys"},
-		"a handler with few calls": {func(_ *health.Handler, s *stored) {
-			s.handlers = adder
-		}, 4, 1, ""},
-		"a handler that was not called": {func(_ *health.Handler, s *stored) {
-			s.handlers = adder
-		}, 0, 1, ""},
-		"a handler that reads the objects": {func(_ *health.Handler, s *stored) {
-			s.handlers = adder
-		}, 9, 3, ""},
-		"read": {func(_ *health.Handler, s *stored) { s.read = true }, 0, 1, ""},
-		"small": {func(_ *health.Handler, s *stored) {
+		"no handler":                       {nil, 0, 1, "it has no handler"},
+		"a handler that adds keys":         {hasAdder, 5, 1, "its handlers only add keys"},
+		"a handler with few calls":         {hasAdder, 4, 1, ""},
+		"a handler that was not called":    {hasAdder, 0, 1, ""},
+		"a handler that reads the objects": {hasAdder, 9, 3, ""},
+		"read":                             {isRead, 0, 1, ""},
+		"small": {func(_ *recording, s *stored) {
 			require.NoError(t, s.Replace(s.List()[:10], "1"))
 		}, 0, 1, ""},
-		"a replica that waits for its lease": {func(page *health.Handler, _ *stored) {
+		"a replica that waits for its lease": {func(page *recording, _ *stored) {
 			page.AddElection("ns/lease", quietElector{Phase: leaderelection.Acquiring})
 		}, 0, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				page, j := health.New(), journal.New()
-				page.SetJournal(j)
-				page.Page()
+				page := record(t)
 				s := newStored(t, 1000, withData(1500))
 				if test.plant != nil {
 					test.plant(page, s)
 				}
 				page.AddInformer("", s)
 				time.Sleep(9 * time.Minute)
-				handler := keyAdder(j, test.every)
+				handler := keyAdder(page, test.every)
 				for range test.calls {
 					handler.OnAdd(&corev1.ConfigMap{}, false)
 				}
 				assert.Empty(t, page.Page().Findings)
 				time.Sleep(time.Minute)
-				found := page.Page().Findings
 				if test.want == "" {
-					assert.Empty(t, found)
+					assert.Empty(t, page.Page().Findings)
 					return
 				}
-				require.Len(t, found, 1)
-				assert.Equal(t, health.UnreadCache, found[0].Kind)
-				assert.Regexp(t, "^nothing has read the store of informer configmaps in 10m0s: "+
-					test.want+", and 1000 objects, about [12].\\d MB$", found[0].Sentence)
-				assert.FileExists(t, "../../"+found[0].Chapter)
+				requireFinding(t, page.Page(), health.UnreadCache, "nothing has read the store "+
+					"of informer configmaps in 10m0s: "+test.want+
+					", and 1000 objects, about [12].\\d MB")
 				assert.Contains(t, page.Page().String(), "; never read\n")
 			})
 		})

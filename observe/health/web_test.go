@@ -20,16 +20,9 @@ import (
 	"example.com/informerstack/observe/journal"
 )
 
-// serve asks for a target with an Accept header.
-func serve(handler http.Handler, target, accept string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodGet, target, http.NoBody)
-	r.Host = "localhost"
-	if accept != "" {
-		r.Header.Set("Accept", accept)
-	}
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, r)
-	return w
+// get asks for a target with an Accept header.
+func get(handler http.Handler, target, accept string) *httptest.ResponseRecorder {
+	return serve(handler, http.MethodGet, "localhost", target, "Accept", accept)
 }
 
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -47,7 +40,7 @@ func TestWeb_IsForBrowsers(t *testing.T) {
 		{"/debug/informers?format=json", browser, "application/json"},
 		{"/debug/informers", "application/json", "application/json"},
 	} {
-		w := serve(page, row.target, row.accept)
+		w := get(page, row.target, row.accept)
 		assert.Equal(t, http.StatusOK, w.Code, row.target)
 		assert.Equal(t, row.want, w.Header().Get("Content-Type"), "%s %s", row.target, row.accept)
 	}
@@ -55,7 +48,7 @@ func TestWeb_IsForBrowsers(t *testing.T) {
 
 // The policy lets the page's own script and style run, and nothing that an object's name brings.
 func TestWeb_HasAPolicy(t *testing.T) {
-	w := serve(health.New(), "/debug/informers", browser)
+	w := get(health.New(), "/debug/informers", browser)
 	policy := w.Header().Get("Content-Security-Policy")
 	for _, tag := range []string{"script", "style"} {
 		content := regexp.MustCompile(`(?s)<`+tag+`>(.*?)</`+tag+`>`).FindAllStringSubmatch(
@@ -70,20 +63,15 @@ func TestWeb_HasAPolicy(t *testing.T) {
 	assert.Equal(t, "no-referrer", w.Header().Get("Referrer-Policy"))
 	assert.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
 
-	foreign := httptest.NewRequest(http.MethodGet, "/debug/informers", http.NoBody)
-	foreign.Host = "attacker.example"
-	foreign.Header.Set("Accept", browser)
-	w = httptest.NewRecorder()
-	health.New().ServeHTTP(w, foreign)
+	w = serve(health.New(), http.MethodGet, "attacker.example", "/debug/informers",
+		"Accept", browser)
 	assert.Equal(t, http.StatusForbidden, w.Code)
 }
 
 // Reasons are large: a request for more keys gets no more of these.
 func TestPage_HasReasonsOfFewKeys(t *testing.T) {
-	page, reasons := health.New(), journal.New()
-	page.SetJournal(reasons)
-	page.Page()
-	queue := newQueue(t, page, reasons)
+	page := record(t)
+	queue := page.newQueue("settings")
 	for i := range 150 {
 		queue.Add(fmt.Sprint("ns/", i))
 		key, _ := queue.Get()
@@ -92,7 +80,7 @@ func TestPage_HasReasonsOfFewKeys(t *testing.T) {
 	for target, want := range map[string]int{"limit=1000": 100, "limit=20": 20, "": 100} {
 		var got health.Page
 		require.NoError(t, json.Unmarshal(
-			serve(page, "/debug/informers?format=json&"+target, "").Body.Bytes(), &got))
+			get(page, "/debug/informers?format=json&"+target, "").Body.Bytes(), &got))
 		assert.Len(t, got.Journal.Keys, want, target)
 	}
 }
@@ -111,7 +99,7 @@ func TestReplay_ShowsKeptPages(t *testing.T) {
 		}
 	}
 	replay := health.NewReplay([]health.Page{frame("ns/a"), frame("ns/a", "ns/b"), frame("ns/b")})
-	text := func(target string) string { return serve(replay, target, "").Body.String() }
+	text := func(target string) string { return get(replay, target, "").Body.String() }
 
 	assert.Contains(t, text("/debug/informers"), "ready: 1\n    ns/b\n")
 	assert.Contains(t, text("/debug/informers?frame=1"), "ready: 2\n    ns/a\n    ns/b\n")
@@ -125,11 +113,11 @@ func TestReplay_ShowsKeptPages(t *testing.T) {
 	assert.Equal(t, "neither a queue nor a reason has ns/c, and a recording has no stores\n",
 		text("/debug/informers?why=ns/c"))
 	for _, bad := range []string{"-1", "3", "x", "99999999999999999999"} {
-		w := serve(replay, "/debug/informers?frame="+bad, "")
+		w := get(replay, "/debug/informers?frame="+bad, "")
 		assert.Equal(t, http.StatusBadRequest, w.Code)
 		assert.Equal(t, "frame=\""+bad+"\": want a number from 0 to 2\n", w.Body.String())
 	}
-	w := serve(replay, "/debug/informers", "application/json")
+	w := get(replay, "/debug/informers", "application/json")
 	assert.Equal(t, "3", w.Header().Get("Informerstack-Frames"))
 	var page health.Page
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &page))

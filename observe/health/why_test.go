@@ -43,15 +43,9 @@ func (w *world) run(options controller.Options[string]) *controller.Controller[s
 	c := controller.New("volumes", w.reconcile, options)
 	_, err := w.maps.AddEventHandler(c.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))
 	require.NoError(w.t, err)
-	w.handler.AddInformer("configmaps", w.maps)
-	health.AddController(w.handler, c)
-	ctx, cancel := context.WithCancel(w.t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
-	w.t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
+	w.AddInformer("configmaps", w.maps)
+	health.AddController(w.Handler, c)
+	w.t.Cleanup(run(w.t, c))
 	synctest.Wait()
 	return c
 }
@@ -119,16 +113,12 @@ func TestWhy_ReconciledOrNotAdded(t *testing.T) {
 // No handler adds a key of any object: there may be a queue that is not shown.
 func TestWhy_HandlersAddNothing(t *testing.T) {
 	story(t, false, func(w *world) {
-		reasons := journal.New()
-		w.handler.SetJournal(reasons)
-		newQueue(t, w.handler, reasons)
-		w.handler.Page() // begins to record
-		handler := journal.NewHandler[informer.ResourceEventHandler](reasons, "configmaps",
-			informer.ResourceEventHandlerFuncs{})
-		handler.Named("handle")
-		_, err := w.maps.AddEventHandler(handler)
+		w.begin()
+		w.newQueue("settings")
+		_, err := w.maps.AddEventHandler(
+			w.newHandler("handle", informer.ResourceEventHandlerFuncs{}))
 		require.NoError(t, err)
-		w.handler.AddInformer("configmaps", w.maps)
+		w.AddInformer("configmaps", w.maps)
 		synctest.Wait()
 		reason, text := w.why("ns/a")
 		assert.Equal(t, health.Handled, reason)
@@ -141,7 +131,7 @@ func TestWhy_HandlersAddNothing(t *testing.T) {
 // Without queues on the page, the answer does not claim that no queue has the key.
 func TestWhy_KnowsNoQueue(t *testing.T) {
 	story(t, false, func(w *world) {
-		w.handler.AddInformer("configmaps", w.maps)
+		w.AddInformer("configmaps", w.maps)
 		reason, text := w.why("ns/a")
 		assert.Equal(t, health.Handled, reason)
 		assert.Equal(t, "informer configmaps, which has no handler, has ns/a at resourceVersion "+
@@ -177,7 +167,7 @@ func TestWhy_HandlerIsBehindAKeyThatIsScheduled(t *testing.T) {
 		defer w.blockHandler()()
 		w.run(controller.Options[string]{}).Queue().AddAfter("ns/a", time.Hour)
 		time.Sleep(time.Second)
-		answer := w.handler.Why("ns/a")
+		answer := w.Why("ns/a")
 		assert.Equal(t, health.Behind, answer.Reason)
 		assert.Regexp(t, "^ns/a joins .* after AddAfter or RequeueAfter$", answer.Evidence[0])
 	})
@@ -205,8 +195,7 @@ func TestWhy_HandlerIsBehindAReconciledKey(t *testing.T) {
 			hangs = true
 			p.change("settings-1", "red")
 			p.change("settings-3", "red")
-			require.NoError(t, p.server.Delete(&corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings-4"}}))
+			p.server.DeleteMap("settings-4")
 			synctest.Wait()
 			answer := p.page.Why(changed)
 			assert.Equal(t, health.Behind, answer.Reason)
@@ -222,15 +211,13 @@ func TestWhy_HandlerIsBehindAReconciledKey(t *testing.T) {
 // Without the calls of handlers, a change since the last reconcile may be unknown.
 func TestWhy_ReconciledWithoutKnownCalls(t *testing.T) {
 	story(t, false, func(w *world) {
-		reasons := journal.New()
-		w.handler.SetJournal(reasons)
-		w.handler.Page() // begins to record
-		queue := newQueue(t, w.handler, reasons)
+		w.begin()
+		queue := w.newQueue("settings")
 		queue.Add("ns/a")
 		key, _ := queue.Get()
 		queue.Forget(key)
 		queue.Done(key)
-		w.handler.AddInformer("configmaps", w.maps)
+		w.AddInformer("configmaps", w.maps)
 		reason, text := w.why("ns/a")
 		assert.Equal(t, health.Reconciled, reason)
 		assert.Regexp(t, "^queue settings reconciled ns/a .* ago, and whether it has changed "+
@@ -240,10 +227,10 @@ func TestWhy_ReconciledWithoutKnownCalls(t *testing.T) {
 
 func TestWhy_InformerHasNoList(t *testing.T) {
 	story(t, true, func(w *world) {
-		late := informer.NewSharedIndexInformer(w.server, nil, informer.Options{})
+		late := newMaps(false, "late", 0)
 		synced := w.maps.HasSyncedChecker()
 		w.run(controller.Options[string]{WaitFor: []controller.Synced{synced}}).Enqueue("ns/a")
-		w.handler.AddInformer("late", late)
+		w.AddInformer("late", late)
 		reason, text := w.why("ns/b")
 		assert.Equal(t, health.Unsynced, reason)
 		assert.Equal(t, "informer configmaps is backing off and has no list yet: failed to list "+
@@ -261,9 +248,9 @@ func TestWhy_InformerHasNoList(t *testing.T) {
 // An informer without a list says nothing about the others.
 func TestWhy_OneInformerHasNoList(t *testing.T) {
 	story(t, false, func(w *world) {
-		w.handler.AddInformer("configmaps", w.maps)
-		w.handler.AddInformer("late",
-			informer.NewSharedIndexInformer(w.server, nil, informer.Options{}))
+		w.AddInformer("configmaps", w.maps)
+		w.AddInformer("late",
+			newMaps(false, "late", 0))
 		const late = "informer late was not started, so it has no objects\n"
 		reason, text := w.why("other/a")
 		assert.Equal(t, health.Unsynced, reason)
@@ -278,7 +265,7 @@ func TestWhy_OfOneInformerOfMany(t *testing.T) {
 	story(t, false, func(w *world) {
 		w.run(controller.Options[string]{}).Enqueue("ns/slow")
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-			w.handler.AddInformer(name, newStored(t, 0, nil))
+			w.AddInformer(name, holding(t))
 		}
 		_, text := w.why("ns/a")
 		assert.Regexp(t, "\n  these informers have no object with that key: a, b, c, d, e and 2 "+
@@ -290,24 +277,24 @@ func TestWhy_OfOneInformerOfMany(t *testing.T) {
 
 // countedStore counts how often its keys are listed.
 type countedStore struct {
-	store.Store
+	store.Indexer
+	store.Counter
 	lists int
 }
 
 func (s *countedStore) ListKeys() []string {
 	s.lists++
-	return s.Store.ListKeys()
+	return s.Indexer.ListKeys()
 }
 
 // All keys are listed once for an answer that names other namespaces, and never for any other.
 func TestWhy_ListsKeysOnce(t *testing.T) {
 	page := health.New()
 	add := func(name string) *countedStore {
-		objects := &countedStore{Store: store.New(store.MetaNamespaceKeyFunc, store.Options{})}
-		require.NoError(t, objects.Add(&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}))
-		page.AddInformer(name, storedInformer{quietInformer{Health: informer.Health{
-			Started: true, HasSynced: true}}, objects})
+		i := holding(t, object(name, "1"))
+		objects := &countedStore{Indexer: i.Indexer, Counter: i.Indexer.(store.Counter)}
+		i.Indexer = objects
+		page.AddInformer(name, i)
 		return objects
 	}
 	a, b := add("a"), add("b")
@@ -319,7 +306,7 @@ func TestWhy_ListsKeysOnce(t *testing.T) {
 
 // selectingInformer knows what it selects.
 type selectingInformer struct {
-	storedInformer
+	*stored
 	selection informer.FactoryKey
 }
 
@@ -327,9 +314,7 @@ func (i selectingInformer) Selection() (informer.FactoryKey, bool) { return i.se
 
 // An informer may leave an object out: its selection is named, if it is known.
 func TestWhy_NamesSelections(t *testing.T) {
-	page, objects := health.New(), store.New(store.MetaNamespaceKeyFunc, store.Options{})
-	synced := storedInformer{
-		quietInformer{Health: informer.Health{Started: true, HasSynced: true}}, objects}
+	page, synced := health.New(), holding(t)
 	page.AddInformer("mine", selectingInformer{synced, informer.FactoryKey{
 		Resource:  corev1.SchemeGroupVersion.WithResource("pods"),
 		Namespace: "team", LabelSelector: "app=web"}})
@@ -337,10 +322,8 @@ func TestWhy_NamesSelections(t *testing.T) {
 	assert.Equal(t, "no informer has team/a (mine selects pods namespace=team labels=app=web, "+
 		"nodes): it does not exist, or a selector or a namespace of the informer leaves it out",
 		page.Why("team/a").Sentence)
-	others := store.New(store.MetaNamespaceKeyFunc, store.Options{})
-	require.NoError(t, others.Add(&corev1.ConfigMap{
+	page.AddInformer("configmaps", holding(t, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a"}}))
-	page.AddInformer("configmaps", storedInformer{synced.quietInformer, others})
 	assert.Contains(t, page.Why("team/a").Evidence, "these informers have no object with that "+
 		"key: mine selects pods namespace=team labels=app=web, nodes")
 }
@@ -353,7 +336,7 @@ func TestWhy_NobodyLeadsHere(t *testing.T) {
 				return nil
 			},
 		})
-		w.handler.AddElection("volumes", candidate{})
+		w.AddElection("volumes", candidate)
 		c.Enqueue("ns/c")
 		reason, text := w.why("ns/c")
 		assert.Equal(t, health.Queued, reason)
@@ -369,12 +352,8 @@ election volumes: acquiring, this process does not lead; the leader is other
 }
 
 // candidate is an elector that another process keeps from leading.
-type candidate struct{}
-
-func (candidate) Status() leaderelection.Status {
-	return leaderelection.Status{Phase: leaderelection.Acquiring, Leader: "other",
-		LastError: errors.New("no route")}
-}
+var candidate = quietElector{Phase: leaderelection.Acquiring, Leader: "other",
+	LastError: errors.New("no route")}
 
 // Keys of any type are found by their text. That of a cluster-scoped object has a slash in front.
 func TestWhy_Queue(t *testing.T) {
@@ -384,7 +363,7 @@ func TestWhy_Queue(t *testing.T) {
 				time.Hour, time.Hour),
 			workqueue.Config[types.NamespacedName]{})
 		defer q.ShutDown()
-		health.AddQueue(w.handler, "nodes", q)
+		health.AddQueue(w.Handler, "nodes", q)
 		node := types.NamespacedName{Name: "node-1"}
 		q.Add(node)
 		_, text := w.why("node-1")
@@ -404,24 +383,12 @@ func TestWhy_Queue(t *testing.T) {
 	})
 }
 
-// newQueue adds a queue to the page, with what j knows of it.
-func newQueue(
-	t *testing.T, page *health.Handler, j *journal.Journal,
-) *journal.RateLimitingQueue[string] {
-	queue := journal.NewRateLimitingQueue(j, "settings", workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Minute, time.Hour),
-		workqueue.Config[string]{}))
-	t.Cleanup(queue.ShutDown)
-	health.AddQueue(page, "settings", queue)
-	return queue
-}
-
 // A worker that forgets Done ends, or asks for the next key.
 func TestWhy_DoneIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page, reasons := health.New(), journal.New()
-		page.SetJournal(reasons)
-		queue := newQueue(t, page, reasons)
+		page := newPage(t)
+		page.SetJournal(page.journal)
+		queue := page.newQueue("settings")
 		queue.Add("a")
 		go queue.Get()
 		synctest.Wait()
@@ -451,9 +418,9 @@ func TestWhy_DoneIsForgotten(t *testing.T) {
 // worker that began later is not known.
 func TestWhy_OfAGoroutineThatWasNotLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page, reasons := health.New(), journal.New()
-		page.SetJournal(reasons)
-		queue := newQueue(t, page, reasons)
+		page := newPage(t)
+		page.SetJournal(page.journal)
+		queue := page.newQueue("settings")
 		take := func(key string) {
 			queue.Add(key)
 			go func() {
@@ -481,10 +448,8 @@ func TestWhy_OfAGoroutineThatWasNotLookedAt(t *testing.T) {
 // All workers of a queue have other keys, and one fails, with an error that it has reported.
 func TestWhy_WorkersAreBusyOrFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page, reasons := health.New(), journal.New()
-		page.SetJournal(reasons)
-		page.Page()
-		queue := newQueue(t, page, reasons)
+		page := record(t)
+		queue := page.newQueue("settings")
 		for _, key := range []string{"a", "b", "c"} {
 			queue.Add(key)
 		}
@@ -495,7 +460,7 @@ func TestWhy_WorkersAreBusyOrFail(t *testing.T) {
 		assert.Equal(t, "c is number 1 of 1 in queue settings; its workers have 2 other keys, "+
 			"the longest for 2s", page.Why("c").Sentence)
 		queue.Done("a")
-		reasons.Failed(errors.New("no such volume"))
+		page.journal.Failed(errors.New("no such volume"))
 		queue.AddRateLimited("b")
 		queue.Done("b")
 		time.Sleep(time.Second)
@@ -510,8 +475,12 @@ func TestWhy_WorkersAreBusyOrFail(t *testing.T) {
 func TestWhy_LeaseIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := health.New()
-		page.AddElection("volumes", leader{time.Now(), 2 * time.Second})
-		page.AddElection("nodes", leader{time.Now(), -time.Second}) // before its last renewal
+		page.AddElection("volumes", quietElector{Phase: leaderelection.Leading, Leader: "me",
+			LastRenewal: time.Now(), LastError: errors.New("no route"),
+			LastErrorTime: time.Now().Add(2 * time.Second)})
+		page.AddElection("nodes", quietElector{Phase: leaderelection.Leading, Leader: "me",
+			LastRenewal: time.Now(), LastError: errors.New("no route"), // before the renewal
+			LastErrorTime: time.Now().Add(-time.Second)})
 		time.Sleep(9 * time.Second)
 		assert.Empty(t, page.Why("a").Evidence)
 		time.Sleep(2 * time.Second)
@@ -520,18 +489,6 @@ func TestWhy_LeaseIsLate(t *testing.T) {
 			`11\.\d+s; no attempt has failed since: the request may wait for its answer$`,
 			strings.Join(page.Why("a").Evidence, "\n"))
 	})
-}
-
-// leader is an elector that cannot renew its lease.
-type leader struct {
-	renewed time.Time
-	failed  time.Duration // after it
-}
-
-func (l leader) Status() leaderelection.Status {
-	return leaderelection.Status{Phase: leaderelection.Leading, Leader: "me",
-		LastRenewal: l.renewed, LastError: errors.New("no route"),
-		LastErrorTime: l.renewed.Add(l.failed)}
 }
 
 func TestWhy_Refuses(t *testing.T) {
@@ -549,42 +506,35 @@ func TestWhy_Refuses(t *testing.T) {
 
 // A handler that adds no key of any object is not said to filter one out: its queue may be unknown.
 func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
-	page, reasons := health.New(), journal.New()
-	page.SetJournal(reasons)
-	page.Page()
-	queue := newQueue(t, page, reasons)
+	page := record(t)
+	queue := page.newQueue("settings")
 	handle := func(string) {}
-	handler := journal.NewHandler[informer.ResourceEventHandler](reasons, "configmaps",
-		informer.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
-			handle(obj.(*corev1.ConfigMap).Name)
-		}})
-	handler.Named("handle")
-	add := func(name string) {
-		handler.OnAdd(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Name: name, ResourceVersion: "5"}}, false)
-	}
-	add("a")
-	answer := page.Why("a")
+	handler := page.newHandler("handle", informer.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { handle("ns/" + obj.(*corev1.ConfigMap).Name) }})
+	handler.OnAdd(object("a", "5"), false)
+	answer := page.Why("ns/a")
 	assert.Equal(t, health.Unknown, answer.Reason)
 	assert.Contains(t, answer.Evidence, "handler handle of informer configmaps has added no key "+
 		"of any object to these queues: it may use another goroutine, or a queue that is not "+
 		"shown, such as that of controller-runtime")
 	handle = queue.Add
-	add("b")
-	resynced := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "5"}}
+	handler.OnAdd(object("b", "5"), false)
+	resynced := object("a", "5")
 	handle = func(string) {}
 	handler.OnUpdate(resynced, resynced)
-	answer = page.Why("a")
+	answer = page.Why("ns/a")
 	assert.Equal(t, health.Filtered, answer.Reason)
 	assert.Empty(t, answer.Evidence) // a resync repeats the add
-	assert.Regexp(t, "^a handler was called .* ago, and no Add was seen within the call: add of a at "+
+	assert.Regexp(t, "^a handler was called .* ago, and no Add was seen within the call: add of "+
+		"ns/a at "+
 		"resourceVersion 5, informer configmaps, handler handle$", answer.Sentence)
 	key, _ := queue.Get()
 	queue.AddAfter(key, time.Hour)
 	queue.Done(key)
-	answer = page.Why("b")
+	answer = page.Why("ns/b")
 	assert.Equal(t, health.Reconciled, answer.Reason)
-	assert.Regexp(t, "b joins queue .* in .*, after AddAfter or RequeueAfter", answer.Evidence[0])
+	assert.Regexp(t, "ns/b joins queue .* in .*, after AddAfter or RequeueAfter",
+		answer.Evidence[0])
 }
 
 // Many handlers get each change of a pod, and one of them adds a key: it is not filtered out.
@@ -597,68 +547,49 @@ func TestWhy_OfManyHandlers(t *testing.T) {
 }
 
 func asksOfHandlers(t *testing.T, names []string) {
-	page, reasons := health.New(), journal.New()
-	page.SetJournal(reasons)
-	page.Page()
-	queue := newQueue(t, page, reasons)
+	page := record(t)
+	queue := page.newQueue("settings")
 	var handlers []*journal.Handler[informer.ResourceEventHandler]
 	for i, name := range names {
 		funcs := informer.ResourceEventHandlerFuncs{}
 		if i == 0 {
-			funcs.AddFunc = func(obj any) { queue.Add(obj.(*corev1.ConfigMap).Name) }
+			funcs.AddFunc = func(obj any) { queue.Add("ns/" + obj.(*corev1.ConfigMap).Name) }
 		}
-		handler := journal.NewHandler[informer.ResourceEventHandler](reasons, "configmaps", funcs)
-		handler.Named(name)
-		handlers = append(handlers, handler)
+		handlers = append(handlers, page.newHandler(name, funcs))
 	}
 	for _, handler := range handlers {
-		handler.OnAdd(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Name: "a", ResourceVersion: "5"}}, false)
+		handler.OnAdd(object("a", "5"), false)
 	}
 	key, _ := queue.Get()
 	queue.Forget(key)
 	queue.Done(key)
-	answer := page.Why("a")
+	answer := page.Why("ns/a")
 	assert.Equal(t, health.Reconciled, answer.Reason)
 	assert.Len(t, answer.Calls, len(names))
 	for _, handler := range handlers {
-		handler.OnUpdate(&corev1.ConfigMap{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Name: "a", ResourceVersion: "6"}})
+		handler.OnUpdate(&corev1.ConfigMap{}, object("a", "6"))
 	}
-	answer = page.Why("a")
+	answer = page.Why("ns/a")
 	assert.Equal(t, health.Filtered, answer.Reason)
 	assert.Contains(t, answer.Sentence, "handler 0")
 	assert.NotContains(t, strings.Join(answer.Evidence, "\n"), "added no key") // in version 5
-	handlers[0].OnAdd(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: "b", ResourceVersion: "7"}}, false)
-	assert.Equal(t, health.Queued, page.Why("b").Reason)
+	handlers[0].OnAdd(object("b", "7"), false)
+	assert.Equal(t, health.Queued, page.Why("ns/b").Reason)
 
 	// The key of its owner is added for a change: it has changed since it was reconciled.
-	owner := journal.NewHandler[informer.ResourceEventHandler](reasons, "configmaps",
-		informer.ResourceEventHandlerFuncs{AddFunc: func(any) { queue.Add("owner") }})
-	owner.Named("owner")
-	owner.OnAdd(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: "a", ResourceVersion: "8"}}, false)
-	assert.NotEqual(t, health.Reconciled, page.Why("a").Reason)
+	owner := page.newHandler("owner", informer.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { queue.Add("owner") }})
+	owner.OnAdd(object("a", "8"), false)
+	assert.NotEqual(t, health.Reconciled, page.Why("ns/a").Reason)
 }
 
 // Two controllers may have queues with one name, and objects of two kinds one key: the error of one
 // is not that of the other.
 func TestWhy_OfQueuesWithOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page, j := health.New(), journal.New()
-		page.SetJournal(j)
-		page.Page()
-		newQueue := func() (q *journal.RateLimitingQueue[string], remove func()) {
-			q = journal.NewRateLimitingQueue(j, "main.newQueue",
-				workqueue.NewTypedRateLimitingQueue(
-					workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-						time.Hour, time.Hour), workqueue.Config[string]{}))
-			t.Cleanup(q.ShutDown)
-			return q, health.AddQueue(page, "main.newQueue", q)
-		}
-		deployments, _ := newQueue()
-		services, remove := newQueue()
+		page := record(t)
+		deployments, services := page.newQueue("main.newQueue"), page.unseenQueue("main.newQueue")
+		remove := health.AddQueue(page.Handler, "main.newQueue", services)
 		fail := func(q *journal.RateLimitingQueue[string], err error) {
 			q.Add("default/web")
 			key, _ := q.Get()

@@ -73,8 +73,8 @@ type QueueFacts struct {
 	Reconciles int            `json:"reconciles"`
 	Results    map[Result]int `json:"results"`
 	Resyncs    int            `json:"resyncs"` // reconciles that had only resyncs as causes
-	// Median is the median duration of the last reconciles, and Slowest the longest of all that have
-	// ended.
+	// Median is the median duration of the last reconciles, and Slowest the longest of all that
+	// have ended.
 	Median  time.Duration `json:"medianNanoseconds"`
 	Slowest time.Duration `json:"slowestNanoseconds"`
 	// LastResync and LastNoForget are when the last of these reconciles began.

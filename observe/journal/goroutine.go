@@ -21,8 +21,8 @@ type Worker struct {
 	Since time.Time
 	// Place is the function that called Get, if that was recorded.
 	Place string
-	// Later is the first item that the goroutine has taken since, or "". Then its stack says nothing
-	// of this one.
+	// Later is the first item that the goroutine has taken since, or "". Then its stack says
+	// nothing of this one.
 	Later string
 
 	goroutine int64

@@ -39,6 +39,10 @@ func data(value string) func(*corev1.ConfigMap) {
 	return func(c *corev1.ConfigMap) { c.Data = map[string]string{"color": value} }
 }
 
+func named(name string) func(*corev1.ConfigMap) {
+	return func(c *corev1.ConfigMap) { c.Name = name }
+}
+
 func by(manager string, at int64) func(*corev1.ConfigMap) {
 	return func(c *corev1.ConfigMap) {
 		changed := metav1.Unix(at, 0)
@@ -67,9 +71,24 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) OnAdd(obj any, _ bool) { w.OnDelete(obj) }
+// newRecorded returns a world that is recorded for a day.
+func newRecorded(t *testing.T) *world {
+	w := newWorld(t)
+	w.journal.Record(24 * time.Hour)
+	return w
+}
 
-func (w *world) OnUpdate(_, obj any) { w.OnDelete(obj) }
+// recorded runs body in a bubble of fake time.
+func recorded(t *testing.T, body func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) { body(t, newRecorded(t)) })
+}
+
+func (w *world) workers() map[string]Worker {
+	return w.queue.(*RateLimitingQueue[string]).Workers()
+}
+
+func (w *world) OnAdd(obj any, _ bool) { w.OnDelete(obj) }
+func (w *world) OnUpdate(_, obj any)   { w.OnDelete(obj) }
 
 func (w *world) OnDelete(obj any) {
 	key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
@@ -170,8 +189,7 @@ func TestJournal_KnowsWhyAKeyIsReconciled(t *testing.T) {
 			"delete of default/settings at resourceVersion 5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.journal.Record(time.Minute)
+			w := newRecorded(t)
 			test.call(w)
 			r := w.reconcile(t, w.queue.Forget)
 			assert.Equal(t, Forgotten, r.Result)
@@ -188,10 +206,7 @@ func TestJournal_KnowsWhyAKeyIsReconciled(t *testing.T) {
 }
 
 func TestJournal_KnowsRetriesAndDelays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.queue.ShutDown()
-		w.journal.Record(24 * time.Hour)
+	recorded(t, func(t *testing.T, w *world) {
 		cause := func(r Reconcile) string {
 			require.Len(t, r.Causes, 1)
 			return r.Causes[0].String()
@@ -248,10 +263,7 @@ func TestJournal_KnowsRetriesAndDelays(t *testing.T) {
 
 // The queue keeps the first of two delays of a key.
 func TestJournal_KnowsTheDelayThatEndsFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.queue.ShutDown()
-		w.journal.Record(24 * time.Hour)
+	recorded(t, func(t *testing.T, w *world) {
 		w.handle = func(key string) { w.queue.AddAfter(key, 5*time.Second) }
 		delays := func(key string) {
 			w.handler.OnUpdate(settings("1"), settings("2", data("red")))
@@ -272,10 +284,7 @@ func TestJournal_KnowsTheDelayThatEndsFirst(t *testing.T) {
 
 // A worker may say how it ended after Done, or in a goroutine that it waits for.
 func TestJournal_KnowsTheResultOfWhoeverSaysIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.queue.ShutDown()
-		w.journal.Record(24 * time.Hour)
+	recorded(t, func(t *testing.T, w *world) {
 		last := func() Reconcile {
 			_, queues := w.journal.About("default/settings")
 			return queues[0].Last[0]
@@ -312,8 +321,7 @@ func TestJournal_KnowsTheResultOfWhoeverSaysIt(t *testing.T) {
 }
 
 func TestJournal_KnowsWhatAHandlerFilteredOut(t *testing.T) {
-	w := newWorld(t)
-	w.journal.Record(time.Minute)
+	w := newRecorded(t)
 	w.handle = func(string) {}
 	w.handler.OnAdd(settings("4"), false)
 	assert.Panics(t, func() {
@@ -335,8 +343,7 @@ func TestJournal_KnowsWhatAHandlerFilteredOut(t *testing.T) {
 
 // Arrows lead from handlers to queues; two queues may have one name.
 func TestJournal_DrawsArrows(t *testing.T) {
-	w := newWorld(t)
-	w.journal.Record(time.Minute)
+	w := newRecorded(t)
 	delays := NewDelayingQueue(w.journal, "delays", workqueue.NewTypedDelayingQueue(
 		workqueue.Config[int]{}))
 	defer delays.ShutDown()
@@ -375,13 +382,12 @@ func TestJournal_KnowsWorkersBeforeItRecords(t *testing.T) {
 	})
 	<-taken
 	w.journal.Record(time.Minute)
-	workers := w.queue.(interface{ Workers() map[string]Worker }).Workers()
-	require.Contains(t, workers, "default/settings")
-	stack, _ := workers["default/settings"].Stack()
+	require.Contains(t, w.workers(), "default/settings")
+	stack, _ := w.workers()["default/settings"].Stack()
 	assert.Contains(t, strings.Join(stack, "\n"), "TestJournal_KnowsWorkersBeforeItRecords")
 	close(release)
 	worker.Wait()
-	assert.Empty(t, w.queue.(interface{ Workers() map[string]Worker }).Workers())
+	assert.Empty(t, w.workers())
 }
 
 // A recording that has ended takes no memory once a worker takes an item.
@@ -417,8 +423,7 @@ func TestWorker_StacksAreTakenSeldom(t *testing.T) {
 		w.queue.Add("a")
 		_, _ = w.queue.GetWithContext(t.Context())
 		ask := func() time.Time {
-			worker := w.queue.(interface{ Workers() map[string]Worker }).Workers()["a"]
-			stack, at := worker.Stack()
+			stack, at := w.workers()["a"].Stack()
 			assert.NotEmpty(t, stack)
 			return at
 		}
@@ -444,10 +449,7 @@ func TestGoroutine_IsTheOneOfTracebacks(t *testing.T) {
 
 // Facts are copies: a call that goes through while they are read is seen to end later.
 func TestJournal_CopiesFacts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.queue.ShutDown()
-		w.journal.Record(time.Hour)
+	recorded(t, func(t *testing.T, w *world) {
 		add := w.handle
 		w.handle = func(key string) {
 			add(key)
@@ -471,10 +473,7 @@ func TestJournal_CopiesFacts(t *testing.T) {
 
 // The keys that were reconciled most often come first, and the call that runs longest is shown.
 func TestJournal_SortsFacts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.queue.ShutDown()
-		w.journal.Record(time.Hour)
+	recorded(t, func(t *testing.T, w *world) {
 		for i, key := range []string{"once", "thrice", "twice"} {
 			for range []int{1, 3, 2}[i] {
 				w.queue.Add(key)
@@ -505,7 +504,6 @@ func TestJournal_SortsFacts(t *testing.T) {
 func TestJournal_BeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.queue.ShutDown()
 		w.journal.Record(time.Minute)
 		w.handle = func(key string) {
 			w.queue.Add(key)
@@ -542,10 +540,7 @@ func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
 
 // A loop is seen: each reconcile follows an update that this program wrote during the one before.
 func TestJournal_CountsEchoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.queue.ShutDown()
-		w.journal.Record(24 * time.Hour)
+	recorded(t, func(t *testing.T, w *world) {
 		echoes := func() (echoes, of int) {
 			_, queues := w.journal.About("default/settings")
 			return queues[0].Echoes, queues[0].Of
@@ -593,9 +588,7 @@ func TestJournal_CountsEchoes(t *testing.T) {
 		for i := range 50 { // each reconcile writes another object, which concerns this one, too
 			w.handle = func(string) { w.queue.Add("default/settings") }
 			w.reconcile(t, func(key string) {
-				child := settings(fmt.Sprint(2 + i))
-				child.Name = "child"
-				w.handler.OnUpdate(settings("1"), child)
+				w.handler.OnUpdate(settings("1"), settings(fmt.Sprint(2+i), named("child")))
 				w.queue.Forget(key)
 			})
 		}
@@ -606,13 +599,10 @@ func TestJournal_CountsEchoes(t *testing.T) {
 
 // The memory is bounded, even if all names are new. Waiting keys are remembered first.
 func TestJournal_IsBounded(t *testing.T) {
-	w := newWorld(t)
-	w.journal.Record(time.Hour)
+	w := newRecorded(t)
 	add := func(name string, times int) {
-		object := settings("1")
-		object.Name = name
 		for range times {
-			w.handler.OnAdd(object, false)
+			w.handler.OnAdd(settings("1", named(name)), false)
 		}
 	}
 	for i := range maxKeys - 1 {
@@ -661,16 +651,13 @@ func TestJournal_IsBounded(t *testing.T) {
 
 // Long names and many causes do not take more memory.
 func TestJournal_IsBoundedInBytes(t *testing.T) {
-	w := newWorld(t)
-	w.journal.Record(time.Hour)
+	w := newRecorded(t)
 	long := strings.Repeat("x", 500)
 	added := long
 	w.handle = func(string) { w.queue.Add(added) }
 	for i := range 12_000 {
-		object := settings(fmt.Sprint(i))
-		object.Name = fmt.Sprint(i, long)
 		added = fmt.Sprint(i/2, long)
-		w.handler.OnUpdate(settings(long), object)
+		w.handler.OnUpdate(settings(long), settings(fmt.Sprint(i), named(fmt.Sprint(i, long))))
 		if i%2 == 1 {
 			w.reconcile(t, nil)
 		}
@@ -681,10 +668,14 @@ func TestJournal_IsBoundedInBytes(t *testing.T) {
 	w.journal.objects.all(func(_ objectID, calls []*Call) { bytes += bytesOf(calls) })
 	assert.Equal(t, w.journal.objects.bytes, bytes)
 	assert.Greater(t, bytes, maxBytes/2)
-	bytes = 0
+	assert.Equal(t, w.journal.keys.bytes, w.bytesOfKeys())
+	assert.Greater(t, w.journal.keys.bytes, maxBytes/2)
+}
+
+// bytesOfKeys counts what the journal keeps about keys.
+func (w *world) bytesOfKeys() (bytes int) {
 	w.journal.keys.all(func(p place, h *history) { bytes += h.bytes(p) })
-	assert.Equal(t, w.journal.keys.bytes, bytes)
-	assert.Greater(t, bytes, maxBytes/2)
+	return bytes
 }
 
 // nodes is a queue of pointers.
@@ -761,8 +752,7 @@ func TestJournal_BoundsTheWorkers(t *testing.T) {
 
 // A key that is a part of a large text does not keep that in memory.
 func TestJournal_CopiesKeys(t *testing.T) {
-	w := newWorld(t)
-	w.journal.Record(time.Hour)
+	w := newRecorded(t)
 	heap := func() uint64 {
 		goruntime.GC()
 		var m goruntime.MemStats
@@ -772,8 +762,8 @@ func TestJournal_CopiesKeys(t *testing.T) {
 	before := heap()
 	for i := range 200 {
 		text := fmt.Sprintf("%09d,%s", i, strings.Repeat("x", 100_000))
-		object := settings(text[:9])
-		object.Namespace, object.Name = "", text[:9]
+		object := settings(text[:9], named(text[:9]))
+		object.Namespace = ""
 		w.handler.OnUpdate(settings("1"), object)
 		w.queue.Add(text[:9])
 		w.reconcile(t, nil)
@@ -785,8 +775,7 @@ func TestJournal_CopiesKeys(t *testing.T) {
 
 // One call may add several keys: those that are noted first have it as a cause, too.
 func TestJournal_CountsTheBytesOfCausesThatGrow(t *testing.T) {
-	w := newWorld(t)
-	w.journal.Record(time.Hour)
+	w := newRecorded(t)
 	n := 0
 	w.handle = func(string) {
 		for i := range 2 * maxCauses {
@@ -796,15 +785,12 @@ func TestJournal_CountsTheBytesOfCausesThatGrow(t *testing.T) {
 	for ; n < 10; n++ {
 		w.handler.OnAdd(settings("1"), false)
 	}
-	bytes := 0
-	w.journal.keys.all(func(p place, h *history) { bytes += h.bytes(p) })
-	assert.Equal(t, w.journal.keys.bytes, bytes)
+	assert.Equal(t, w.journal.keys.bytes, w.bytesOfKeys())
 }
 
 // A handler may call another one.
 func TestHandler_CallsAHandler(t *testing.T) {
-	w := newWorld(t)
-	w.journal.Record(time.Minute)
+	w := newRecorded(t)
 	outer := NewHandler[EventHandler](w.journal, "configmaps", w.handler)
 	outer.Named("outer")
 	outer.OnAdd(settings("1"), false)
@@ -819,8 +805,7 @@ func TestHandler_CallsAHandler(t *testing.T) {
 
 // An informer that runs may call a handler before its registration has a name.
 func TestHandler_IsNamedLate(t *testing.T) {
-	w := newWorld(t)
-	w.journal.Record(time.Minute)
+	w := newRecorded(t)
 	for _, add := range []func(key string){w.queue.Add, func(string) {}} {
 		handler := NewHandler[EventHandler](w.journal, "configmaps", w)
 		w.handle = func(key string) {
@@ -840,8 +825,7 @@ func TestHandler_IsNamedLate(t *testing.T) {
 
 // With handlers and workers at the same time, each reconcile has a cause, and each Get is counted.
 func TestJournal_CountsEachGet(t *testing.T) {
-	w := newWorld(t)
-	w.journal.Record(time.Minute)
+	w := newRecorded(t)
 	gets := map[string]int{}
 	var mu sync.Mutex
 	var workers, handlers sync.WaitGroup
@@ -863,9 +847,8 @@ func TestJournal_CountsEachGet(t *testing.T) {
 	for n := range 4 {
 		handlers.Go(func() {
 			for i := range 200 {
-				object := settings(fmt.Sprint(i))
-				object.Name = fmt.Sprint(n, "-", i%7)
-				w.handler.OnUpdate(settings("x"), object)
+				name := fmt.Sprint(n, "-", i%7)
+				w.handler.OnUpdate(settings("x"), settings(fmt.Sprint(i), named(name)))
 				w.journal.Facts(10)
 			}
 		})
@@ -933,8 +916,7 @@ func TestJournal_FindsModifiedObjects(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.journal.Record(time.Minute)
+			w := newRecorded(t)
 			test.modify(w)
 			found := w.journal.Facts(1).Modified
 			if test.where == "" {
@@ -999,8 +981,7 @@ func TestJournal_SkipsObjectsThatItCannotCompare(t *testing.T) {
 
 // An object of a user must not keep a handler waiting.
 func TestJournal_ComparesNoLargeObjects(t *testing.T) {
-	w := newWorld(t)
-	w.journal.Record(time.Minute)
+	w := newRecorded(t)
 	w.handle = func(string) {}
 	configMap := func(version string) runtime.Object {
 		return settings(version, func(c *corev1.ConfigMap) {
@@ -1039,8 +1020,7 @@ func TestJournal_ComparesNoLargeObjects(t *testing.T) {
 // A handler and a worker may look for a change at the same time.
 func TestJournal_CountsAModifiedObjectOnce(t *testing.T) {
 	for range 500 {
-		w := newWorld(t)
-		w.journal.Record(time.Minute)
+		w := newRecorded(t)
 		object := settings("4", data("red"))
 		id := sampleID{"configmaps", "default/settings"}
 		w.journal.watch(id, object)
@@ -1070,10 +1050,7 @@ func (c *copiedAs) Size() int { return 1 }
 // The method of an embedded object copies that alone: no change is found. Copies and comparisons
 // are no part of a call.
 func TestJournal_CopiesAreNoCallsAndNoChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.queue.ShutDown()
-		w.journal.Record(time.Hour)
+	recorded(t, func(t *testing.T, w *world) {
 		w.handle = func(string) { time.Sleep(time.Millisecond) }
 		w.handler.OnAdd(&copiedAs{&odd{ObjectMeta: settings("1").ObjectMeta}, "x"}, false)
 		facts := w.journal.Facts(1)
@@ -1084,8 +1061,7 @@ func TestJournal_CopiesAreNoCallsAndNoChanges(t *testing.T) {
 
 // The server may have changed a field of the object that is not in its metadata.
 func TestJournal_CountsNoIdleUpdatesOfMetadata(t *testing.T) {
-	w := newWorld(t)
-	w.journal.Record(time.Minute)
+	w := newRecorded(t)
 	object := func(version string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "Pod"},
 			ObjectMeta: settings(version).ObjectMeta}
@@ -1098,20 +1074,15 @@ func TestJournal_CountsNoIdleUpdatesOfMetadata(t *testing.T) {
 
 // At most 64 small objects are held.
 func TestJournal_HoldsFewObjects(t *testing.T) {
-	w := newWorld(t)
-	w.journal.Record(time.Minute)
+	w := newRecorded(t)
 	w.handle = func(string) {}
 	for i := range 2 * maxSamples {
-		object := settings("4", data("red"))
-		object.Name = fmt.Sprint(i)
-		w.handler.OnAdd(object, false)
+		w.handler.OnAdd(settings("4", data("red"), named(fmt.Sprint(i))), false)
 	}
 	assert.Len(t, w.journal.samples, maxSamples)
-	big := settings("5", data(strings.Repeat("x", maxComparedBytes)))
-	big.Name = "1"
-	w.handler.OnUpdate(settings("4"), big)
+	large := data(strings.Repeat("x", maxComparedBytes))
+	w.handler.OnUpdate(settings("4"), settings("5", large, named("1")))
 	assert.Len(t, w.journal.samples, maxSamples-1)
-	big.Name = "2"
-	w.handler.OnDelete(big)
+	w.handler.OnDelete(settings("5", large, named("2")))
 	assert.Len(t, w.journal.samples, maxSamples-2)
 }

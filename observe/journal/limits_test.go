@@ -110,9 +110,7 @@ func TestJournal_RemembersTheFirstAndTheLast(t *testing.T) {
 		}
 		require.Equal(t, want[max(0, n-maxLast):], items)
 	}
-	w := newWorld(t)
-	defer w.queue.ShutDown()
-	w.journal.Record(time.Hour)
+	w := newRecorded(t)
 	var want []string
 	w.handle = func(string) {
 		for i := range 3 * maxCauses {

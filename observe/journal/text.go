@@ -87,5 +87,6 @@ func (r Reconcile) String() string {
 	if r.Result != Running {
 		took = " in " + r.Duration.Round(time.Microsecond).String()
 	}
-	return fmt.Sprintf("%s%s, because of: %s%s", result, took, strings.Join(causes, "; "), meanwhile)
+	return fmt.Sprintf("%s%s, because of: %s%s", result, took, strings.Join(causes, "; "),
+		meanwhile)
 }

@@ -187,29 +187,32 @@ func TestInformer_OddNames(t *testing.T) {
 	assert.Contains(t, export(t, registry), `name="\"quoted\""`)
 }
 
-// Options keeps the hooks that the caller has set.
+// Options keeps the hooks that the caller has set, and measures the others.
 func TestInformer_OptionsKeepHooks(t *testing.T) {
 	m, _ := newMetrics(t)
 	i, err := m.Informer("a", configMaps)
 	require.NoError(t, err)
-	observed := 0
-	mine := &gauge{}
+	observed, waits, version := 0, 0, 0.0
 	var options informer.Options
 	options.Reflector.Observe = func(reflector.Transition) { observed++ }
-	options.StoreMetrics.ResourceVersion = mine.Set
+	options.Reflector.Metrics.Backoff = func(time.Duration) { waits++ }
+	options.Reflector.Metrics.Lists = func() { waits += 10 }
+	options.StoreMetrics.ResourceVersion = func(v float64) { version = v }
 	options.ResyncPeriod = time.Minute
 	options = i.Options(options)
 	options.Reflector.Observe(reflector.Transition{})
 	assert.Equal(t, 1, observed)
 	options.StoreMetrics.ResourceVersion(7)
-	assert.EqualValues(t, 7, mine.last)
+	assert.EqualValues(t, 7, version)
 	assert.Equal(t, time.Minute, options.ResyncPeriod)
 	assert.NotNil(t, options.Metrics.Latency)
+	hooks := options.Reflector.Metrics
+	hooks.Backoff(time.Second)
+	hooks.Lists()
+	assert.Equal(t, 11, waits)
+	assert.NotNil(t, hooks.Watches)
+	assert.NotNil(t, hooks.ItemsInWatch)
 }
-
-type gauge struct{ last float64 }
-
-func (g *gauge) Set(v float64) { g.last = v }
 
 // Handlers of one name share one series: two would make the scrape fail.
 func TestInformer_HandlersOfOneNameAreJoined(t *testing.T) {
@@ -366,24 +369,6 @@ func TestMetrics_ScrapedWhileThingsComeAndGo(t *testing.T) {
 	}
 	assert.Empty(t, own(export(t, registry)))
 	assert.Empty(t, m.followed)
-}
-
-// A hook of the program stays, and the others are measured all the same.
-func TestInformer_KeepsTheProgramsHooks(t *testing.T) {
-	m, _ := newMetrics(t)
-	i, err := m.Informer("a", configMaps)
-	require.NoError(t, err)
-	waits := 0
-	options := informer.Options{Reflector: reflector.Options{Metrics: reflector.Metrics{
-		Backoff: func(time.Duration) { waits++ },
-		Lists:   func() { waits += 10 },
-	}}}
-	hooks := i.Options(options).Reflector.Metrics
-	hooks.Backoff(time.Second)
-	hooks.Lists()
-	assert.Equal(t, 11, waits)
-	assert.NotNil(t, hooks.Watches)
-	assert.NotNil(t, hooks.ItemsInWatch)
 }
 
 // The memory of the objects is measured once a minute, if the program asks for it, and no scrape

@@ -19,7 +19,7 @@ func TestTranscripts(t *testing.T) {
 		t.Run(file.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				defer w.close()
+				defer func() { w.stop() }()
 				file.Play(t, transcript.Ours, w.exec)
 			})
 		})

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,18 +18,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/tools/narrate"
+	"example.com/informerstack/internal/tools/testserver"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
@@ -49,7 +46,7 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // world is the whole stack with metrics, against a server in the same bubble.
 type world struct {
 	t        *testing.T
-	server   *apitest.Server
+	server   *testserver.Server
 	metrics  *Metrics
 	registry *prometheus.Registry
 
@@ -71,7 +68,7 @@ func story(t *testing.T, o worldOptions, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.log = narrate.New(t)
-		defer w.close()
+		defer func() { w.stop() }()
 		w.run(o)
 		body(w)
 	})
@@ -80,18 +77,12 @@ func story(t *testing.T, o worldOptions, body func(w *world)) {
 func newWorld(t *testing.T) *world {
 	w := &world{
 		t:        t,
-		server:   apitest.NewServer(apitest.Options{}),
+		server:   testserver.New(t, apitest.Options{}),
 		failures: map[string]int{},
 		stop:     func() {},
 	}
-	require.NoError(t, w.server.StartPipe())
 	w.metrics, w.registry = newMetrics(t)
 	return w
-}
-
-func (w *world) close() {
-	w.stop()
-	w.server.Close()
 }
 
 func newMetrics(t testing.TB) (*Metrics, *prometheus.Registry) {
@@ -104,11 +95,8 @@ func newMetrics(t testing.TB) (*Metrics, *prometheus.Registry) {
 
 // run starts the stack, as a program would that wants all its metrics.
 func (w *world) run(o worldOptions) {
-	config := &rest.Config{Host: w.server.URL, Transport: w.server.Transport(), QPS: -1}
-	config.ContentType = "application/json"
-	client := kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()
 	newItem := func() runtime.Object { return &corev1.ConfigMap{} }
-	lw := wire.NewListWatch(client, "configmaps", "default", newItem, wire.Options{})
+	lw := wire.NewListWatch(w.server.Client(), "configmaps", "default", newItem, wire.Options{})
 
 	ofInformer, err := w.metrics.Informer("story", configMaps)
 	require.NoError(w.t, err)
@@ -143,15 +131,8 @@ func (w *world) run(o worldOptions) {
 	_, err = w.maps.AddEventHandler(journey.Handler(slowHandler{w, inner}))
 	require.NoError(w.t, err)
 
-	ctx, cancel := context.WithCancel(w.t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { w.maps.Run(ctx) })
-	running.Go(func() { assert.NoError(w.t, w.ctrl.Run(ctx)) })
-	w.stop = func() {
-		cancel()
-		running.Wait()
-		w.stop = func() {}
-	}
+	w.stop = testserver.Run(w.t.Context(), w.maps.Run,
+		func(ctx context.Context) { assert.NoError(w.t, w.ctrl.Run(ctx)) })
 	synctest.Wait()
 }
 
@@ -189,27 +170,20 @@ func (h slowHandler) OnDelete(obj any) {
 	h.inner.OnDelete(obj)
 }
 
-func (w *world) object(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-}
-
 func (w *world) create(name string) {
 	w.log.Event("server", "create %s", name)
-	require.NoError(w.t, w.server.Create(w.object(name)))
+	w.server.CreateMap(name)
 	synctest.Wait()
 }
 
 func (w *world) update(name string) {
-	m := w.object(name)
-	require.NoError(w.t, w.server.Get(m))
-	m.Data = map[string]string{"version": m.ResourceVersion}
-	require.NoError(w.t, w.server.Update(m))
+	w.server.UpdateMap(name)
 	synctest.Wait()
 }
 
 func (w *world) delete(name string) {
 	w.log.Event("server", "delete %s", name)
-	require.NoError(w.t, w.server.Delete(w.object(name)))
+	w.server.DeleteMap(name)
 	synctest.Wait()
 }
 

@@ -61,6 +61,11 @@ func (w *world) reconcile(next controller.ReconcileFunc[string]) error {
 	return err
 }
 
+// with returns a reconcile function that has this result.
+func with(result controller.Result, err error) controller.ReconcileFunc[string] {
+	return func(context.Context, string) (controller.Result, error) { return result, err }
+}
+
 // last returns the span that ended last.
 func (w *world) last() sdk.ReadOnlySpan {
 	ended := w.recorder.Ended()
@@ -97,18 +102,14 @@ func TestSpans_LinkReconcilesToTheirCauses(t *testing.T) {
 	w.handler.OnAdd(object("ignored"), false)
 
 	failure := errors.New("no such volume")
-	require.ErrorIs(t, w.reconcile(func(context.Context, string) (controller.Result, error) {
-		return controller.Result{}, failure
-	}), failure)
+	require.ErrorIs(t, w.reconcile(with(controller.Result{}, failure)), failure)
 	failed := w.last()
 	assert.Equal(t, "reconcile settings", failed.Name())
 	assert.Equal(t, []trace.SpanID{
 		added.SpanContext().SpanID(), updated.SpanContext().SpanID()}, links(failed))
 	assert.Equal(t, sdk.Status{Code: codes.Error, Description: "no such volume"}, failed.Status())
 
-	require.NoError(t, w.reconcile(func(context.Context, string) (controller.Result, error) {
-		return controller.Result{RequeueAfter: time.Minute}, nil
-	}))
+	require.NoError(t, w.reconcile(with(controller.Result{RequeueAfter: time.Minute}, nil)))
 	retried := w.last()
 	assert.Equal(t, []trace.SpanID{failed.SpanContext().SpanID()}, links(retried))
 	assert.InDelta(t, 60, attributes(retried)["k8s.controller.requeue_after_seconds"], 0)
@@ -128,14 +129,12 @@ func TestSpans_BoundTheLinks(t *testing.T) {
 	for range 100 {
 		w.handler.OnAdd(object("a"), false)
 	}
-	require.NoError(t, w.reconcile(nothing))
+	require.NoError(t, w.reconcile(with(controller.Result{}, nil)))
 	assert.Len(t, w.last().Links(), 8)
 	assert.EqualValues(t, 92, attributes(w.last())["k8s.controller.more_causes"])
-	require.NoError(t, w.reconcile(nothing))
+	require.NoError(t, w.reconcile(with(controller.Result{}, nil)))
 	assert.Empty(t, w.last().Links())
 }
-
-func nothing(context.Context, string) (controller.Result, error) { return controller.Result{}, nil }
 
 // Requests of a reconcile are its children, and carry their identity to the server.
 func TestRequests_AreChildrenOfTheReconcile(t *testing.T) {
@@ -206,10 +205,7 @@ func TestSpans_ErrorsAreCutAndSafe(t *testing.T) {
 	var none *failure
 	for _, failed := range []error{none, errors.New(strings.Repeat("x", 1<<20))} {
 		assert.NotPanics(t, func() {
-			err := w.reconcile(func(context.Context, string) (controller.Result, error) {
-				return controller.Result{}, failed
-			})
-			assert.Equal(t, failed, err)
+			assert.Equal(t, failed, w.reconcile(with(controller.Result{}, failed)))
 		})
 	}
 	ended := w.recorder.Ended()

@@ -4,13 +4,11 @@ package trace_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -29,6 +26,7 @@ import (
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/tools/narrate"
+	"example.com/informerstack/internal/tools/testserver"
 	"example.com/informerstack/observe/trace"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/wire"
@@ -39,7 +37,7 @@ import (
 // world is the whole stack, every piece of it traced, against a server in the same bubble.
 type world struct {
 	t         *testing.T
-	server    *apitest.Server
+	server    *testserver.Server
 	client    kubernetes.Interface
 	reconcile controller.ReconcileFunc[string]
 	stop      func()
@@ -60,14 +58,12 @@ type options struct {
 // story runs body in a bubble. The first list has been delivered when body starts.
 func story(t *testing.T, o options, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, server: apitest.NewServer(apitest.Options{}), log: narrate.New(t)}
+		w := &world{t: t, server: testserver.New(t, apitest.Options{}), log: narrate.New(t)}
 		w.reconcile = func(context.Context, string) (controller.Result, error) {
 			return controller.Result{}, nil
 		}
-		require.NoError(t, w.server.StartPipe())
-		defer w.server.Close()
 		for _, name := range o.objects {
-			w.create(name)
+			w.server.CreateMap(name)
 		}
 		w.run(o)
 		defer w.stop()
@@ -80,8 +76,7 @@ func story(t *testing.T, o options, body func(w *world)) {
 
 // run starts the stack, each piece in its decorator.
 func (w *world) run(o options) {
-	config := &rest.Config{Host: w.server.URL, Transport: w.server.Transport(), QPS: -1}
-	config.ContentType = "application/json"
+	config := w.server.Config()
 	config.Wrap(trace.Writes(w.saw))
 	clientset := kubernetes.NewForConfigOrDie(config)
 	w.client = clientset
@@ -123,14 +118,8 @@ func (w *world) run(o options) {
 	)
 	require.NoError(w.t, err)
 
-	ctx, cancel := context.WithCancel(klog.NewContext(w.t.Context(), klog.Logger{}))
-	var running sync.WaitGroup
-	running.Go(func() { maps.Run(ctx) })
-	running.Go(func() { assert.NoError(w.t, ctrl.Run(ctx)) })
-	w.stop = func() {
-		cancel()
-		running.Wait()
-	}
+	w.stop = testserver.Run(klog.NewContext(w.t.Context(), klog.Logger{}), maps.Run,
+		func(ctx context.Context) { assert.NoError(w.t, ctrl.Run(ctx)) })
 }
 
 // saw is the sink.
@@ -174,37 +163,8 @@ func (w *world) traced() []string {
 	return lines
 }
 
-func (w *world) create(name string) {
-	require.NoError(w.t, w.server.Create(
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
-}
-
-func (w *world) update(name string) {
-	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	require.NoError(w.t, w.server.Get(m))
-	m.Data = map[string]string{"version": m.ResourceVersion}
-	require.NoError(w.t, w.server.Update(m))
-}
-
-func (w *world) delete(name string) {
-	require.NoError(w.t, w.server.Delete(
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
-}
-
 func (w *world) annotate(ctx context.Context, name string) error {
 	_, err := w.client.CoreV1().ConfigMaps("default").Patch(ctx, name, types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"seen":"true"}}}`), metav1.PatchOptions{})
 	return err
-}
-
-// after lets fake time pass.
-func (w *world) after(d time.Duration) { time.Sleep(d) }
-
-// jsonOf returns the output of the JSON sink for an event.
-func jsonOf(t *testing.T, event trace.Event) map[string]any {
-	var b strings.Builder
-	trace.JSON(&b)(event)
-	fields := map[string]any{}
-	require.NoError(t, json.Unmarshal([]byte(b.String()), &fields))
-	return fields
 }

@@ -34,6 +34,19 @@ func (w *waits) fail(d, retryAfter time.Duration) *Member {
 	return m
 }
 
+// again lets member i fail and wait for long.
+func (w *waits) again(i int) {
+	w.members[i].Failed(0)
+	w.wait(i, time.Hour)
+}
+
+// member adds a member that was never well.
+func (w *waits) member() *Member {
+	m := &Member{Group: w.group}
+	w.add(m)
+	return m
+}
+
 // recovered makes m a member that was answered some time ago, and has not failed since.
 func recovered(m *Member) {
 	m.Group.mu.Lock()
@@ -77,8 +90,7 @@ func bubble(t *testing.T, body func(w *waits)) {
 // but not shorter than the server wants.
 func TestGroup_OneMember(t *testing.T) {
 	bubble(t, func(w *waits) {
-		m := &Member{Group: w.group} // was never well
-		w.add(m)
+		m := w.member()
 		for i := range 50 {
 			if i == 25 {
 				recovered(m)
@@ -115,10 +127,9 @@ func TestGroup_RetryAfterOfOneMember(t *testing.T) {
 	for asked := range 2 { // the place of the member that is asked
 		bubble(t, func(w *waits) {
 			for i := range 2 {
-				m := w.fail(time.Hour, time.Duration(1-max(i-asked, asked-i))*10*time.Second)
+				w.fail(time.Hour, time.Duration(1-max(i-asked, asked-i))*10*time.Second)
 				if i != asked {
-					m.Failed(0) // more often than the other
-					w.wait(i, time.Hour)
+					w.again(i) // more often than the other
 				}
 			}
 			assert.Equal(t, []int{1 - asked}, w.woken(maxPace))
@@ -132,15 +143,10 @@ func TestGroup_RetryAfterOfOneMember(t *testing.T) {
 func TestGroup_RetryAfterUntilTheNextTurn(t *testing.T) {
 	bubble(t, func(w *waits) {
 		w.fail(time.Hour, 0)
-		sick := &Member{Group: w.group}
-		w.add(sick)
-		for {
-			if len(w.woken(10*time.Millisecond)) == 1 { // the scout: the next turn is later
-				break
-			}
+		w.member()
+		for len(w.woken(10*time.Millisecond)) == 0 { // until the scout: the next turn is later
 		}
-		sick.Failed(0)
-		w.wait(1, time.Hour)
+		w.again(1)
 		w.members[0].Failed(minPace / 2)
 		w.wait(0, time.Hour)
 		assert.Equal(t, []int{0}, w.woken(maxPace))
@@ -165,8 +171,8 @@ func TestGroup_NoScouts(t *testing.T) {
 		},
 	} {
 		bubble(t, func(w *waits) {
-			w.fail(time.Hour, 0).Failed(0) // more often than the other
-			w.wait(0, time.Hour)
+			w.fail(time.Hour, 0)
+			w.again(0) // more often than the other
 			m := &Member{Group: w.group}
 			for began := time.Now(); len(w.woken(time.Second/2)) == 0; {
 				play(w, m)
@@ -186,21 +192,16 @@ func TestGroup_Turns(t *testing.T) {
 		var turns [members]int
 		last := time.Now()
 		for range 20 * members {
-			for {
-				woken := w.woken(10 * time.Millisecond)
-				if len(woken) == 0 {
-					continue
-				}
-				require.Len(t, woken, 1)
-				i := woken[0]
-				require.GreaterOrEqual(t, time.Since(last), minPace)
-				require.LessOrEqual(t, time.Since(last), maxPace+10*time.Millisecond)
-				last = time.Now()
-				turns[i]++
-				w.members[i].Failed(0)
-				w.wait(i, time.Hour)
-				break
+			var woken []int
+			for len(woken) == 0 {
+				woken = w.woken(10 * time.Millisecond)
 			}
+			require.Len(t, woken, 1)
+			require.GreaterOrEqual(t, time.Since(last), minPace)
+			require.LessOrEqual(t, time.Since(last), maxPace+10*time.Millisecond)
+			last = time.Now()
+			turns[woken[0]]++
+			w.again(woken[0])
 		}
 		assert.Equal(t, [members]int{20, 20, 20, 20, 20}, turns)
 	})
@@ -210,10 +211,8 @@ func TestGroup_Turns(t *testing.T) {
 // turn.
 func TestGroup_SickMembersAreTheLastInTurn(t *testing.T) {
 	bubble(t, func(w *waits) {
-		never := &Member{Group: w.group}
-		w.add(never)
-		never.Failed(0)
-		w.wait(0, time.Hour)
+		w.member()
+		w.again(0)
 		long := w.fail(time.Hour, 0)
 		for range 8 {
 			long.Failed(0)
@@ -221,17 +220,15 @@ func TestGroup_SickMembersAreTheLastInTurn(t *testing.T) {
 		w.wait(1, time.Hour)
 		w.fail(time.Hour, 0)
 		w.fail(time.Hour, 0)
-		refused := &Member{Group: w.group}
+		refused := w.member()
 		recovered(refused)
-		w.add(refused)
 		refused.Refused()
 		w.wait(4, time.Hour)
 		var turns []int
 		for len(turns) < 18 {
 			for _, i := range w.woken(10 * time.Millisecond) {
 				turns = append(turns, i)
-				w.members[i].Failed(0)
-				w.wait(i, time.Hour)
+				w.again(i)
 			}
 		}
 		assert.NotContains(t, turns, 0)
@@ -244,12 +241,10 @@ func TestGroup_SickMembersAreTheLastInTurn(t *testing.T) {
 // A member that was well and is refused is the scout rather than one that was never well.
 func TestGroup_RefusedBeforeNeverWell(t *testing.T) {
 	bubble(t, func(w *waits) {
-		never, refused := &Member{Group: w.group}, &Member{Group: w.group}
+		w.member()
+		refused := w.member()
 		recovered(refused)
-		w.add(never)
-		w.add(refused)
-		never.Failed(0)
-		w.wait(0, time.Hour)
+		w.again(0)
 		for range 5 {
 			refused.Refused()
 			refused.Refused()
@@ -267,18 +262,14 @@ func TestGroup_News(t *testing.T) {
 			w.fail(time.Hour, 0)
 		}
 		w.fail(time.Hour, 3*time.Second) // the server asked it to wait
-		news := func() {
-			m.Failed(0)
-			m.Answered()
-		}
+		news := func() { m.Failed(0); m.Answered() }
 		m.Answered() // not news: nothing failed before
 		assert.Empty(t, w.woken(newsWindow))
 		news()
 		assert.Equal(t, []int{0, 1, 2, 3, 4}, w.woken(newsWindow))
 		assert.Equal(t, []int{5}, w.woken(3*time.Second-2*newsWindow))
 		for i := range w.members {
-			w.members[i].Failed(0)
-			w.wait(i, time.Hour)
+			w.again(i)
 		}
 		news()
 		assert.Empty(t, w.woken(minPace-1))
@@ -302,13 +293,11 @@ func TestGroup_NewsAreSpread(t *testing.T) {
 			assert.InDelta(t, members/3, early, members/4)
 			assert.InDelta(t, members, early+len(w.woken(newsWindow)), 10)
 			for i := range w.members {
-				w.members[i].Failed(0)
-				w.wait(i, time.Hour)
+				w.again(i)
 			}
 			for range 10 { // some are scouts meanwhile
 				for _, i := range w.woken(time.Second) {
-					w.members[i].Failed(0)
-					w.wait(i, time.Hour)
+					w.again(i)
 				}
 			}
 		}

@@ -4,7 +4,6 @@ package wire
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -55,8 +54,7 @@ func TestDifference_OddLists(t *testing.T) {
 				List(ctx, metav1.ListOptions{})
 			require.Equal(t, test.dynamic, err == nil, "dynamic: %v", err)
 
-			_, err = NewListWatch(client, "pods", "", newPod, Options{}).
-				ListStream(ctx, metav1.ListOptions{}, ignore)
+			_, err = listed(NewListWatch(client, "pods", "", newPod, Options{}))
 			require.ErrorContains(t, err, test.err)
 		})
 	}
@@ -68,7 +66,7 @@ func TestDifference_OddEvents(t *testing.T) {
 	read := func(body string) (theirs, ours watch.Event) {
 		all := receiveClientGo(t, answers.JSON, strings.NewReader(body))
 		require.Len(t, all, 1)
-		got := answers.Receive(ReadWatch(io.NopCloser(strings.NewReader(body)), newPod, Options{}))
+		got := receive(strings.NewReader(body), newPod, Options{})
 		require.Len(t, got, 1)
 		return all[0], got[0]
 	}

@@ -54,30 +54,22 @@ func brokenList(count, at int) []byte {
 // A panic of a decoder or of a body is the caller's, after the objects before it, in whatever
 // goroutine it happened.
 func TestReadList_Panics(t *testing.T) {
-	for _, at := range []int{0, 1, 500, 4999} {
+	half := strings.NewReader(`{"kind":"brokenList","apiVersion":"v1","items":[{},{}`)
+	for at, body := range map[int]io.Reader{
+		0:    bytes.NewReader(brokenList(5000, 0)),
+		1:    bytes.NewReader(brokenList(5000, 1)),
+		500:  bytes.NewReader(brokenList(5000, 500)),
+		4999: bytes.NewReader(brokenList(5000, 4999)),
+		2:    io.MultiReader(half, panicReader{}),
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			count := 0
+			var items []runtime.Object
 			require.PanicsWithValue(t, "broken", func() {
-				_, _ = ReadList(bytes.NewReader(brokenList(5000, at)), newBroken, Options{},
-					func(runtime.Object) error {
-						count++
-						return nil
-					})
+				_, _ = ReadList(body, newBroken, Options{}, collect(&items))
 			})
-			require.Equal(t, at, count)
+			require.Len(t, items, at)
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		count := 0
-		body := io.MultiReader(strings.NewReader(`{"kind":"PodList","items":[{},{}`), panicReader{})
-		require.PanicsWithValue(t, "broken", func() {
-			_, _ = ReadList(body, newPod, Options{}, func(runtime.Object) error {
-				count++
-				return nil
-			})
-		})
-		require.Equal(t, 2, count)
-	})
 }
 
 type panicReader struct{}
@@ -170,8 +162,8 @@ func TestReadWatch_StopDuringADecodeThatFails(t *testing.T) {
 // Unstructured objects keep their kind, even if it is set in Options.
 func TestReadWatch_UnstructuredOfAKind(t *testing.T) {
 	body := answers.Events(t, answers.JSON, answers.Samples()[0])
-	got := answers.Receive(ReadWatch(io.NopCloser(bytes.NewReader(body)), newUnstructured,
-		Options{Kind: v1.SchemeGroupVersion.WithKind("Pod")}))
+	options := Options{Kind: v1.SchemeGroupVersion.WithKind("Pod")}
+	got := receive(bytes.NewReader(body), newUnstructured, options)
 	require.Len(t, got, 1)
 	u := got[0].Object.(*unstructured.Unstructured)
 	require.Equal(t, "v1 Pod", u.GetAPIVersion()+" "+u.GetKind())
@@ -185,10 +177,16 @@ func TestReadWatch_BadProtobuf(t *testing.T) {
 	failed := answers.Events(t, answers.Protobuf, watch.Event{Type: watch.Error, Object: &status})
 	i := bytes.LastIndex(failed, []byte("Failure"))
 	failed[i-1] = 100 // the length of the string
-	framed := func(message ...byte) []byte {
+	framed := func(message string) []byte {
 		return append([]byte{0, 0, 0, byte(len(message))}, message...)
 	}
-	added := append([]byte{0x0a, 5}, "ADDED"...)
+	field := func(tag, value string) string { return tag + string(rune(len(value))) + value }
+	added := func(object string) []byte {
+		return framed(field("\x0a", "ADDED") + field("\x12", object))
+	}
+	envelope := func(typeMeta string) []byte {
+		return added(field("\x0a", "k8s\x00\x0a"+typeMeta))
+	}
 	for name, test := range map[string]struct {
 		body      []byte
 		newObject NewObject
@@ -196,30 +194,15 @@ func TestReadWatch_BadProtobuf(t *testing.T) {
 	}{
 		"unstructured":         {pod, newUnstructured, "it is not read from protobuf"},
 		"Status of wrong size": {failed, newPod, "unexpected EOF"},
-		"truncated message":    {framed(0x12, 5), newPod, "not protobuf"},
-		"truncated object": {
-			framed(append(added, 0x12, 2, 0x0a, 9)...), newPod, "not protobuf"},
-		"truncated envelope": {
-			framed(append(added, 0x12, 8, 0x0a, 6, 'k', '8', 's', 0, 0x0a, 9)...), newPod,
-			"not protobuf",
-		},
-		"no kind": {
-			framed(append(added, 0x12, 12, 0x0a, 10, 'k', '8', 's', 0, 0x0a, 4, 0x0a, 2, 'v',
-				'1')...),
-			newPod, "the object has no",
-		},
-		"no version": {
-			framed(append(added, 0x12, 11, 0x0a, 9, 'k', '8', 's', 0, 0x0a, 3, 0x12, 1, 'A')...),
-			newPod, "the object has no",
-		},
-		"truncated kind": {
-			framed(append(added, 0x12, 10, 0x0a, 8, 'k', '8', 's', 0, 0x0a, 2, 0x0a, 9)...), newPod,
-			"not protobuf",
-		},
+		"truncated message":    {framed("\x12\x05"), newPod, "not protobuf"},
+		"truncated object":     {added("\x0a\x09"), newPod, "not protobuf"},
+		"truncated envelope":   {envelope("\x09"), newPod, "not protobuf"},
+		"no kind":              {envelope("\x04\x0a\x02v1"), newPod, "the object has no"},
+		"no version":           {envelope("\x03\x12\x01A"), newPod, "the object has no"},
+		"truncated kind":       {envelope("\x02\x0a\x09"), newPod, "not protobuf"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := answers.Receive(ReadWatch(io.NopCloser(bytes.NewReader(test.body)),
-				test.newObject, Options{}))
+			got := receive(bytes.NewReader(test.body), test.newObject, Options{})
 			require.Len(t, got, 1)
 			err := apierrors.FromObject(got[0].Object)
 			require.True(t, apierrors.HasStatusCause(err, "ClientWatchDecoding"))
@@ -296,8 +279,7 @@ func TestReadWatch_UnusualEvents(t *testing.T) {
 		{`{"type":"ADDED","object":{"apiVersion":"v1"}}`, "ERROR *v1.Status the object has no"},
 		{`{"type":"ADDED","object":{"kind":"Pod"}}`, "ERROR *v1.Status the object has no"},
 	} {
-		got := answers.Receive(ReadWatch(io.NopCloser(strings.NewReader(test.event)), newPod,
-			Options{}))
+		got := receive(strings.NewReader(test.event), newPod, Options{})
 		require.Len(t, got, 1, test.event)
 		message := ""
 		if status, ok := got[0].Object.(*metav1.Status); ok {

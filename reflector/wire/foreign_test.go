@@ -5,7 +5,6 @@ package wire
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -39,17 +38,13 @@ func TestForeign_ObjectsKeepTheirOwnBytes(t *testing.T) {
 
 			var got []runtime.Object
 			_, err := ReadList(strings.NewReader(list), foreign.New, Options{Kind: kind},
-				func(obj runtime.Object) error {
-					got = append(got, obj)
-					return nil
-				})
+				collect(&got))
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 
 			got = nil
-			w := ReadWatch(io.NopCloser(strings.NewReader(strings.Join(events, ""))), foreign.New,
-				Options{Kind: kind})
-			for e := range w.ResultChan() {
+			body := strings.NewReader(strings.Join(events, ""))
+			for _, e := range receive(body, foreign.New, Options{Kind: kind}) {
 				e.Object.GetObjectKind().SetGroupVersionKind(kind)
 				got = append(got, e.Object)
 			}
@@ -77,13 +72,9 @@ func TestForeign_ObjectsKeepTheirOwnProtobuf(t *testing.T) {
 	newObject := func() runtime.Object { return &answers.Whole{} }
 	var kept []runtime.Object
 	_, err := ReadList(bytes.NewReader(listInProtobuf(items)), newObject,
-		Options{ListKind: "PodList"}, func(obj runtime.Object) error {
-			kept = append(kept, obj)
-			return nil
-		})
+		Options{ListKind: "PodList"}, collect(&kept))
 	require.NoError(t, err)
-	for _, e := range answers.Receive(
-		ReadWatch(io.NopCloser(bytes.NewReader(stream)), newObject, Options{})) {
+	for _, e := range receive(bytes.NewReader(stream), newObject, Options{}) {
 		kept = append(kept, e.Object)
 	}
 	require.Len(t, kept, 2*count)

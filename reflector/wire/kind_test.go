@@ -4,9 +4,7 @@ package wire
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -70,12 +68,9 @@ func TestListWatch_WrongAnswersAreErrors(t *testing.T) {
 	for name, body := range bodies {
 		for kind, lw := range listWatches(t, body) {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				_, err := lw.ListStream(context.Background(), metav1.ListOptions{},
-					func(runtime.Object) error {
-						t.Error("an object was handed over")
-						return nil
-					})
+				items, err := listed(lw)
 				require.ErrorContains(t, err, "read list")
+				require.Empty(t, items, "an object was handed over")
 			})
 		}
 	}
@@ -83,11 +78,10 @@ func TestListWatch_WrongAnswersAreErrors(t *testing.T) {
 
 // listWatches read pods from body: typed ones, and unstructured ones of a known kind.
 func listWatches(t *testing.T, body []byte) map[string]*ListWatch {
-	client := answers.Client(t, &answers.Server{Answer: answers.With(http.StatusOK, body)})
 	pod := Options{Kind: v1.SchemeGroupVersion.WithKind("Pod")}
 	return map[string]*ListWatch{
-		"typed":        NewListWatch(client, "pods", "", newPod, Options{}),
-		"unstructured": NewListWatch(client, "pods", "", newUnstructured, pod),
+		"typed":        answered(t, body, newPod, Options{}),
+		"unstructured": answered(t, body, newUnstructured, pod),
 	}
 }
 
@@ -108,14 +102,9 @@ func TestListWatch_RightAnswers(t *testing.T) {
 			if kind == "unstructured" && body[0] != '{' {
 				continue
 			}
-			got := 0
-			_, err := lw.ListStream(context.Background(), metav1.ListOptions{},
-				func(runtime.Object) error {
-					got++
-					return nil
-				})
+			items, err := listed(lw)
 			require.NoError(t, err, body)
-			require.Equal(t, want, got, body)
+			require.Len(t, items, want, body)
 		}
 	}
 }
@@ -137,12 +126,9 @@ func TestReadList_ChecksTheFirstItem(t *testing.T) {
 // A custom resource may name the kind of its list.
 func TestListWatch_ListKind(t *testing.T) {
 	body := []byte(`{"kind":"Herd","apiVersion":"v1","items":[]}`)
-	client := answers.Client(t, &answers.Server{Answer: answers.With(http.StatusOK, body)})
-	_, err := NewListWatch(client, "pods", "", newPod, Options{}).
-		ListStream(context.Background(), metav1.ListOptions{}, ignore)
+	_, err := listed(answered(t, body, newPod, Options{}))
 	require.ErrorContains(t, err, `expected a list of kind "PodList" of "v1", got "Herd" of "v1"`)
-	_, err = NewListWatch(client, "pods", "", newPod, Options{ListKind: "Herd"}).
-		ListStream(context.Background(), metav1.ListOptions{}, ignore)
+	_, err = listed(answered(t, body, newPod, Options{ListKind: "Herd"}))
 	require.NoError(t, err)
 }
 
@@ -155,16 +141,12 @@ func TestDifference_GroupAndVersionAreChecked(t *testing.T) {
 		list := &eventsv1.EventList{Items: []eventsv1.Event{*other}}
 		list.Items[0].TypeMeta = metav1.TypeMeta{}
 		body := answers.List(t, contentType, list)
-		client := answers.Client(t, &answers.Server{Answer: answers.With(http.StatusOK, body)})
-		_, err := NewListWatch(client, "events", "", newEvent, Options{}).
-			ListStream(context.Background(), metav1.ListOptions{}, ignore)
+		_, err := listed(answered(t, body, newEvent, Options{}))
 		require.ErrorContains(t, err, `expected a list of kind "EventList" of "v1", `+
 			`got "EventList" of "events.k8s.io/v1"`)
 
 		body = answers.Events(t, contentType, watch.Event{Type: watch.Added, Object: other})
-		client = answers.Client(t, &answers.Server{Answer: answers.With(http.StatusOK, body)})
-		lw := NewListWatch(client, "events", "", newEvent, Options{})
-		w, err := lw.Watch(metav1.ListOptions{})
+		w, err := answered(t, body, newEvent, Options{}).Watch(metav1.ListOptions{})
 		require.NoError(t, err)
 		got := answers.Receive(w)
 		require.Len(t, got, 1)
@@ -191,19 +173,11 @@ func TestListWatch_MetadataOfAKind(t *testing.T) {
 			fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"items":[{}]}`, kind+"List", apiVersion),
 			fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"items":[%s]}`, kind+"List", apiVersion, item),
 		} {
-			client := answers.Client(t, &answers.Server{
-				Answer: answers.With(http.StatusOK, []byte(body)),
-			})
-			_, err := NewListWatch(client, "pods", "", newMetadata, Options{Kind: pod}).
-				ListStream(context.Background(), metav1.ListOptions{}, ignore)
+			_, err := listed(answered(t, []byte(body), newMetadata, Options{Kind: pod}))
 			require.Equal(t, test.good, err == nil, "%s: %v", body, err)
 		}
-		events := `{"type":"ADDED","object":` + item + `}`
-		client := answers.Client(t, &answers.Server{
-			Answer: answers.With(http.StatusOK, bytes.Repeat([]byte(events), 2)),
-		})
-		w, err := NewListWatch(client, "pods", "", newMetadata, Options{Kind: pod}).
-			Watch(metav1.ListOptions{})
+		events := bytes.Repeat([]byte(`{"type":"ADDED","object":`+item+`}`), 2)
+		w, err := answered(t, events, newMetadata, Options{Kind: pod}).Watch(metav1.ListOptions{})
 		require.NoError(t, err)
 		got := answers.Receive(w)
 		require.Len(t, got, 2)

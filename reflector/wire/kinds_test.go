@@ -4,7 +4,6 @@ package wire
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 	"reflect"
 	"testing"
@@ -69,8 +68,7 @@ func TestEveryKind(t *testing.T) {
 			w, err := clientGo(t, c, contentType, body).Watch(t.Context())
 			require.NoError(t, err)
 			wantEvents := answers.Receive(w)
-			gotEvents := answers.Receive(ReadWatch(io.NopCloser(bytes.NewReader(body)), newObject,
-				Options{Kind: c.Kind}))
+			gotEvents := receive(bytes.NewReader(body), newObject, Options{Kind: c.Kind})
 			require.True(t, reflect.DeepEqual(wantEvents, gotEvents), "%v %s", c.Kind, contentType)
 			require.Len(t, gotEvents, len(items))
 		}

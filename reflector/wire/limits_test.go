@@ -59,9 +59,8 @@ func TestLimits_ObjectBytesIsExact(t *testing.T) {
 					limit = len(body)/2 - len("\n")
 				}
 				count := func(limit int) int {
-					in := io.NopCloser(&chunked{data: body, size: readBytes})
-					options := Options{Limits: Limits{ObjectBytes: limit}}
-					got := answers.Receive(ReadWatch(in, newPod, options))
+					in := &chunked{data: body, size: readBytes}
+					got := receive(in, newPod, Options{Limits: Limits{ObjectBytes: limit}})
 					if len(got) == 1 {
 						require.Contains(t, got[0].Object.(*metav1.Status).Message,
 							"Limits.ObjectBytes")
@@ -78,17 +77,17 @@ func TestLimits_ObjectBytesIsExact(t *testing.T) {
 // A list may be as long as Limits.ListBytes.
 func TestLimits_ListBytesIsExact(t *testing.T) {
 	body := answers.Pods(t, 100)
-	for _, in := range []func() io.Reader{
-		func() io.Reader { return bytes.NewReader(body) },
-		func() io.Reader { return iotest.OneByteReader(bytes.NewReader(body)) },
-	} {
-		options := Options{Limits: Limits{ListBytes: int64(len(body))}}
-		_, err := ReadList(in(), newPod, options, ignore)
-		require.NoError(t, err)
-		options.Limits.ListBytes--
-		_, err = ReadList(in(), newPod, options, ignore)
-		require.ErrorIs(t, err, ErrTooLarge)
+	read := func(limit int) error {
+		for _, in := range inEveryWay(body) {
+			options := Options{Limits: Limits{ListBytes: int64(limit)}}
+			if _, err := ReadList(in, newPod, options, ignore); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
+	require.NoError(t, read(len(body)))
+	require.ErrorIs(t, read(len(body)-1), ErrTooLarge)
 }
 
 // Fields that a list does not have take no memory once they are read.
@@ -218,12 +217,8 @@ func TestReadList_NoMetadata(t *testing.T) {
 
 // Limits that make no sense are the defaults.
 func TestLimits_Defaults(t *testing.T) {
-	defaults := Limits{
-		ObjectBytes: 16 << 20, ListBytes: 16 << 30,
-	}
-	for _, l := range []Limits{
-		{}, {ObjectBytes: -1, ListBytes: -1},
-	} {
+	defaults := Limits{ObjectBytes: 16 << 20, ListBytes: 16 << 30}
+	for _, l := range []Limits{{}, {ObjectBytes: -1, ListBytes: -1}} {
 		require.Equal(t, defaults, l.orDefaults())
 	}
 }

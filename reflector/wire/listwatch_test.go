@@ -62,30 +62,16 @@ func TestListWatch_RequestsAreClientGos(t *testing.T) {
 
 func TestListWatch_Requests(t *testing.T) {
 	w := &answers.Server{Answer: answers.With(http.StatusOK, answers.Pods(t, 3))}
-	lw := NewListWatch(
-		answers.Client(t, w),
-		"pods",
-		"ns",
-		newPod,
-		Options{Modify: func(o *metav1.ListOptions) { o.LabelSelector = "a=b" }},
-	)
-	count := 0
-	m, err := lw.ListStream(
-		context.Background(),
-		metav1.ListOptions{ResourceVersion: "0", Limit: 500},
-		func(runtime.Object) error {
-			count++
-			return nil
-		},
-	)
+	options := Options{Modify: func(o *metav1.ListOptions) { o.LabelSelector = "a=b" }}
+	lw := NewListWatch(answers.Client(t, w), "pods", "ns", newPod, options)
+	var items []runtime.Object
+	asked := metav1.ListOptions{ResourceVersion: "0", Limit: 500}
+	m, err := lw.ListStream(context.Background(), asked, collect(&items))
 	require.NoError(t, err)
 	require.Equal(t, "5", m.ResourceVersion)
-	require.Equal(t, 3, count)
-	require.Equal(
-		t,
-		"http://server/api/v1/namespaces/ns/pods?labelSelector=a%3Db&limit=500&resourceVersion=0",
-		w.Requests[0].URL.String(),
-	)
+	require.Len(t, items, 3)
+	require.Equal(t, "http://server/api/v1/namespaces/ns/pods"+
+		"?labelSelector=a%3Db&limit=500&resourceVersion=0", w.Requests[0].URL.String())
 	require.Equal(t, "application/vnd.kubernetes.protobuf,application/json",
 		w.Requests[0].Header.Get("Accept"))
 
@@ -96,37 +82,18 @@ func TestListWatch_Requests(t *testing.T) {
 
 func TestListWatch_MetadataOnly(t *testing.T) {
 	w := &answers.Server{Answer: answers.With(http.StatusOK, answers.Pods(t, 1))}
-	lw := NewListWatch(
-		answers.Client(t, w),
-		"pods",
-		"",
-		func() runtime.Object { return &metav1.PartialObjectMetadata{} },
-		Options{},
-	)
-	_, err := lw.ListStream(
-		context.Background(),
-		metav1.ListOptions{},
-		func(obj runtime.Object) error {
-			require.Equal(t, "pod-0", obj.(*metav1.PartialObjectMetadata).Name)
-			return nil
-		},
-	)
+	lw := NewListWatch(answers.Client(t, w), "pods", "", newMetadata, Options{})
+	items, err := listed(lw)
 	require.NoError(t, err)
-	require.Equal(
-		t,
-		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"+
-			"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
-		w.Requests[0].Header.Get("Accept"),
-	)
+	require.Equal(t, "pod-0", items[0].(*metav1.PartialObjectMetadata).Name)
 	watching, err := lw.Watch(metav1.ListOptions{ResourceVersion: "5"})
 	require.NoError(t, err)
 	watching.Stop()
-	require.Equal(
-		t,
-		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"+
-			"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
-		w.Requests[1].Header.Get("Accept"),
-	)
+	for i, kind := range []string{"PartialObjectMetadataList", "PartialObjectMetadata"} {
+		as := ";as=" + kind + ";g=meta.k8s.io;v=v1,"
+		require.Equal(t, "application/vnd.kubernetes.protobuf"+as+"application/json"+as+
+			"application/json", w.Requests[i].Header.Get("Accept"))
+	}
 	require.Equal(t, "resourceVersion=5&watch=true", w.Requests[1].URL.RawQuery)
 }
 
@@ -147,8 +114,7 @@ func TestDifference_ListOfAnotherKind(t *testing.T) {
 		require.NoError(t, client.Get().Resource("pods").Do(ctx).Into(&theirs))
 		require.Empty(t, theirs.Items)
 
-		lw := NewListWatch(client, "pods", "", newPod, Options{})
-		_, err := lw.ListStream(ctx, metav1.ListOptions{}, ignore)
+		_, err := listed(NewListWatch(client, "pods", "", newPod, Options{}))
 		require.EqualError(t, err, `list /api/v1/pods: read list after 0 items: expected a list `+
 			`of kind "PodList" of "v1", got "NamespaceList" of "v1"`)
 	}
@@ -191,23 +157,16 @@ func TestListWatch_ServerErrors(t *testing.T) {
 		body, _ := json.Marshal(s)
 		return body
 	}
-	for name, test := range map[string]struct {
-		code int
-		body []byte
-	}{
-		"expired": {410, status(apierrors.NewResourceExpired("too old"))},
-		"forbidden": {
-			403, status(apierrors.NewForbidden(v1.Resource("pods"), "", errors.New("no"))),
-		},
-		"internal":     {500, status(apierrors.NewInternalError(errors.New("boom")))},
-		"not a Status": {404, []byte("404 page not found")},
-		"empty":        {503, nil},
+	for code, body := range map[int][]byte{
+		410: status(apierrors.NewResourceExpired("too old")),
+		403: status(apierrors.NewForbidden(v1.Resource("pods"), "", errors.New("no"))),
+		500: status(apierrors.NewInternalError(errors.New("boom"))),
+		404: []byte("404 page not found"), // no Status
+		503: nil,
 	} {
-		t.Run(name, func(t *testing.T) {
-			lw := NewListWatch(
-				answers.Client(t, &answers.Server{Answer: answers.With(test.code, test.body)}),
-				"pods", "ns", newPod, Options{},
-			)
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			server := &answers.Server{Answer: answers.With(code, body)}
+			lw := NewListWatch(answers.Client(t, server), "pods", "ns", newPod, Options{})
 			_, got := lw.ListStream(context.Background(), metav1.ListOptions{}, nil)
 			_, want := lw.ListWithContext(context.Background(), metav1.ListOptions{})
 			require.Error(t, want)
@@ -219,9 +178,9 @@ func TestListWatch_ServerErrors(t *testing.T) {
 				require.Equal(t, 1, strings.Count(err.Error(), path), err)
 				var statusErr *apierrors.StatusError
 				require.ErrorAs(t, err, &statusErr)
-				require.Equal(t, test.code, int(statusErr.ErrStatus.Code))
-				require.Equal(t, test.code == 403, apierrors.IsForbidden(err))
-				require.Equal(t, test.code == 410, apierrors.IsResourceExpired(err))
+				require.Equal(t, code, int(statusErr.ErrStatus.Code))
+				require.Equal(t, code == 403, apierrors.IsForbidden(err))
+				require.Equal(t, code == 410, apierrors.IsResourceExpired(err))
 			}
 		})
 	}
@@ -233,12 +192,12 @@ func TestListWatch_OtherErrors(t *testing.T) {
 		return NewListWatch(answers.Client(t, answer), "pods", "ns", newPod, Options{})
 	}
 	lost := lw(&losing{err: errors.New("no route"), times: 99})
-	_, err := lost.ListStream(t.Context(), metav1.ListOptions{}, ignore)
+	_, err := listed(lost)
 	require.ErrorContains(t, err, "no route")
 	require.Equal(t, 1, strings.Count(err.Error(), "/namespaces/ns/pods"), err)
 
 	bad := lw(&answers.Server{Answer: answers.With(200, []byte(`{"items":[1]}`))})
-	_, err = bad.ListStream(t.Context(), metav1.ListOptions{}, ignore)
+	_, err = listed(bad)
 	require.ErrorContains(t, err, "list /api/v1/namespaces/ns/pods: read list after 0 items: ")
 	w, err := bad.WatchWithContext(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

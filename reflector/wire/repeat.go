@@ -11,6 +11,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"example.com/informerstack/internal/helpers/done"
 )
 
 // A request that loses its connection before the answer is sent again after repeatPause, up to
@@ -50,11 +52,7 @@ func send(
 		if !lost(err) || count == repeats {
 			return body, err
 		}
-		pause := time.NewTimer(repeatPause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if !done.Sleep(ctx, repeatPause) {
 			return nil, ctx.Err()
 		}
 	}

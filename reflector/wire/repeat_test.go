@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -120,8 +119,7 @@ func isEmpty(w watch.Interface) bool {
 // listAll lists as a reflector does.
 func listAll(lw requester) error {
 	if ours, ok := lw.(*ListWatch); ok {
-		_, err := ours.ListStream(context.Background(), metav1.ListOptions{},
-			func(runtime.Object) error { return nil })
+		_, err := listed(ours)
 		return err
 	}
 	_, err := lw.ListWithContext(context.Background(), metav1.ListOptions{})

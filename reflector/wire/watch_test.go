@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -43,15 +42,9 @@ func TestReadWatch_AsClientGo(t *testing.T) {
 		body := answers.Events(t, contentType, answers.Samples()...)
 		want := receiveClientGo(t, contentType, bytes.NewReader(body))
 		require.Len(t, want, len(answers.Samples()))
-		for name, in := range map[string]io.Reader{
-			"at once":     bytes.NewReader(body),
-			"byte a read": iotest.OneByteReader(bytes.NewReader(body)),
-			"half reads":  iotest.HalfReader(bytes.NewReader(body)),
-			"data + EOF":  iotest.DataErrReader(bytes.NewReader(body)),
-		} {
+		for name, in := range inEveryWay(body) {
 			t.Run(contentType+"/"+name, func(t *testing.T) {
-				got := answers.Receive(ReadWatch(io.NopCloser(in), newPod, Options{}))
-				require.Equal(t, want, got)
+				require.Equal(t, want, receive(in, newPod, Options{}))
 			})
 		}
 	}
@@ -65,8 +58,7 @@ func TestReadWatch_CutAnywhere(t *testing.T) {
 		body := answers.Events(t, contentType, events...)
 		for end := range body {
 			want := receiveClientGo(t, contentType, bytes.NewReader(body[:end]))
-			got := answers.Receive(ReadWatch(io.NopCloser(bytes.NewReader(body[:end])), newPod,
-				Options{}))
+			got := receive(bytes.NewReader(body[:end]), newPod, Options{})
 			require.Equal(t, want, got, "%s cut at %d", contentType, end)
 		}
 	}
@@ -74,8 +66,7 @@ func TestReadWatch_CutAnywhere(t *testing.T) {
 
 func TestReadWatch_Unstructured(t *testing.T) {
 	body := answers.Events(t, answers.JSON, answers.Samples()...)
-	got := answers.Receive(
-		ReadWatch(io.NopCloser(bytes.NewReader(body)), newUnstructured, Options{}))
+	got := receive(bytes.NewReader(body), newUnstructured, Options{})
 	require.Len(t, got, len(answers.Samples()))
 	for i, e := range answers.Samples()[:5] {
 		require.Equal(t, e.Type, got[i].Type)
@@ -118,10 +109,8 @@ func TestReadWatch_Bad(t *testing.T) {
 			if test.stream[0] == 'k' {
 				before = nil
 			}
-			body := io.NopCloser(io.MultiReader(
-				bytes.NewReader(before), strings.NewReader(test.stream)))
-			options := Options{Limits: Limits{ObjectBytes: 1 << 20}}
-			got := answers.Receive(ReadWatch(body, newPod, options))
+			body := io.MultiReader(bytes.NewReader(before), strings.NewReader(test.stream))
+			got := receive(body, newPod, Options{Limits: Limits{ObjectBytes: 1 << 20}})
 			last := len(got) - 1
 			require.Equal(t, min(len(before), 1), last)
 			require.Equal(t, watch.Error, got[last].Type)
@@ -139,7 +128,7 @@ func TestReadWatch_OtherKinds(t *testing.T) {
 	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
 		body := answers.Events(t, contentType, watch.Event{Type: watch.Added, Object: node},
 			answers.Samples()[0])
-		got := answers.Receive(ReadWatch(io.NopCloser(bytes.NewReader(body)), newPod, Options{}))
+		got := receive(bytes.NewReader(body), newPod, Options{})
 		require.Len(t, got, 2)
 		require.Equal(t, "Node", got[0].Object.GetObjectKind().GroupVersionKind().Kind)
 		require.IsType(t, &unstructured.Unstructured{}, got[0].Object)
@@ -148,8 +137,7 @@ func TestReadWatch_OtherKinds(t *testing.T) {
 	// A Status is never an object of a collection, not even of one of any kind.
 	for _, newObject := range []NewObject{newPod, newMetadata, newUnstructured} {
 		body := `{"type":"ADDED","object":{"kind":"Status","apiVersion":"v1","code":404}}`
-		got := answers.Receive(
-			ReadWatch(io.NopCloser(strings.NewReader(body)), newObject, Options{}))
+		got := receive(strings.NewReader(body), newObject, Options{})
 		require.Equal(t, []watch.Event{{Type: watch.Added, Object: &metav1.Status{Code: 404}}}, got)
 	}
 }
@@ -229,7 +217,7 @@ func FuzzReadWatch(f *testing.F) {
 		}
 		want := receiveClientGo(t, contentType, bytes.NewReader(body))
 		in := &chunked{data: body, size: 1 + max(size, -size)%64}
-		got := answers.Receive(ReadWatch(io.NopCloser(in), newPod, Options{}))
+		got := receive(in, newPod, Options{})
 		for i, e := range got {
 			pod, isPod := e.Object.(*v1.Pod)
 			switch {
@@ -257,7 +245,7 @@ func TestReadWatch_Quiet(t *testing.T) {
 	for _, contentType := range []string{answers.JSON, answers.Protobuf} {
 		synctest.Test(t, func(t *testing.T) {
 			body, server := io.Pipe()
-			w := ReadWatch(body, func() runtime.Object { return &v1.Pod{} }, Options{})
+			w := ReadWatch(body, newPod, Options{})
 			defer w.Stop()
 			quiet := w.(interface{ Quiet() (time.Time, int, bool) }).Quiet
 			isQuiet := func() bool {

@@ -10,6 +10,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/internal/tools/measure"
+	"example.com/informerstack/internal/tools/storemodel"
 	"example.com/informerstack/store"
 	"example.com/informerstack/store/compact"
 )
@@ -34,43 +35,27 @@ func fiveFields() compact.Form {
 		"status.qosClass", "metadata.labels['app.kubernetes.io/name']")
 }
 
-// storage has the methods of either Indexer that the benchmarks use.
-type storage interface {
-	Update(obj any) error
-	Replace(list []any, resourceVersion string) error
-	List() []any
-	GetByKey(key string) (any, bool, error)
-	ByIndex(indexName, indexedValue string) ([]any, error)
-}
-
 var benchImpls = []struct {
 	name string
-	make func() storage
+	make func() storemodel.Store
 }{
-	{"form=compressed/impl=ours", func() storage { return ofForm(compact.Compressed()) }},
-	{"form=fields/impl=ours", func() storage { return ofForm(fiveFields()) }},
-	{"form=summary/impl=ours", func() storage { return ofForm(compact.Summary(summarize)) }},
-	{"form=stripped/impl=client-go", func() storage {
+	{"form=compressed/impl=ours", func() storemodel.Store { return ofForm(compact.Compressed()) }},
+	{"form=fields/impl=ours", func() storemodel.Store { return ofForm(fiveFields()) }},
+	{"form=summary/impl=ours", func() storemodel.Store {
+		return ofForm(compact.Summary(summarize))
+	}},
+	{"form=stripped/impl=client-go", func() storemodel.Store {
 		return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{
 			clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc, "node": byNode})
 	}},
 }
 
-func ofForm(form compact.Form) storage {
+func ofForm(form compact.Form) storemodel.Store {
 	return compact.New(form, store.Options{Indexers: store.Indexers{
 		store.NamespaceIndex: store.MetaNamespaceIndexFunc, "node": byNode}})
 }
 
 func byNode(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil }
-
-// decoded returns pod i as an informer receives it: it shares no memory with others.
-func decoded(b *testing.B, encoded []byte) *corev1.Pod {
-	pod := &corev1.Pod{}
-	if err := pod.Unmarshal(encoded); err != nil {
-		b.Fatal(err)
-	}
-	return pod
-}
 
 const benchPods = 100_000
 
@@ -93,11 +78,7 @@ func BenchmarkMemory(b *testing.B) {
 				before := measure.Live()
 				s := impl.make()
 				for _, e := range encoded {
-					pod := decoded(b, e)
-					pod.ManagedFields = nil
-					if err := s.Update(pod); err != nil {
-						b.Fatal(err)
-					}
+					update(b, s, e)
 				}
 				b.ReportMetric(float64(measure.Live()-before)/float64(len(encoded)), "B/object")
 				runtime.KeepAlive(s)
@@ -106,18 +87,43 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// warm fills a store with n pods.
-func warm(b *testing.B, s storage, n int) (encoded [][]byte, keys []string) {
-	encoded = encodedPods(b, n)
-	for _, e := range encoded {
-		pod := decoded(b, e)
-		pod.ManagedFields = nil
-		if err := s.Update(pod); err != nil {
-			b.Fatal(err)
-		}
-		keys = append(keys, pod.Namespace+"/"+pod.Name)
+// onEach runs a benchmark with a store of n pods of each implementation.
+func onEach(
+	b *testing.B, n int,
+	run func(b *testing.B, s storemodel.Store, encoded [][]byte, keys []string),
+) {
+	for _, impl := range benchImpls {
+		b.Run(impl.name, func(b *testing.B) {
+			s, encoded := impl.make(), encodedPods(b, n)
+			var keys []string
+			for _, e := range encoded {
+				keys = append(keys, storemodel.Key(update(b, s, e)))
+			}
+			run(b, s, encoded, keys)
+		})
 	}
-	return encoded, keys
+}
+
+// update stores an object as an informer does: it is decoded and transformed, and shares no memory
+// with others.
+func update(b *testing.B, s storemodel.Store, encoded []byte) *corev1.Pod {
+	pod := &corev1.Pod{}
+	if err := pod.Unmarshal(encoded); err != nil {
+		b.Fatal(err)
+	}
+	pod.ManagedFields = nil
+	if err := s.Update(pod); err != nil {
+		b.Fatal(err)
+	}
+	return pod
+}
+
+func get(b *testing.B, s storemodel.Store, key string) any {
+	obj, exists, err := s.GetByKey(key)
+	if err != nil || !exists {
+		b.Fatal(exists, err)
+	}
+	return obj
 }
 
 const warmPods = 5000
@@ -125,67 +131,39 @@ const warmPods = 5000
 // BenchmarkUpdate is what a sync or an event costs beside its transport: the object is decoded from
 // protobuf, transformed and stored.
 func BenchmarkUpdate(b *testing.B) {
-	for _, impl := range benchImpls {
-		b.Run(impl.name, func(b *testing.B) {
-			s := impl.make()
-			encoded, _ := warm(b, s, warmPods)
-			i := 0
-			for b.Loop() {
-				pod := decoded(b, encoded[i%warmPods])
-				pod.ManagedFields = nil
-				if err := s.Update(pod); err != nil {
-					b.Fatal(err)
-				}
-				i++
-			}
-		})
-	}
+	onEach(b, warmPods, func(b *testing.B, s storemodel.Store, encoded [][]byte, _ []string) {
+		for i := 0; b.Loop(); i++ {
+			update(b, s, encoded[i%warmPods])
+		}
+	})
 }
 
 func BenchmarkGetByKey(b *testing.B) {
-	for _, impl := range benchImpls {
-		b.Run(impl.name, func(b *testing.B) {
-			s := impl.make()
-			_, keys := warm(b, s, warmPods)
-			i := 0
-			for b.Loop() {
-				if _, exists, err := s.GetByKey(keys[i%warmPods]); err != nil || !exists {
-					b.Fatal(exists, err)
-				}
-				i++
-			}
-		})
-	}
+	onEach(b, warmPods, func(b *testing.B, s storemodel.Store, _ [][]byte, keys []string) {
+		for i := 0; b.Loop(); i++ {
+			get(b, s, keys[i%warmPods])
+		}
+	})
 }
 
 // BenchmarkGetByKey_Same reads one object again and again: it stays decoded.
 func BenchmarkGetByKey_Same(b *testing.B) {
-	for _, impl := range benchImpls {
-		b.Run(impl.name, func(b *testing.B) {
-			s := impl.make()
-			_, keys := warm(b, s, 100)
-			for b.Loop() {
-				if _, exists, err := s.GetByKey(keys[0]); err != nil || !exists {
-					b.Fatal(exists, err)
-				}
-			}
-		})
-	}
+	onEach(b, 100, func(b *testing.B, s storemodel.Store, _ [][]byte, keys []string) {
+		for b.Loop() {
+			get(b, s, keys[0])
+		}
+	})
 }
 
 func BenchmarkList(b *testing.B) {
-	for _, impl := range benchImpls {
-		b.Run(impl.name, func(b *testing.B) {
-			s := impl.make()
-			warm(b, s, warmPods)
-			for b.Loop() {
-				if len(s.List()) != warmPods {
-					b.Fatal("pods are missing")
-				}
+	onEach(b, warmPods, func(b *testing.B, s storemodel.Store, _ [][]byte, _ []string) {
+		for b.Loop() {
+			if len(s.List()) != warmPods {
+				b.Fatal("pods are missing")
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/warmPods, "ns/object")
-		})
-	}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/warmPods, "ns/object")
+	})
 }
 
 // BenchmarkEvent is BenchmarkUpdate with a handler that reads a field of the old and of the new
@@ -202,24 +180,14 @@ func BenchmarkEvent(b *testing.B) {
 		}
 		return node
 	}
-	for _, impl := range benchImpls {
-		b.Run(impl.name, func(b *testing.B) {
-			s := impl.make()
-			encoded, keys := warm(b, s, warmPods)
-			i := 0
-			for b.Loop() {
-				pod := decoded(b, encoded[i%warmPods])
-				pod.ManagedFields = nil
-				oldObj, _, _ := s.GetByKey(keys[i%warmPods])
-				if err := s.Update(pod); err != nil {
-					b.Fatal(err)
-				}
-				newObj, _, _ := s.GetByKey(keys[i%warmPods])
-				if nodeOf(oldObj) == "" || nodeOf(newObj) == "" {
-					b.Fatal("no node")
-				}
-				i++
+	onEach(b, warmPods, func(b *testing.B, s storemodel.Store, encoded [][]byte, keys []string) {
+		for i := 0; b.Loop(); i++ {
+			oldObj := get(b, s, keys[i%warmPods])
+			update(b, s, encoded[i%warmPods])
+			newObj := get(b, s, keys[i%warmPods])
+			if nodeOf(oldObj) == "" || nodeOf(newObj) == "" {
+				b.Fatal("no node")
 			}
-		})
-	}
+		}
+	})
 }

@@ -295,10 +295,8 @@ func TestUnstructured(t *testing.T) {
 	}
 	u := &unstructured.Unstructured{Object: content}
 	assert.Equal(t, u, only(t, Compressed(), u))
-	form := FieldsOf[*unstructured.Unstructured](
-		"spec.size", "spec.ports[*].n", "spec.missing", "spec[*].size", "spec.ports.n",
-		"spec.size.x",
-	)
+	form := FieldsOf[*unstructured.Unstructured]("spec.size", "spec.ports[*].n", "spec.missing",
+		"spec[*].size", "spec.ports.n", "spec.size.x")
 	f := only(t, form, u).(*Fields)
 	requireField(t, int64(1<<60), f, "spec.size")
 	requireField(t, []int64{1}, f, "spec.ports[*].n")

@@ -60,38 +60,36 @@ func (p editionPage) complete(t *testing.T) []Frame {
 func TestEdition_HasEveryStep(t *testing.T) {
 	edition := LessonIDs()
 	for i, l := range lessons {
-		t.Run(l.ID, func(t *testing.T) {
-			story(t, func(w *world) {
-				recorded, err := w.lab.RecordLesson(w.t.Context(), l.ID, 0)
-				require.NoError(t, err)
-				p, page := pageOf(t, recorded, edition...)
-				assert.Less(t, len(page), 1<<20)
-				assert.Contains(t, string(page[:1<<10]), EditionMark)
-				assert.Empty(t, p.Hello.Token)
-				assert.False(t, p.Hello.Writable)
-				assert.Equal(t, l.ID, p.Lesson)
-				require.Len(t, p.Lessons, len(edition))
-				assert.Len(t, p.Lessons[i].Steps, len(l.Steps))
-				assert.NotEmpty(t, p.Lessons[i].Links)
-				assert.NotContains(t, p.Lessons[i].Steps[0], "script")
-				assert.Empty(t, p.Lessons[(i+1)%len(edition)].Steps, "the texts of another lesson")
+		chapter(t, l.ID, func(t *testing.T, w *world) {
+			recorded, err := w.lab.RecordLesson(w.t.Context(), l.ID, 0)
+			require.NoError(t, err)
+			p, page := pageOf(t, recorded, edition...)
+			assert.Less(t, len(page), 1<<20)
+			assert.Contains(t, string(page[:1<<10]), EditionMark)
+			assert.Empty(t, p.Hello.Token)
+			assert.False(t, p.Hello.Writable)
+			assert.Equal(t, l.ID, p.Lesson)
+			require.Len(t, p.Lessons, len(edition))
+			assert.Len(t, p.Lessons[i].Steps, len(l.Steps))
+			assert.NotEmpty(t, p.Lessons[i].Links)
+			assert.NotContains(t, p.Lessons[i].Steps[0], "script")
+			assert.Empty(t, p.Lessons[(i+1)%len(edition)].Steps, "the texts of another lesson")
 
-				frames := p.complete(t)
-				require.Len(t, p.Starts, len(l.Steps))
-				assert.Equal(t, 1, p.Starts[0])
-				assert.Nil(t, frames[0].Lesson)
-				assert.Empty(t, frames[0].Hops)
-				for step := range l.Steps {
-					end := len(frames)
-					if step+1 < len(l.Steps) {
-						end = p.Starts[step+1]
-					}
-					last := frames[end-1]
-					assert.Equal(t, &LessonView{
-						ID: l.ID, Step: step, State: "done", Watch: l.Steps[step].Watch,
-					}, last.Lesson)
+			frames := p.complete(t)
+			require.Len(t, p.Starts, len(l.Steps))
+			assert.Equal(t, 1, p.Starts[0])
+			assert.Nil(t, frames[0].Lesson)
+			assert.Empty(t, frames[0].Hops)
+			for step := range l.Steps {
+				end := len(frames)
+				if step+1 < len(l.Steps) {
+					end = p.Starts[step+1]
 				}
-			})
+				last := frames[end-1]
+				assert.Equal(t, &LessonView{
+					ID: l.ID, Step: step, State: "done", Watch: l.Steps[step].Watch,
+				}, last.Lesson)
+			}
 		})
 	}
 }

@@ -27,10 +27,17 @@ func passing(g *gate, n int) (passed *atomic.Int64, wait func()) {
 	return passed, running.Wait
 }
 
-func TestGate_StepLetsOneHopPass(t *testing.T) {
+// gated runs a test of a gate in a bubble.
+func gated(t *testing.T, mode Mode, delay time.Duration, body func(t *testing.T, g *gate)) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		g.set(Pause, 0, nil)
+		g.set(mode, delay, nil)
+		body(t, g)
+	})
+}
+
+func TestGate_StepLetsOneHopPass(t *testing.T) {
+	gated(t, Pause, 0, func(t *testing.T, g *gate) {
 		passed, wait := passing(g, 5)
 		for want := range int64(5) {
 			synctest.Wait()
@@ -45,9 +52,7 @@ func TestGate_StepLetsOneHopPass(t *testing.T) {
 }
 
 func TestGate_StepsInOrderOfArrival(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		g.set(Pause, 0, nil)
+	gated(t, Pause, 0, func(t *testing.T, g *gate) {
 		order := make(chan string, 3)
 		for _, key := range []string{"a", "b", "c"} {
 			go func() {
@@ -66,9 +71,7 @@ func TestGate_StepsInOrderOfArrival(t *testing.T) {
 }
 
 func TestGate_RunReleasesAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		g.set(Pause, 0, nil)
+	gated(t, Pause, 0, func(t *testing.T, g *gate) {
 		passed, wait := passing(g, 5)
 		synctest.Wait()
 		assert.Zero(t, passed.Load())
@@ -79,9 +82,7 @@ func TestGate_RunReleasesAll(t *testing.T) {
 }
 
 func TestGate_SlowDelaysEachHop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		g.set(Slow, time.Second, nil)
+	gated(t, Slow, time.Second, func(t *testing.T, g *gate) {
 		start := time.Now()
 		assert.True(t, g.pass(trace.Event{}))
 		assert.Equal(t, time.Second, time.Since(start))
@@ -90,9 +91,7 @@ func TestGate_SlowDelaysEachHop(t *testing.T) {
 
 // A change of the mode also concerns the events that are delayed already.
 func TestGate_DelayedHopsFollowTheMode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		g.set(Slow, time.Hour, nil)
+	gated(t, Slow, time.Hour, func(t *testing.T, g *gate) {
 		passed, wait := passing(g, 2)
 		synctest.Wait()
 		g.set(Pause, 0, nil)
@@ -107,9 +106,7 @@ func TestGate_DelayedHopsFollowTheMode(t *testing.T) {
 
 // Pieces that stop are not held, and the pause continues afterwards.
 func TestGate_OpenReleasesAndRestores(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		g.set(Pause, 0, nil)
+	gated(t, Pause, 0, func(t *testing.T, g *gate) {
 		_, wait := passing(g, 3)
 		synctest.Wait()
 		restore := g.open()

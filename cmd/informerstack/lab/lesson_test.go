@@ -17,14 +17,12 @@ import (
 func TestLessons_DoWhatTheySay(t *testing.T) {
 	for _, queue := range []string{"deltafifo", "realfifo"} {
 		for _, l := range lessons {
-			t.Run(queue+"/"+l.ID, func(t *testing.T) {
-				story(t, func(w *world) {
-					w.mustDo(`{"do":"settings","queue":%q}`, queue)
-					w.after(time.Second)
-					for range 2 {
-						w.play(l, len(l.Steps))
-					}
-				})
+			chapter(t, queue+"/"+l.ID, func(t *testing.T, w *world) {
+				w.mustDo(`{"do":"settings","queue":%q}`, queue)
+				w.after(time.Second)
+				for range 2 {
+					w.play(l, len(l.Steps))
+				}
 			})
 		}
 	}
@@ -46,15 +44,13 @@ func (w *world) play(l lesson, steps int) {
 // finds the pipeline as the steps before leave it.
 func TestLessons_OpenAtAnyStep(t *testing.T) {
 	for _, l := range lessons {
-		t.Run(l.ID, func(t *testing.T) {
-			story(t, func(w *world) {
-				for step := len(l.Steps) - 1; step >= 0; step-- {
-					w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, l.ID, step)
-					w.playsToEnd()
-					assert.Empty(t, w.frame().Lesson.Error, step)
-					w.mustDo(`{"do":"lesson","id":"onadd","step":0}`)
-				}
-			})
+		chapter(t, l.ID, func(t *testing.T, w *world) {
+			for step := len(l.Steps) - 1; step >= 0; step-- {
+				w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, l.ID, step)
+				w.playsToEnd()
+				assert.Empty(t, w.frame().Lesson.Error, step)
+				w.mustDo(`{"do":"lesson","id":"onadd","step":0}`)
+			}
 		})
 	}
 }
@@ -127,62 +123,52 @@ func TestLessons_Task(t *testing.T) {
 		w.after(time.Second)
 		require.Equal(t, "yours", w.frame().Lesson.State)
 	}
-	t.Run("right", func(t *testing.T) {
-		story(t, func(w *world) {
-			begin(w)
-			w.mustDo(`{"do":"change","key":"default/a"}`)
-			w.after(2 * expectTimeout)
-			assert.Equal(t, "yours", w.frame().Lesson.State, "another change is not the task")
-			w.mustDo(`{"do":"create","key":"default/x"}`)
-			w.after(time.Second)
-			assert.Equal(t, LessonView{ID: "test", State: "done"}, *w.frame().Lesson)
-		})
+	chapter(t, "right", func(t *testing.T, w *world) {
+		begin(w)
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		w.after(2 * expectTimeout)
+		assert.Equal(t, "yours", w.frame().Lesson.State, "another change is not the task")
+		w.mustDo(`{"do":"create","key":"default/x"}`)
+		w.after(time.Second)
+		assert.Equal(t, LessonView{ID: "test", State: "done"}, *w.frame().Lesson)
 	})
-	t.Run("wrong", func(t *testing.T) {
-		story(t, func(w *world) {
-			begin(w)
-			w.mustDo(`{"do":"delete","key":"default/a"}`)
-			w.after(time.Second)
-			assert.Equal(t, LessonView{ID: "test", State: "yours", Wrong: 1}, *w.frame().Lesson)
-			w.mustDo(`{"do":"server","up":false}`)
-			w.after(time.Second)
-			assert.Equal(t, 2, w.frame().Lesson.Wrong)
-			w.mustDo(`{"do":"server","up":true}`)
-			w.after(time.Minute)
-			w.mustDo(`{"do":"create","key":"default/x"}`)
-			w.after(time.Minute)
-			assert.Equal(t, LessonView{ID: "test", State: "done"}, *w.frame().Lesson)
-		})
+	chapter(t, "wrong", func(t *testing.T, w *world) {
+		begin(w)
+		w.mustDo(`{"do":"delete","key":"default/a"}`)
+		w.after(time.Second)
+		assert.Equal(t, LessonView{ID: "test", State: "yours", Wrong: 1}, *w.frame().Lesson)
+		w.mustDo(`{"do":"server","up":false}`)
+		w.after(time.Second)
+		assert.Equal(t, 2, w.frame().Lesson.Wrong)
+		w.mustDo(`{"do":"server","up":true}`)
+		w.after(time.Minute)
+		w.mustDo(`{"do":"create","key":"default/x"}`)
+		w.after(time.Minute)
+		assert.Equal(t, LessonView{ID: "test", State: "done"}, *w.frame().Lesson)
 	})
-	t.Run("slow", func(t *testing.T) {
-		story(t, func(w *world) {
-			begin(w)
-			w.mustDo(`{"do":"mode","mode":"pause"}`)
-			w.mustDo(`{"do":"create","key":"default/x"}`)
-			w.after(2 * expectTimeout)
-			assert.Equal(t, "yours", w.frame().Lesson.State)
-			w.mustDo(`{"do":"mode","mode":"slow","delayMs":1000}`)
-			w.after(time.Minute)
-			assert.Equal(t, "done", w.frame().Lesson.State)
-		})
+	chapter(t, "slow", func(t *testing.T, w *world) {
+		begin(w)
+		w.mustDo(`{"do":"mode","mode":"pause"}`)
+		w.mustDo(`{"do":"create","key":"default/x"}`)
+		w.after(2 * expectTimeout)
+		assert.Equal(t, "yours", w.frame().Lesson.State)
+		w.mustDo(`{"do":"mode","mode":"slow","delayMs":1000}`)
+		w.after(time.Minute)
+		assert.Equal(t, "done", w.frame().Lesson.State)
 	})
-	t.Run("solution", func(t *testing.T) {
-		story(t, func(w *world) {
-			assert.Contains(t, w.do(`{"do":"solve"}`), "no task")
-			begin(w)
-			w.mustDo(`{"do":"solve"}`)
-			w.after(time.Second)
-			assert.Equal(t, "done", w.frame().Lesson.State)
-			assert.Contains(t, w.do(`{"do":"solve"}`), "no task")
-		})
+	chapter(t, "solution", func(t *testing.T, w *world) {
+		assert.Contains(t, w.do(`{"do":"solve"}`), "no task")
+		begin(w)
+		w.mustDo(`{"do":"solve"}`)
+		w.after(time.Second)
+		assert.Equal(t, "done", w.frame().Lesson.State)
+		assert.Contains(t, w.do(`{"do":"solve"}`), "no task")
 	})
-	t.Run("leave", func(t *testing.T) {
-		story(t, func(w *world) {
-			begin(w)
-			assert.Contains(t, w.do(`{"do":"lesson","id":"test","step":1}`), "no step")
-			w.mustDo(`{"do":"lesson","id":""}`)
-			assert.Nil(t, w.frame().Lesson)
-		})
+	chapter(t, "leave", func(t *testing.T, w *world) {
+		begin(w)
+		assert.Contains(t, w.do(`{"do":"lesson","id":"test","step":1}`), "no step")
+		w.mustDo(`{"do":"lesson","id":""}`)
+		assert.Nil(t, w.frame().Lesson)
 	})
 }
 
@@ -232,15 +218,13 @@ func TestLessons_BeginInAnyState(t *testing.T) {
 		`{"do":"leader","fault":"kill"}`,
 		`{"do":"leader","fault":"skew"}`,
 	} {
-		t.Run(broken, func(t *testing.T) {
-			story(t, func(w *world) {
-				w.mustDo("%s", broken)
-				w.mustDo(`{"do":"change","key":"default/a"}`)
-				w.after(20 * time.Second)
-				w.play(lessons[1], len(lessons[1].Steps))
-				slow := strings.Contains(broken, "slow")
-				assert.Equal(t, slow, w.frame().Mode == Slow, "slow motion stays")
-			})
+		chapter(t, broken, func(t *testing.T, w *world) {
+			w.mustDo("%s", broken)
+			w.mustDo(`{"do":"change","key":"default/a"}`)
+			w.after(20 * time.Second)
+			w.play(lessons[1], len(lessons[1].Steps))
+			slow := strings.Contains(broken, "slow")
+			assert.Equal(t, slow, w.frame().Mode == Slow, "slow motion stays")
 		})
 	}
 }
@@ -248,28 +232,26 @@ func TestLessons_BeginInAnyState(t *testing.T) {
 // Random faults pause during a lesson.
 func TestLessons_PauseRandomFaults(t *testing.T) {
 	for _, l := range lessons {
-		t.Run(l.ID, func(t *testing.T) {
-			story(t, func(w *world) {
-				w.mustDo(`{"do":"workload","rate":2,"objects":2,"faults":true}`)
-				w.mustDo(`{"do":"watch","fault":"cut"}`)
-				w.after(10 * time.Second)
-				assert.Equal(t, "on", w.frame().Settings.Faults)
-				last := len(l.Steps) - 1
-				w.play(l, last)
-				assert.Equal(t, "paused", w.frame().Settings.Faults)
-				w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, l.ID, last)
-				w.playsToEnd()
-				assert.Empty(t, w.frame().Lesson.Error)
-				assert.Equal(t, "paused", w.frame().Settings.Faults, "the last scene stays")
-				w.mustDo(`{"do":"lesson"}`)
-				assert.Equal(t, "on", w.frame().Settings.Faults)
+		chapter(t, l.ID, func(t *testing.T, w *world) {
+			w.mustDo(`{"do":"workload","rate":2,"objects":2,"faults":true}`)
+			w.mustDo(`{"do":"watch","fault":"cut"}`)
+			w.after(10 * time.Second)
+			assert.Equal(t, "on", w.frame().Settings.Faults)
+			last := len(l.Steps) - 1
+			w.play(l, last)
+			assert.Equal(t, "paused", w.frame().Settings.Faults)
+			w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, l.ID, last)
+			w.playsToEnd()
+			assert.Empty(t, w.frame().Lesson.Error)
+			assert.Equal(t, "paused", w.frame().Settings.Faults, "the last scene stays")
+			w.mustDo(`{"do":"lesson"}`)
+			assert.Equal(t, "on", w.frame().Settings.Faults)
 
-				w.play(l, last)
-				w.mustDo(`{"do":"workload","faults":false}`)
-				assert.Equal(t, "off", w.frame().Settings.Faults)
-				w.mustDo(`{"do":"lesson"}`)
-				assert.Equal(t, "off", w.frame().Settings.Faults)
-			})
+			w.play(l, last)
+			w.mustDo(`{"do":"workload","faults":false}`)
+			assert.Equal(t, "off", w.frame().Settings.Faults)
+			w.mustDo(`{"do":"lesson"}`)
+			assert.Equal(t, "off", w.frame().Settings.Faults)
 		})
 	}
 }

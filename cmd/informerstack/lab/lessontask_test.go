@@ -109,22 +109,20 @@ func TestLessons_TasksHaveTheirWays(t *testing.T) {
 // says of these why they do not count.
 func TestLessons_DoTheirTasks(t *testing.T) {
 	for i, way := range ways {
-		t.Run(fmt.Sprintf("%s/%d", way.Lesson, way.Step), func(t *testing.T) {
-			story(t, func(w *world) {
-				w.writer = true
-				w.mustDo(`{"do":"settings","queue":%q}`, []string{"deltafifo", "realfifo"}[i%2])
+		chapter(t, fmt.Sprintf("%s/%d", way.Lesson, way.Step), func(t *testing.T, w *world) {
+			w.writer = true
+			w.mustDo(`{"do":"settings","queue":%q}`, []string{"deltafifo", "realfifo"}[i%2])
+			w.after(time.Second)
+			w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, way.Lesson, way.Step)
+			ok := w.turn("yours", 0)
+			w.after(time.Minute)
+			for i, keys := range way.Wrong {
+				w.act(keys)
+				ok = ok && w.turn("yours", i+1)
 				w.after(time.Second)
-				w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, way.Lesson, way.Step)
-				ok := w.turn("yours", 0)
-				w.after(time.Minute)
-				for i, keys := range way.Wrong {
-					w.act(keys)
-					ok = ok && w.turn("yours", i+1)
-					w.after(time.Second)
-				}
-				w.act(way.Right)
-				_ = ok && w.turn("done", 0)
-			})
+			}
+			w.act(way.Right)
+			_ = ok && w.turn("done", 0)
 		})
 	}
 }
@@ -134,23 +132,22 @@ func TestLessons_DoTheirTasks(t *testing.T) {
 func TestLessons_ShowTheirTasks(t *testing.T) {
 	for _, way := range ways {
 		for _, before := range []string{way.Right[:len(way.Right)-1], "x", "g", "h", "k", "d"} {
-			t.Run(fmt.Sprintf("%s/%d/%s", way.Lesson, way.Step, before), func(t *testing.T) {
-				story(t, func(w *world) {
-					w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, way.Lesson, way.Step)
-					ok := w.turn("yours", 0)
+			name := fmt.Sprintf("%s/%d/%s", way.Lesson, way.Step, before)
+			chapter(t, name, func(_ *testing.T, w *world) {
+				w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, way.Lesson, way.Step)
+				ok := w.turn("yours", 0)
+				w.after(time.Second)
+				for _, key := range before {
+					w.use(key) // it may be refused
 					w.after(time.Second)
-					for _, key := range before {
-						w.use(key) // it may be refused
-						w.after(time.Second)
-					}
-					for ok && w.frame().Lesson.State == "running" { // it was a wrong way
-						w.after(100 * time.Millisecond)
-					}
-					if w.frame().Lesson.State == "yours" { // it was not a right way
-						w.mustDo(`{"do":"solve"}`)
-					}
-					_ = ok && w.turn("done", 0)
-				})
+				}
+				for ok && w.frame().Lesson.State == "running" { // it was a wrong way
+					w.after(100 * time.Millisecond)
+				}
+				if w.frame().Lesson.State == "yours" { // it was not a right way
+					w.mustDo(`{"do":"solve"}`)
+				}
+				_ = ok && w.turn("done", 0)
 			})
 		}
 	}

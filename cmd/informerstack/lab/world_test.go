@@ -94,6 +94,13 @@ func story(t *testing.T, body func(w *world)) {
 	})
 }
 
+// chapter is a subtest with a story of its own.
+func chapter(t *testing.T, name string, body func(t *testing.T, w *world)) {
+	t.Run(name, func(t *testing.T) {
+		story(t, func(w *world) { body(t, w) })
+	})
+}
+
 // pipeline runs the pieces with these settings until ctx is done.
 func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) error {
 	sink := w.lab.Sink(func(trace.Event) {})

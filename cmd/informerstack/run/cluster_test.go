@@ -3,7 +3,6 @@
 package run
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -28,28 +27,17 @@ func TestEmbedded_RefusesOtherHosts(t *testing.T) {
 	require.NoError(t, embedded.Server.Create(configMap("kept")))
 	url := embedded.Server.URL + "/api/v1/namespaces/default/configmaps/kept"
 	port := url[strings.LastIndex(embedded.Server.URL, ":"):strings.Index(url, "/api")]
-	send := func(method, host string) (code int, text string) {
-		request, err := http.NewRequest(method, url, nil)
-		require.NoError(t, err)
-		request.Host = host
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		return response.StatusCode, string(body)
-	}
 	for _, host := range []string{"evil.example.org", "evil.example.org" + port,
 		"127.0.0.1.evil.example.org"} {
 		for _, method := range []string{http.MethodGet, http.MethodDelete} {
-			code, text := send(method, host)
+			code, text := send(t, method, url, "", map[string]string{"Host": host})
 			assert.Equal(t, http.StatusForbidden, code, "%s %s", method, host)
 			assert.Contains(t, text, "is not allowed: use an IP address or localhost")
 		}
 	}
 	for _, host := range []string{"", "127.0.0.1" + port, "localhost" + port, "[::1]" + port,
 		"demo.localhost"} {
-		code, _ := send(http.MethodGet, host)
+		code, _ := send(t, http.MethodGet, url, "", map[string]string{"Host": host})
 		assert.Equal(t, http.StatusOK, code, host)
 	}
 }

@@ -39,13 +39,11 @@ func TestRun_LeadersTakeTurns(t *testing.T) {
 	second.Prints(t, "OnAdd default/a")
 	assert.NotContains(t, second.Stdout.String(), "reconcile default/a")
 
-	first.Interrupt()
-	first.Exits(t, cli.OK)
+	first.Stops(t)
 	assert.Contains(t, first.Stderr.String(), "first (this process) has stopped leading.")
 	second.Prints(t, "second (this process) is the leader.")
 	second.Prints(t, "reconciled default/a")
-	second.Interrupt()
-	second.Exits(t, cli.OK)
+	second.Stops(t)
 }
 
 // The page names the leader, and /healthz fails if a leader does not step down.
@@ -62,8 +60,7 @@ func TestRun_ServesTheElection(t *testing.T) {
 	code, text := get(t, url+"/healthz?verbose")
 	assert.Equal(t, 200, code)
 	assert.Contains(t, text, "leaderElection")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 func TestRun_BadElection(t *testing.T) {

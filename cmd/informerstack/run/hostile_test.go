@@ -56,8 +56,7 @@ func TestRun_HostileErrorWhileRunning(t *testing.T) {
 		assert.Contains(t, text, "evil", path)
 		clitest.RequirePrintable(t, text)
 	}
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	clitest.RequirePrintable(t, p.Stderr.String())
 	clitest.RequirePrintable(t, p.Stdout.String())
 }
@@ -75,8 +74,7 @@ func TestRun_HostileLeader(t *testing.T) {
 	}))
 	p := start(t, "run", "--kubeconfig", kubeconfig, "--leader-elect")
 	p.Prints(t, "is the leader, this process is on standby.")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	assert.Contains(t, p.Stderr.String(), `evil\x1b[2J\u009b31m\r`)
 	clitest.RequirePrintable(t, p.Stderr.String())
 }
@@ -93,27 +91,17 @@ func TestRun_RefusesForeignPages(t *testing.T) {
 		"/api/v1/configmaps",
 	} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
-			request, err := http.NewRequestWithContext(t.Context(), method, url+path,
-				strings.NewReader(`{"do":"delete","key":"default/settings-1"}`))
-			require.NoError(t, err)
-			request.Header.Set("Content-Type", "application/json")
-			answer, err := http.DefaultClient.Do(request)
-			require.NoError(t, err)
-			answer.Body.Close()
+			code, _ := send(t, method, url+path, `{"do":"delete","key":"default/settings-1"}`,
+				map[string]string{"Content-Type": "application/json"})
 			assert.Contains(t, []int{http.StatusForbidden, http.StatusNotFound,
-				http.StatusMethodNotAllowed}, answer.StatusCode, "%s %s", method, path)
+				http.StatusMethodNotAllowed}, code, "%s %s", method, path)
 		}
 		if path == "/metrics" || path == "/healthz" || path == "/readyz" {
 			continue // for probes and scrapers under any name
 		}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
-		require.NoError(t, err)
-		request.Host = "evil.example.org"
-		answer, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		answer.Body.Close()
-		refused := []int{http.StatusForbidden, http.StatusNotFound}
-		assert.Contains(t, refused, answer.StatusCode, path)
+		code, _ := send(t, http.MethodGet, url+path, "",
+			map[string]string{"Host": "evil.example.org"})
+		assert.Contains(t, []int{http.StatusForbidden, http.StatusNotFound}, code, path)
 	}
 	_, text := get(t, url+"/debug/informers")
 	assert.Contains(t, text, "informer configmaps: synced, 3 objects")
@@ -121,8 +109,7 @@ func TestRun_RefusesForeignPages(t *testing.T) {
 		"/read/README.md", "/metrics", "/healthz", "/livez", "/readyz", "/debug/informers"} {
 		refusesCrossSite(t, url+path)
 	}
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 // refusesCrossSite sends requests as a browser does for a page of another site that reads or writes
@@ -136,17 +123,8 @@ func refusesCrossSite(t *testing.T, url string) {
 		{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
 	} {
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
-			request, err := http.NewRequestWithContext(t.Context(), method, url,
-				strings.NewReader(`{"metadata":{"name":"foreign"}}`))
-			require.NoError(t, err)
-			for name, value := range foreign {
-				request.Header.Set(name, value)
-			}
-			answer, err := http.DefaultClient.Do(request)
-			require.NoError(t, err)
-			answer.Body.Close()
-			assert.Equal(t, http.StatusForbidden, answer.StatusCode, "%s %s %v", method, url,
-				foreign)
+			code, _ := send(t, method, url, `{"metadata":{"name":"foreign"}}`, foreign)
+			assert.Equal(t, http.StatusForbidden, code, "%s %s %v", method, url, foreign)
 		}
 	}
 }

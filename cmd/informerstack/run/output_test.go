@@ -78,8 +78,7 @@ func TestRun_PrintsChangesNotTheFirstList(t *testing.T) {
 	p.Prints(t, "OnAdd default/plain")
 	require.NoError(t, server.Delete(configMap("plain")))
 	p.Prints(t, "OnDelete default/plain")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	assert.True(t, strings.HasPrefix(p.Stdout.String(), "A line is one hop of a change: "))
 	begin := strings.Index(p.Stdout.String(), " reflector      starting")
 	const last = "OnDelete default/plain @12"
@@ -123,8 +122,7 @@ func TestRun_PrintsWhatARelistChanged(t *testing.T) {
 			server.Faults().Compact()
 			require.NoError(t, allow())
 			p.Prints(t, "Done default/b")
-			p.Interrupt()
-			p.Exits(t, cli.OK)
+			p.Stops(t)
 			assert.Contains(t, p.Stdout.String(), "the hops of unchanged objects are not shown")
 			assert.NotContains(t, p.Stdout.String(), "default/a")
 			assert.NotContains(t, p.Stdout.String(), "default/c")
@@ -137,14 +135,12 @@ func TestRun_KeyFollowsOneObject(t *testing.T) {
 	for _, hop := range []string{"ADDED", "Pop", "OnAdd", "Get", "reconciled"} {
 		p.Prints(t, hop+" default/settings-1")
 	}
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	assert.NotRegexp(t, `default/settings-([02-9]|1\d)`, p.Stdout.String())
 
 	p = start(t, "run", "--key", "default/none", "--rate", "0", "--no-page")
 	p.Prints(t, "There is no object default/none yet. A key is, for")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 // The lines carry the name of the queue that the flag selects.
@@ -153,8 +149,7 @@ func TestRun_NamesTheQueue(t *testing.T) {
 		p := start(t, "run", "--queue", queue, "--rate", "100", "--no-page")
 		p.Prints(t, "  "+queue+" ")
 		p.Prints(t, "MODIFIED")
-		p.Interrupt()
-		p.Exits(t, cli.OK)
+		p.Stops(t)
 		assert.NotContains(t, p.Stdout.String(), other)
 	}
 }
@@ -167,8 +162,7 @@ func TestRun_FaultsAreVisible(t *testing.T) {
 		"FAULT default/settings-"} {
 		p.Prints(t, text)
 	}
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 // A failed reconcile is named, counted as such, and followed by its retry with the delay. Without a
@@ -181,8 +175,7 @@ func TestRun_FailuresAndRetries(t *testing.T) {
 	p := start(t, "run", "--kubeconfig", kubeconfig, "--reconcile")
 	p.Prints(t, "workqueue  AddRateLimited default/a (in 5ms, failure 1)")
 	p.Prints(t, "workqueue  AddRateLimited default/a (in 10ms, failure 2)")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	assert.Regexp(t, `worker    failed default/a \(took .*\) error: Operation cannot be fulfilled`,
 		p.Stdout.String())
 	assert.NotContains(t, p.Stdout.String(), "reconciled")
@@ -233,8 +226,7 @@ func TestRun_InterruptIsSilent(t *testing.T) {
 		p := start(t, "run", "--output", output, "--rate", "0", "--no-page")
 		p.Prints(t, "Loaded 20 objects")
 		p.Prints(t, "watching")
-		p.Interrupt()
-		p.Exits(t, cli.OK)
+		p.Stops(t)
 		assert.NotContains(t, p.Stdout.String(), "ERROR")
 		assert.NotContains(t, p.Stdout.String(), "error\"")
 		assert.NotContains(t, p.Stdout.String(), "backing off")
@@ -247,8 +239,7 @@ func TestRun_JSONIsOrdered(t *testing.T) {
 	p.Prints(t, `"what":"MODIFIED"`)
 	p.Prints(t, `"what":"PATCH"`)
 	p.reconcilesChanges(t)
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	events, end := p.events(t)
 	assert.NotZero(t, end.TravelMedian)
 	assert.NotZero(t, end.TravelMax)
@@ -261,5 +252,34 @@ func TestRun_JSONIsOrdered(t *testing.T) {
 	}
 	for _, what := range []string{"ADDED", "MODIFIED", "PATCH", "Pop", "Get", "reconciled"} {
 		assert.True(t, whats[what], what)
+	}
+}
+
+// Where there is nothing to see, the program explains why.
+func TestRun_ExplainsWhyThereIsNothing(t *testing.T) {
+	server, kubeconfig := foreign(t)
+	for _, name := range []string{"a", "b", "c"} {
+		require.NoError(t, server.Create(labelled(name)))
+	}
+	for _, test := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--objects", "0", "--rate", "0"},
+			"There are no configmaps there yet. Lines follow when one is created."},
+		{[]string{"--namespace", "kube-system"}, "There are no configmaps in namespace " +
+			"kube-system: the embedded server's are in namespace default."},
+		{[]string{"--resource", "pods"}, "The embedded server changes only configmaps."},
+		{[]string{"--kubeconfig", kubeconfig, "--selector", "app=web"},
+			"No object matches the selector. Without it there are at least 3."},
+		{[]string{"--kubeconfig", kubeconfig, "--field-selector", "metadata.name=x"},
+			"No object matches the selector."},
+		{[]string{"--kubeconfig", kubeconfig, "--namespace", "kube-system"},
+			"There are no configmaps in namespace kube-system yet."},
+	} {
+		p := start(t, append([]string{"run"}, test.args...)...)
+		p.Prints(t, test.says)
+		p.Stops(t)
+		assert.NotContains(t, p.Stderr.String(), "--key")
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/cmd/informerstack/cli"
 	"example.com/informerstack/cmd/informerstack/cli/clitest"
 	"example.com/informerstack/observe/trace"
 )
@@ -57,8 +56,7 @@ func TestRun_StepWaitsForEnter(t *testing.T) {
 			require.NoError(t, enter.Close())
 			p.Prints(t, "no hop waits any more")
 			p.Prints(t, "Done default/a")
-			p.Interrupt()
-			p.Exits(t, cli.OK)
+			p.Stops(t)
 		})
 	}
 }
@@ -73,8 +71,7 @@ func TestRun_StepEnds(t *testing.T) {
 	change := regexp.MustCompile(`server +(ADDED|MODIFIED|DELETED) default/`)
 	require.Eventually(t, func() bool { return change.MatchString(p.Stdout.String()) },
 		clitest.Patience, time.Millisecond) // the next hop is held
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 // --slow delays each hop of an object, and not the first list.
@@ -89,8 +86,7 @@ func TestRun_SlowDelaysHops(t *testing.T) {
 	p.Prints(t, "Loaded 20 objects")
 	require.NoError(t, server.Create(configMap("new")))
 	p.Prints(t, `"Done","key":"default/new"`)
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	events, _ := p.events(t)
 	var last trace.Event
 	for _, event := range events {

@@ -108,21 +108,14 @@ func TestRun_ServesThePage(t *testing.T) {
 		return f.Queue.Kind == "RealFIFO" && f.Store.Objects >= 9 && f.Settings.Rate == 50 &&
 			f.Reflector.Phase == "watching"
 	})
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 func post(t *testing.T, url, token, body string) (code int) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/lab/command",
-		strings.NewReader(body))
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("X-Lab-Token", token)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	answer.Body.Close()
-	return answer.StatusCode
+	code, _ = send(t, http.MethodPost, url+"/lab/command", body,
+		map[string]string{"Content-Type": "application/json", "X-Lab-Token": token})
+	return code
 }
 
 // On another cluster the page shows, and does not write.
@@ -135,8 +128,7 @@ func TestRun_PageOfAnotherClusterIsReadOnly(t *testing.T) {
 	stream.until(func(f lab.Frame) bool { return f.Reflector.Phase == "watching" })
 	assert.Equal(t, http.StatusBadRequest, post(t, url, stream.hello.Token, `{"do":"create"}`))
 	assert.Equal(t, http.StatusOK, post(t, url, stream.hello.Token, `{"do":"mode","mode":"pause"}`))
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 // A run is recorded without a page, too.
@@ -144,12 +136,10 @@ func TestRun_RecordsWithoutAPage(t *testing.T) {
 	recording := filepath.Join(t.TempDir(), "run.jsonl")
 	p := start(t, "run", "--record", recording, "--no-page", "--rate", "50")
 	p.Prints(t, "reconciled")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	p = start(t, "replay", recording)
 	assert.True(t, openStream(t, p.page(t)).hello.Replay)
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 // A paused program ends at once.
@@ -159,8 +149,7 @@ func TestRun_EndsWhilePaused(t *testing.T) {
 	stream := openStream(t, url)
 	post(t, url, stream.hello.Token, `{"do":"mode","mode":"pause"}`)
 	stream.until(func(f lab.Frame) bool { return len(f.Held) > 0 })
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 func TestRun_RecordsForReplay(t *testing.T) {
@@ -169,8 +158,7 @@ func TestRun_RecordsForReplay(t *testing.T) {
 	p := start(t, "run", "--record", recording, "--html", html, "--rate", "50")
 	p.Prints(t, "reconciled")
 	openStream(t, p.page(t)).until(func(f lab.Frame) bool { return f.Seq > 3 })
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	page, err := os.ReadFile(html)
 	require.NoError(t, err)
 	assert.Contains(t, string(page), `<script type="application/json" id="recording">{"hello":`)
@@ -182,8 +170,7 @@ func TestRun_RecordsForReplay(t *testing.T) {
 	content, err := os.ReadFile(recording)
 	require.NoError(t, err)
 	assert.Equal(t, string(content), text)
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 
 	p = start(t, "replay", recording, "--html", filepath.Join(folder, "again.html"))
 	p.Exits(t, cli.OK)

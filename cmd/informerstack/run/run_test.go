@@ -104,8 +104,7 @@ func TestRun_EmbeddedShowsEveryHopAndASummary(t *testing.T) {
 		"reconciled", "PATCH", "Loaded "} {
 		p.Prints(t, text)
 	}
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	assert.Contains(t, p.Stdout.String(), "From arrival to reconciled: median")
 }
 
@@ -115,8 +114,7 @@ func TestRun_FaultsLoseNothing(t *testing.T) {
 	p.Prints(t, `"what":"FAULT"`)
 	p.Prints(t, `"what":"backing off"`)
 	p.reconcilesChanges(t)
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	last := ""
 	objects := map[string]bool{}
 	for lines := bufio.NewScanner(strings.NewReader(p.Stdout.String())); lines.Scan(); {
@@ -143,8 +141,7 @@ func TestRun_OnAForeignClusterItOnlyReads(t *testing.T) {
 	require.NoError(t, server.Create(labelled("a")))
 	p := start(t, "run", "--kubeconfig", kubeconfig, "--key", "default/a")
 	p.Prints(t, "reconciled default/a")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	assert.Empty(t, server.Requests(apitest.Match{Verb: "create,update,patch,delete"}))
 }
 
@@ -175,8 +172,7 @@ func TestRun_ReconcileKeepsChecksums(t *testing.T) {
 	require.Eventually(t, func() bool { return annotation("a") == "" }, clitest.Patience,
 		time.Millisecond)
 
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	assert.Empty(t, annotation("unlabelled"))
 }
 
@@ -194,8 +190,7 @@ func TestRun_FindsCustomResources(t *testing.T) {
 		p := start(t, "run", "--kubeconfig", kubeconfig, "--resource", spelling, "--namespace",
 			"default", "--key", "f")
 		p.Prints(t, "reconciled default/f")
-		p.Interrupt()
-		p.Exits(t, cli.OK)
+		p.Stops(t)
 	}
 }
 
@@ -205,8 +200,7 @@ func TestRun_SelectorRestrictsTheCache(t *testing.T) {
 	require.NoError(t, server.Create(configMap("b")))
 	p := start(t, "run", "--kubeconfig", kubeconfig, "--selector", configmaps.Checksum)
 	p.Prints(t, "Loaded 1 object ")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	assert.NotContains(t, p.Stdout.String(), "default/b")
 }
 
@@ -348,8 +342,7 @@ func TestRun_SaysWhyTheFirstListDoesNotCome(t *testing.T) {
 	})
 	p := start(t, "run", "--kubeconfig", kubeconfig)
 	p.Prints(t, "down for maintenance")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 func TestHelp_NamesEveryFlagAndExitCode(t *testing.T) {
@@ -367,8 +360,7 @@ func TestRun_HostileRates(t *testing.T) {
 	for _, rate := range []string{"1e-10", "5e-324", "-0"} {
 		p := start(t, "run", "--objects", "1", "--rate", rate, "--no-page")
 		p.Prints(t, "Loaded 1 object")
-		p.Interrupt()
-		p.Exits(t, cli.OK)
+		p.Stops(t)
 	}
 	for _, wrong := range [][]string{
 		{"--rate", "NaN"}, {"--rate", "Inf"}, {"--rate", "-1e-300"}, {"--rate", "1e300"},

@@ -4,9 +4,12 @@ package run
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +17,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"example.com/informerstack/cmd/informerstack/cli"
 	"example.com/informerstack/cmd/informerstack/cli/clitest"
@@ -31,13 +38,26 @@ func (p *process) served(t *testing.T) string {
 
 func get(t *testing.T, url string) (code int, text string) {
 	t.Helper()
-	client := &http.Client{Timeout: clitest.Patience}
-	answer, err := client.Get(url)
+	return send(t, http.MethodGet, url, "", nil)
+}
+
+// send sends a request. The header Host is the name that the client uses for the server.
+func send(
+	t *testing.T, method, url, body string, header map[string]string,
+) (code int, text string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
+	request.Host = header["Host"]
+	answer, err := (&http.Client{Timeout: clitest.Patience}).Do(request)
 	require.NoError(t, err)
 	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	read, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
-	return answer.StatusCode, string(body)
+	return answer.StatusCode, string(read)
 }
 
 func TestRun_ServesItsState(t *testing.T) {
@@ -85,8 +105,7 @@ func TestRun_ServesItsState(t *testing.T) {
 			page.Controllers[0].Outcomes["success"] > 0
 	}, clitest.Patience, 10*time.Millisecond)
 
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 	_, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	assert.Error(t, err, "nothing listens any more")
 }
@@ -105,8 +124,7 @@ func TestRun_AnswersTheRoot(t *testing.T) {
 		code, text = get(t, url+"/livez?verbose")
 		assert.Equal(t, http.StatusOK, code)
 		assert.Contains(t, text, "[+]ping ok")
-		p.Interrupt()
-		p.Exits(t, cli.OK)
+		p.Stops(t)
 	}
 }
 
@@ -122,8 +140,7 @@ func TestRun_ServesWhyTheCacheIsOld(t *testing.T) {
 		_, text := get(t, url+"/debug/informers")
 		return strings.Contains(text, "connection refused")
 	}, clitest.Patience, 10*time.Millisecond)
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 func TestRun_WithoutListenServesNothing(t *testing.T) {
@@ -131,8 +148,7 @@ func TestRun_WithoutListenServesNothing(t *testing.T) {
 	p.Prints(t, "reconciled")
 	assert.NotContains(t, p.Stderr.String(), "Serving")
 	assert.NotContains(t, p.Stderr.String(), "browser")
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }
 
 func TestRun_ListenBadAddresses(t *testing.T) {
@@ -165,4 +181,54 @@ func TestRun_ListenOnATakenPort(t *testing.T) {
 	p.Exits(t, cli.Failed)
 	assert.Contains(t, p.Stderr.String(), "--listen: listen tcp "+taken.Addr().String())
 	assert.Contains(t, p.Stderr.String(), "(stop the program that uses it, or choose another port;")
+}
+
+// A client that uses the kubeconfig of --serve changes an object, and its hops are printed.
+func TestRun_ServesKubectl(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p := start(t, "run", "--serve", "127.0.0.1:0", "--rate", "0")
+	p.Prints(t, "kubectl --kubeconfig informerstack.kubeconfig annotate configmap settings-1 ")
+	p.Prints(t, "Loaded 20 objects")
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfigName)
+	require.NoError(t, err)
+	p.Prints(t, config.Host)
+	client := kubernetes.NewForConfigOrDie(config)
+	// While a worker reconciles the key for the first list, a change counts as the worker's and is
+	// not printed; the next one is.
+	require.Eventually(t, func() bool {
+		patch := fmt.Appendf(nil, `{"data":{"color":"%d"}}`, time.Now().UnixNano())
+		_, err = client.CoreV1().ConfigMaps("default").Patch(t.Context(), "settings-1",
+			types.MergePatchType, patch, metav1.PatchOptions{})
+		return err != nil || strings.Contains(p.Stdout.String(), "MODIFIED default/settings-1")
+	}, clitest.Patience, 10*time.Millisecond)
+	require.NoError(t, err)
+	p.Prints(t, "OnUpdate default/settings-1")
+
+	address := config.Host[len("http://"):]
+	second := start(t, "run", "--serve", address)
+	second.Exits(t, cli.Failed)
+	assert.Contains(t, second.Stderr.String(), "--serve: start server: listen tcp "+address)
+	assert.Contains(t, second.Stderr.String(), "choose another port")
+	p.Stops(t)
+}
+
+// The file that a link leads to is not overwritten, and the file is for the user alone.
+func TestRun_ServeReplacesALink(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	other := filepath.Join(t.TempDir(), "other")
+	require.NoError(t, os.WriteFile(other, []byte("kept"), 0o644))
+	require.NoError(t, os.Symlink(other, kubeconfigName))
+	p := start(t, "run", "--serve", "127.0.0.1:0", "--rate", "0", "--no-page")
+	p.Prints(t, "Loaded 20 objects")
+	p.Stops(t)
+	text, err := os.ReadFile(other)
+	require.NoError(t, err)
+	assert.Equal(t, "kept", string(text))
+	info, err := os.Lstat(kubeconfigName)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode())
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, files, 1, "no temporary file is left")
 }

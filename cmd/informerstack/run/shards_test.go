@@ -78,14 +78,12 @@ func TestRun_ShardsAreShared(t *testing.T) {
 	assert.NotEmpty(t, first.reconciled(t, during))
 	assert.NotEmpty(t, second.reconciled(t, during))
 
-	first.Interrupt()
-	first.Exits(t, cli.OK)
+	first.Stops(t)
 	assert.Contains(t, first.Stderr.String(), "This process has left the group: it owns no shard.")
 	second.Prints(t, "This process owns 8 of 8 shards. Owners: second_")
 	after := createLabelled(t, server, "after")
 	reconcilesAll(t, after, second)
-	second.Interrupt()
-	second.Exits(t, cli.OK)
+	second.Stops(t)
 }
 
 // One process serves the embedded server, and another uses it with the printed command.
@@ -97,10 +95,8 @@ func TestRun_SharesTheEmbeddedServer(t *testing.T) {
 	second := start(t, sharingArgs("second", "--kubeconfig", kubeconfigName, "--reconcile")...)
 	second.Prints(t, "This process owns 4 of 8 shards. Owners: first_")
 	second.Prints(t, "reconciled default/")
-	second.Interrupt()
-	second.Exits(t, cli.OK)
-	first.Interrupt()
-	first.Exits(t, cli.OK)
+	second.Stops(t)
+	first.Stops(t)
 }
 
 // A process with another number of shards is refused by the group, and changes nothing.
@@ -112,8 +108,7 @@ func TestRun_ShardsOfAnotherNumber(t *testing.T) {
 	second.Exits(t, cli.Usage)
 	assert.Contains(t, second.Stderr.String(), "the group has 8 shards")
 	assert.NotContains(t, second.Stderr.String(), "owns")
-	first.Interrupt()
-	first.Exits(t, cli.OK)
+	first.Stops(t)
 }
 
 // A process without objects says where they are.
@@ -157,6 +152,5 @@ func TestRun_ServesTheGroup(t *testing.T) {
 		assert.Equal(t, 200, code)
 		assert.Contains(t, text, "shards-informerstack ok")
 	}
-	p.Interrupt()
-	p.Exits(t, cli.OK)
+	p.Stops(t)
 }

@@ -10,10 +10,6 @@ import (
 
 // A program that compiles against client-go's package compiles against this one.
 func TestParity(t *testing.T) {
-	parity.Check(
-		t,
-		"k8s.io/client-go/tools/cache/synctrack",
-		"example.com/informerstack/compat/cache/synctrack",
-		nil,
-	)
+	parity.Check(t, "k8s.io/client-go/tools/cache/synctrack",
+		"example.com/informerstack/compat/cache/synctrack", nil)
 }

@@ -38,24 +38,29 @@ type lock struct {
 
 // locks runs test with each of the two.
 func locks(t *testing.T, test func(t *testing.T, l lock, client kubernetes.Interface)) {
-	meta := metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"}
 	t.Run("impl=ours", func(t *testing.T) {
 		client := fake.NewClientset()
-		l := &resourcelock.LeaseLock{
-			LeaseMeta: meta, Client: client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: "a"},
-		}
+		l := leaseLock(client, "lock", "a")
 		test(t, lock{adapt.Lock(l), &l.Labels,
 			(*reference.EventRecorder)(&l.LockConfig.EventRecorder)}, client)
 	})
 	t.Run("impl=client-go", func(t *testing.T) {
 		client := fake.NewClientset()
 		l := &reference.LeaseLock{
-			LeaseMeta: meta, Client: client.CoordinationV1(),
+			LeaseMeta:  metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},
+			Client:     client.CoordinationV1(),
 			LockConfig: reference.ResourceLockConfig{Identity: "a"},
 		}
 		test(t, lock{l, &l.Labels, &l.LockConfig.EventRecorder}, client)
 	})
+}
+
+func leaseLock(client kubernetes.Interface, name, identity string) *resourcelock.LeaseLock {
+	return &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: "kube-system", Name: name},
+		Client:     client.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}
 }
 
 // recorder records events.
@@ -171,14 +176,9 @@ func TestConversions(t *testing.T) {
 // A MultiLock of two Leases: two different holders count as UnknownLeader.
 func TestMultiLock(t *testing.T) {
 	ctx, client := t.Context(), fake.NewClientset()
-	leaseLock := func(name, identity string) *resourcelock.LeaseLock {
-		return &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: "kube-system", Name: name},
-			Client:     client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
-		}
+	l := &resourcelock.MultiLock{
+		Primary: leaseLock(client, "old", "a"), Secondary: leaseLock(client, "new", "a"),
 	}
-	l := &resourcelock.MultiLock{Primary: leaseLock("old", "a"), Secondary: leaseLock("new", "a")}
 	mine := resourcelock.LeaderElectionRecord(record())
 	require.NoError(t, l.Create(ctx, mine))
 	got, _, err := l.Get(ctx)
@@ -186,7 +186,7 @@ func TestMultiLock(t *testing.T) {
 	assert.Equal(t, "a", got.HolderIdentity)
 	require.NoError(t, l.Update(ctx, mine))
 
-	other := leaseLock("new", "b")
+	other := leaseLock(client, "new", "b")
 	_, _, err = other.Get(ctx)
 	require.NoError(t, err)
 	theirs := mine

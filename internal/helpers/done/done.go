@@ -4,7 +4,10 @@
 // returns a channel that closes when the event happens.
 package done
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Event happens once. The DoneCheckers of informers are Events.
 type Event interface {
@@ -29,4 +32,18 @@ func Wait(ctx context.Context, event Event) bool {
 	case <-ctx.Done():
 	}
 	return Is(event)
+}
+
+// Sleep waits for d, or until ctx is done; if d is 0 or less, it does not wait. It returns false if
+// ctx is done then, even if d has passed too.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err() == nil
 }

@@ -3,7 +3,6 @@
 package firstsync
 
 import (
-	"bufio"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/internal/tools/measure"
 )
 
 var (
@@ -94,7 +95,7 @@ func BenchmarkFirstSync(b *testing.B) {
 	if _, err := peakBytes(); err != nil {
 		b.Skip(err)
 	}
-	for _, c := range configs(startServer(b)) {
+	for _, c := range configs(measure.StartServer(b, process(b, server))) {
 		b.Run(c.name(), func(b *testing.B) { benchmarkSubject(b, c) })
 	}
 }
@@ -128,23 +129,6 @@ func runSubject(b *testing.B, c config) (r result) {
 	require.NoError(b, err)
 	require.NoError(b, json.Unmarshal(out, &r), "%s", out)
 	return r
-}
-
-// startServer runs the server until b ends. It returns the URL.
-func startServer(b *testing.B) string {
-	server := process(b, server)
-	until, err := server.StdinPipe()
-	require.NoError(b, err)
-	out, err := server.StdoutPipe()
-	require.NoError(b, err)
-	require.NoError(b, server.Start())
-	b.Cleanup(func() {
-		require.NoError(b, until.Close())
-		require.NoError(b, server.Wait())
-	})
-	url, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(b, err)
-	return strings.TrimSpace(url)
 }
 
 // process returns this program in a role.

@@ -7,10 +7,12 @@ package layout
 
 import (
 	"go/ast"
+	"go/token"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -42,7 +44,7 @@ var rules = map[string]rule{
 			"internal/helpers/printable", "internal/helpers/shorterror"},
 	},
 	"reflector/wire": {
-		ours: []string{"internal/decode", "internal/readahead"},
+		ours: []string{"internal/decode", "internal/readahead", "internal/helpers/done"},
 		outside: []string{"github.com/go-json-experiment/json/jsontext",
 			"google.golang.org/protobuf/encoding/protowire", "k8s.io/client-go/rest",
 			"k8s.io/client-go/util/flowcontrol"},
@@ -63,12 +65,13 @@ var rules = map[string]rule{
 		ours: []string{"workqueue", "internal/helpers/objects", "internal/helpers/termcontext"},
 	},
 	"leaderelection": {
-		ours:    []string{"leaderelection/resourcelock", "internal/helpers/termcontext"},
+		ours: []string{"leaderelection/resourcelock", "internal/helpers/done",
+			"internal/helpers/termcontext"},
 		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/", "golang.org/x/sys/unix"},
 	},
 	"shard": {
 		ours: []string{"store", "reflector", "informer", "controller", "leaderelection",
-			"leaderelection/resourcelock", "internal/helpers/async",
+			"leaderelection/resourcelock", "internal/helpers/async", "internal/helpers/done",
 			"internal/helpers/listwatch"},
 		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"},
 	},
@@ -228,7 +231,7 @@ var rules = map[string]rule{
 		outside: []string{"k8s.io/client-go/kubernetes/typed/", "k8s.io/client-go/rest",
 			"k8s.io/api/"},
 	},
-	"compat/watch": {ours: []string{"compat/cache"}},
+	"compat/watch": {ours: []string{"compat/cache", "internal/helpers/done"}},
 	"compat/workqueue": {ours: []string{"workqueue", "internal/helpers/callsite",
 		"observe/journal", "compat/internal/found"}},
 }
@@ -403,4 +406,57 @@ func TestNothing_IsLeftUndone(t *testing.T) {
 			assert.NotContains(t, f.text, word, "%s", f.path)
 		}
 	}
+}
+
+const (
+	maxColumns = 100
+	tabColumns = 4
+)
+
+// A line fits 100 columns, so that two files, or a file and a chapter, can be read side by side.
+func TestLines_Fit100Columns(t *testing.T) {
+	for _, f := range tree(t) {
+		if strings.Contains(f.path, "testdata/") {
+			continue
+		}
+		unbreakable := f.unbreakableLines()
+		for i, line := range strings.Split(f.text, "\n") {
+			if n := columns(line); n > maxColumns && !unbreakable[i+1] {
+				t.Errorf("%s:%d: %d columns, more than %d", f.path, i+1, n, maxColumns)
+			}
+		}
+	}
+}
+
+// columns counts the runes of a line, a tab as four.
+func columns(line string) int {
+	return utf8.RuneCountInString(line) + (tabColumns-1)*strings.Count(line, "\t")
+}
+
+// unbreakableLines are those that only another text would make shorter: a raw string literal
+// reaches beyond the limit, or the whole line is a comment of one word, such as a URL.
+func (f goFile) unbreakableLines() map[int]bool {
+	unbreakable := map[int]bool{}
+	lines := strings.Split(f.text, "\n")
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		lit, ok := n.(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING || lit.Value[0] != '`' {
+			return true
+		}
+		first, last := f.position(lit.Pos()).Line, f.position(lit.End())
+		for line := first; line < last.Line; line++ {
+			unbreakable[line] = true
+		}
+		if columns(lines[last.Line-1][:last.Column-1]) > maxColumns {
+			unbreakable[last.Line] = true
+		}
+		return true
+	})
+	for i, line := range lines {
+		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "// "); ok &&
+			!strings.Contains(text, " ") {
+			unbreakable[i+1] = true
+		}
+	}
+	return unbreakable
 }

@@ -80,27 +80,19 @@ var banned = []phrase{
 	},
 }
 
-// mannered are the folders and documents with banned phrases that are not rewritten yet. The list
-// only shrinks: a folder or document without banned phrases must leave it.
-var mannered = []string{}
-
 // Comments, messages and docs use plain words, as the Go standard library's do.
 func TestProse_UsesPlainWords(t *testing.T) {
-	excused := newExceptions(mannered)
 	for _, p := range passages(t) {
 		words := wordsOf(p.text)
 		for _, phrase := range banned {
 			for _, at := range phrase.find(p.text, words) {
-				if !excused.covers(p.owner) {
-					quoted := strings.Fields(p.text[at[0]:min(at[1], at[0]+40)])
-					t.Errorf("%s:%d: %q: write plainly: %s", p.file,
-						p.line+strings.Count(p.text[:at[0]], "\n"),
-						strings.Join(quoted, " "), phrase.instead)
-				}
+				quoted := strings.Fields(p.text[at[0]:min(at[1], at[0]+40)])
+				t.Errorf("%s:%d: %q: write plainly: %s", p.file,
+					p.line+strings.Count(p.text[:at[0]], "\n"), strings.Join(quoted, " "),
+					phrase.instead)
 			}
 		}
 	}
-	excused.reportUnused(t, "mannered")
 }
 
 // wordsOf returns the set of words of a text, in lower case.
@@ -148,10 +140,9 @@ func (p phrase) find(text string, words map[string]bool) [][]int {
 
 // passage is a piece of prose: a comment, a string of several words, or a document.
 type passage struct {
-	file  string
-	owner string // the folder of a Go file; the document itself
-	line  int    // of its first character
-	text  string // what is not prose is blank
+	file string
+	line int    // of its first character
+	text string // what is not prose is blank
 }
 
 var (
@@ -170,12 +161,11 @@ func passages(t *testing.T) []passage {
 		}
 	}
 	for file, text := range documents(t) {
-		all = append(all, passage{file: file, owner: file, line: 1, text: proseOf(text)})
+		all = append(all, passage{file, 1, proseOf(text)})
 	}
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	require.NoError(t, err)
-	all = append(all, passage{file: "Makefile", owner: "Makefile", line: 1, text: string(makefile)})
-	return all
+	return append(all, passage{"Makefile", 1, string(makefile)})
 }
 
 // passages lists the comments of a Go file and its string literals of more than one word.
@@ -183,10 +173,8 @@ func (f goFile) passages() []passage {
 	var all []passage
 	add := func(from, to token.Pos, clean func(string) string) {
 		first, last := f.position(from), f.position(to)
-		all = append(all, passage{
-			file: f.path, owner: f.folder(), line: first.Line,
-			text: clean(f.text[first.Offset:last.Offset]),
-		})
+		text := clean(f.text[first.Offset:last.Offset])
+		all = append(all, passage{f.path, first.Line, text})
 	}
 	for _, group := range f.ast.Comments {
 		add(group.Pos(), group.End(), func(text string) string {
@@ -194,11 +182,10 @@ func (f goFile) passages() []passage {
 		})
 	}
 	ast.Inspect(f.ast, func(n ast.Node) bool {
-		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if strings.Contains(lit.Value, " ") {
-				add(lit.Pos(), lit.End(),
-					func(text string) string { return strings.Trim(text, "\"`") })
-			}
+		lit, ok := n.(*ast.BasicLit)
+		if ok && lit.Kind == token.STRING && strings.Contains(lit.Value, " ") {
+			add(lit.Pos(), lit.End(),
+				func(text string) string { return strings.Trim(text, "\"`") })
 		}
 		return true
 	})
@@ -241,5 +228,38 @@ func TestProse_FindsPhrases(t *testing.T) {
 			found += len(phrase.find(text, wordsOf(text)))
 		}
 		assert.Equal(t, want, found, text)
+	}
+}
+
+// maxTics is the number of tics per 1,000 lines of comments that a folder may have. Go's own
+// packages have less than 1. One tic in a folder is always allowed.
+const maxTics = 3
+
+var (
+	tics = regexp.MustCompile(`(?i)\b(?:whose|none|(?:at|of)\s+which|the\s+one\s+that|also\s+if)\b`)
+	// notTics are labels of package comments, and quoted texts.
+	notTics = regexp.MustCompile("(?i)(?:goroutines|locking):\\s+none\\b|\"[^\"\\n]*\"|`[^`\\n]*`")
+)
+
+// Tics are ordinary words, but prose that is full of them has to be read twice. Rewrite the whole
+// sentence: a replaced tic becomes the next tic.
+func TestComments_HaveFewTics(t *testing.T) {
+	lines, found := map[string]int{}, map[string][]string{}
+	for _, f := range tree(t) {
+		for _, group := range f.ast.Comments {
+			text := f.text[f.position(group.Pos()).Offset:f.position(group.End()).Offset]
+			lines[f.folder()] += strings.Count(text, "\n") + 1
+			for _, tic := range tics.FindAllString(blank(notTics, blank(commentMarks, text)), -1) {
+				found[f.folder()] = append(found[f.folder()],
+					f.position(group.Pos()).String()+": "+strings.Join(strings.Fields(tic), " "))
+			}
+		}
+	}
+	for folder, places := range found {
+		n := len(places)
+		if n > 1 && n*1000 > maxTics*lines[folder] {
+			t.Errorf("%s: %d tics in %d lines of comments, more than %d per 1,000:\n%s",
+				folder, n, lines[folder], maxTics, strings.Join(places, "\n"))
+		}
 	}
 }

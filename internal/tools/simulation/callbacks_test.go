@@ -130,26 +130,16 @@ func (s *failingStore) fails() error {
 	return errFault
 }
 
-func (s *failingStore) Add(obj any) error {
+func (s *failingStore) write(write func(obj any) error, obj any) error {
 	if err := s.fails(); err != nil {
 		return err
 	}
-	return s.Indexer.Add(obj)
+	return write(obj)
 }
 
-func (s *failingStore) Update(obj any) error {
-	if err := s.fails(); err != nil {
-		return err
-	}
-	return s.Indexer.Update(obj)
-}
-
-func (s *failingStore) Delete(obj any) error {
-	if err := s.fails(); err != nil {
-		return err
-	}
-	return s.Indexer.Delete(obj)
-}
+func (s *failingStore) Add(obj any) error    { return s.write(s.Indexer.Add, obj) }
+func (s *failingStore) Update(obj any) error { return s.write(s.Indexer.Update, obj) }
+func (s *failingStore) Delete(obj any) error { return s.write(s.Indexer.Delete, obj) }
 
 func (s *failingStore) Replace(list []any, resourceVersion string) error {
 	s.p.inStore.run()

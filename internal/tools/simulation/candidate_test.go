@@ -91,11 +91,7 @@ func (w *world) newCandidate(s setup, index int) *candidate {
 	return c
 }
 
-func (c *candidate) config() *rest.Config {
-	config := &rest.Config{Host: c.server.URL, Transport: named{c, c.gate}, QPS: -1}
-	config.ContentType = "application/json"
-	return config
-}
+func (c *candidate) config() *rest.Config { return c.world.config(named{c, c.gate}, "") }
 
 // newElector returns the Run of an elector, and of a LeaseCandidate if its election is coordinated.
 func (c *candidate) newElector() func(context.Context) {

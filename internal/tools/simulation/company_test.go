@@ -3,10 +3,7 @@
 package simulation
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -64,9 +61,7 @@ func (p *process) newCompanion(options informer.Options) informer.SharedIndexInf
 
 // jointClient returns a client that has the http.Client of all joint processes.
 func (w *world) jointClient() rest.Interface {
-	config := &rest.Config{Host: w.server.URL, QPS: -1}
-	config.ContentType = "application/json"
-	clients, err := kubernetes.NewForConfigAndClient(config, w.joint)
+	clients, err := kubernetes.NewForConfigAndClient(w.config(nil, ""), w.joint)
 	if err != nil {
 		panic(err)
 	}
@@ -116,11 +111,7 @@ func (f *refusal) RoundTrip(r *http.Request) (*http.Response, error) {
 	if status.Code < http.StatusInternalServerError {
 		f.gate.countRefusal(r)
 	}
-	text, _ := json.Marshal(status)
-	return &http.Response{
-		StatusCode: int(status.Code), Request: r, Body: io.NopCloser(bytes.NewReader(text)),
-		Header: http.Header{"Content-Type": {"application/json"}},
-	}, nil
+	return statusAnswer(r, status), nil
 }
 
 func (p *process) isSick() bool { return p.refusal != nil && !p.refusal.ended.Load() }

@@ -11,9 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"example.com/informerstack/apitest"
@@ -267,9 +265,7 @@ func (w *world) failsLease(c *candidate, s step, err error) {
 
 // touchLease changes the labels of the lease, so that the next write of its leader is a conflict.
 func (w *world) touchLease() {
-	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},
-	}
+	lease := newLease()
 	if w.server.Get(lease) != nil {
 		return
 	}

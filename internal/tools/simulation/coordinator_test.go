@@ -65,9 +65,7 @@ func (w *world) coordinate() {
 		return
 	}
 	w.met = time.Now()
-	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},
-	}
+	lease := newLease()
 	missing := apierrors.IsNotFound(w.server.Get(lease))
 	old := w.now[onLeases].record
 	lasts := time.Duration(old.LeaseDurationSeconds) * time.Second
@@ -100,9 +98,7 @@ func (w *world) coordinate() {
 
 // prefer asks the leader to make place for another candidate.
 func (w *world) prefer(c *candidate) {
-	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},
-	}
+	lease := newLease()
 	if w.server.Get(lease) != nil || w.holder(coordinated) == c.identity {
 		return
 	}

@@ -7,9 +7,6 @@ import (
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"example.com/informerstack/leaderelection"
 )
 
@@ -43,9 +40,7 @@ func (l *ledger) isOf(name string) bool {
 
 // mayLead returns why a process other than this one may lead, as the server knows it, or "".
 func (p *process) mayLead() string {
-	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},
-	}
+	lease := newLease()
 	if err := p.server.Get(lease); err != nil {
 		return err.Error()
 	}

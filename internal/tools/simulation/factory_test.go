@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
@@ -59,10 +58,7 @@ func (l *leases) current() *leased {
 }
 
 func (w *world) newFactory() *informer.Factory {
-	config := &rest.Config{
-		Host: w.server.URL, Transport: w.server.Transport(), QPS: -1, UserAgent: factoryName,
-	}
-	config.ContentType = "application/json"
+	config := w.config(w.server.Transport(), factoryName)
 	client := kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()
 	newItem := func() runtime.Object { return &corev1.ConfigMap{} }
 	return informer.NewFactory(func(informer.FactoryKey) (informer.SharedIndexInformer, error) {

@@ -53,6 +53,13 @@ func newLock(config *rest.Config, kind, identity string) resourcelock.Interface 
 	return lock
 }
 
+// newLease returns the lease of all locks, without its content.
+func newLease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},
+	}
+}
+
 // lockState is a version of one object of a lock. It has no uid if the object was deleted.
 type lockState struct {
 	half   string
@@ -148,9 +155,7 @@ func (w *world) holder(kind string) (holder string) {
 // checkLocks checks what was written to the objects of the lock since the last call.
 func (w *world) checkLocks() {
 	if w.impl != ours { // no tap sees the writes
-		lease := &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},
-		}
+		lease := newLease()
 		if w.server.Get(lease) == nil {
 			w.now[onLeases] = lockState{
 				record: *resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec),
@@ -313,16 +318,9 @@ func (c *candidate) answer(sprung trap, r *http.Request) (*http.Response, error)
 	case "e504", "e504 later":
 		status = apierrors.NewTimeoutError("slow", 0).Status()
 	}
-	data, err := json.Marshal(status)
-	if err != nil {
-		return nil, err
-	}
-	header := http.Header{"Content-Type": {"application/json"}}
+	answer := statusAnswer(r, status)
 	if sprung == "e504 later" {
-		header.Set("Retry-After", "1")
+		answer.Header.Set("Retry-After", "1")
 	}
-	return &http.Response{
-		StatusCode: int(status.Code), ProtoMajor: 1, ProtoMinor: 1, Header: header, Request: r,
-		Body: io.NopCloser(bytes.NewReader(data)), ContentLength: int64(len(data)),
-	}, nil
+	return answer, nil
 }

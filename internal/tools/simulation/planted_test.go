@@ -29,9 +29,13 @@ const root = "../../.."
 //
 //	PIECE: BUG
 //	Invariant N, found at seed N, within N seeds.
+//
+// The second line is "Found by TEST." if a simulation would need too many seeds: that test of the
+// piece fails.
 type plantedBug struct {
 	name, piece, what string
 	patch             string
+	test              string // or the invariant below
 	invariant         int
 	found, within     uint64 // the seed that breaks the invariant, and the last one that may do so
 }
@@ -45,9 +49,13 @@ func plantedBugs(t *testing.T) (bugs []plantedBug) {
 		b := plantedBug{name: strings.TrimSuffix(filepath.Base(file), ".patch")}
 		head := strings.SplitN(string(text), "\n", 3)
 		b.piece, b.what, _ = strings.Cut(head[0], ": ")
-		_, err = fmt.Sscanf(head[1], "Invariant %d, found at seed %d, within %d seeds.",
-			&b.invariant, &b.found, &b.within)
-		require.NoError(t, err, file)
+		if test, ok := strings.CutPrefix(head[1], "Found by "); ok {
+			b.test = strings.TrimSuffix(test, ".")
+		} else {
+			_, err = fmt.Sscanf(head[1], "Invariant %d, found at seed %d, within %d seeds.",
+				&b.invariant, &b.found, &b.within)
+			require.NoError(t, err, file)
+		}
 		b.patch = head[2]
 		bugs = append(bugs, b)
 	}
@@ -93,7 +101,10 @@ func (b plantedBug) apply(t *testing.T) (files map[string]string) {
 // make its tests look for the bug.
 func (b plantedBug) simulation() (folder string, args []string) {
 	seeds := fmt.Sprint("-seeds=", b.within)
-	if b.piece == "shard" { // has a simulation of its own
+	switch {
+	case b.test != "":
+		return filepath.Join(root, b.piece), []string{"-test.run=^" + b.test + "$"}
+	case b.piece == "shard": // has a simulation of its own
 		return filepath.Join(root, "shard"), []string{"-test.run=^TestSimulation$", seeds}
 	}
 	return ".", []string{"-test.run=^TestBreaks$", "-test.v", fmt.Sprint("-breaks=", b.invariant),
@@ -144,10 +155,14 @@ func TestPlanted(t *testing.T) {
 			defer cancel()
 			_, args := b.simulation()
 			out, err := exec.CommandContext(ctx, b.build(ctx, t), args...).CombinedOutput()
-			if b.piece == "shard" { // its tests fail
+			switch {
+			case b.test != "":
+				require.Error(t, err)
+				require.Contains(t, string(out), "--- FAIL: "+b.test)
+			case b.piece == "shard": // its tests fail
 				require.Error(t, err)
 				require.Contains(t, string(out), fmt.Sprintf("I%d: ", b.invariant))
-			} else {
+			default:
 				require.NoError(t, err, "%s", out)
 			}
 			t.Logf("%s: %s", b.what, regexp.MustCompile(`seed[= ]\d.*`).Find(out))

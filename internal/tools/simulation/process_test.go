@@ -26,7 +26,6 @@ import (
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
-	"example.com/informerstack/leaderelection/resourcelock"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
@@ -108,8 +107,7 @@ func (w *world) start(s setup, index int) *process {
 		p.refusal = newRefusal(p.gate, index)
 		p.gate.next = p.refusal
 	}
-	config := &rest.Config{Host: w.server.URL, Transport: p.gate, QPS: -1, UserAgent: p.name}
-	config.ContentType = "application/json"
+	config := w.config(p.gate, p.name)
 	p.config, p.client = config, kubernetes.NewForConfigOrDie(config)
 	p.informer = p.newInformer()
 	if s.election != "none" {
@@ -243,14 +241,10 @@ func errorText(err error) string {
 }
 
 func (p *process) newElector(config *rest.Config) *leaderelection.LeaderElector {
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "kube-system",
-		"lock", resourcelock.ResourceLockConfig{Identity: p.name}, config, renewDeadline)
-	if err != nil {
-		panic(err)
-	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
-		RetryPeriod: retryPeriod, Rejoin: true, ReleaseOnCancel: p.index%2 == 0,
+		Lock: newLock(config, onLeases, p.name), LeaseDuration: leaseDuration,
+		RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, Rejoin: true,
+		ReleaseOnCancel: p.index%2 == 0,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
 		},

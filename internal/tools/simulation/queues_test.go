@@ -13,6 +13,13 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
+// drain calls ShutDownWithDrain. The channel is closed when that has returned.
+func drain(q interface{ ShutDownWithDrain() }) <-chan struct{} {
+	drained := make(chan struct{})
+	go func() { defer close(drained); q.ShutDownWithDrain() }()
+	return drained
+}
+
 // drainQueue checks that a queue which drains hands out everything that was added.
 func (w *world) drainQueue(n int) {
 	if w.impl == ours {
@@ -40,8 +47,7 @@ func (w *world) drainQueue(n int) {
 	for i := range n {
 		q.Add(i % 40)
 	}
-	drained := make(chan struct{})
-	go func() { defer close(drained); q.ShutDownWithDrain() }()
+	drained := drain(q)
 	select {
 	case <-drained:
 	case <-time.After(time.Minute):
@@ -112,8 +118,7 @@ func (w *world) endDrain() {
 	q := newQueue(w.impl)
 	q.Add(1)
 	_, _ = q.Get()
-	drained := make(chan struct{})
-	go func() { defer close(drained); q.ShutDownWithDrain() }()
+	drained := drain(q)
 	synctest.Wait()
 	if isClosed(drained) {
 		w.violate(5, "a queue has drained, and a worker has an item")

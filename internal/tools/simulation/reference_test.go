@@ -73,14 +73,15 @@ func (p pair) differences() (all []string) {
 
 // Histories and stores differ from those of client-go only as docs/differences.md describes.
 func TestReference(t *testing.T) {
-	all := newTotals()
-	comparePairs(t, all, generate)
-	all.check(t)
-	all.checkRecovery(t)
+	comparePairs(t, generate).checkRecovery(t)
 }
 
-// comparePairs runs the script of each seed on both implementations, and compares the runs.
-func comparePairs(t *testing.T, all *totals, generate func(seed uint64) script) {
+// comparePairs runs the script of each seed on both implementations, and compares the runs. They
+// must have covered what they should.
+func comparePairs(
+	t *testing.T, generate func(seed uint64) script, covered ...string,
+) *totals {
+	all := &totals{coverage: coverage{counts: map[string]int{}}, known: map[string]int{}}
 	t.Run("seeds", func(t *testing.T) {
 		for n := *first; n < *first+*seeds; n++ {
 			t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
@@ -94,6 +95,8 @@ func comparePairs(t *testing.T, all *totals, generate func(seed uint64) script) 
 			})
 		}
 	})
+	all.check(t, covered...)
+	return all
 }
 
 // explainPair shortens a script with runs that differ, and describes the difference.

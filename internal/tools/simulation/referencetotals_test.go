@@ -21,10 +21,6 @@ type totals struct {
 	contests   [2]contestReport
 }
 
-func newTotals() *totals {
-	return &totals{coverage: coverage{counts: map[string]int{}}, known: map[string]int{}}
-}
-
 func (a *totals) add(p pair) {
 	a.coverage.add(p.ours.coverage)
 	a.mu.Lock()

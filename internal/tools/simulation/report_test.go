@@ -78,8 +78,7 @@ func (w *world) violated() bool {
 func (w *world) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.report.notes = append(w.report.notes,
-		note{time.Since(w.begun), fmt.Sprintf(format, args...)})
+	w.report.notes = append(w.report.notes, note{time.Since(w.begun), fmt.Sprintf(format, args...)})
 }
 
 // cover counts that something happened.

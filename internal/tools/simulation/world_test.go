@@ -3,8 +3,11 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	goruntime "runtime"
@@ -17,6 +20,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
@@ -91,6 +95,28 @@ func newWorld() *world {
 		panic(err)
 	}
 	return w
+}
+
+// config returns the config of a client of the server.
+func (w *world) config(network http.RoundTripper, userAgent string) *rest.Config {
+	return &rest.Config{
+		Host: w.server.URL, Transport: network, QPS: -1, UserAgent: userAgent,
+		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+	}
+}
+
+// statusAnswer returns the answer of a server that refuses a request. Without a kind, the client
+// takes the error from the code.
+func statusAnswer(r *http.Request, status metav1.Status) *http.Response {
+	text, err := json.Marshal(status)
+	if err != nil {
+		panic(err)
+	}
+	return &http.Response{
+		StatusCode: int(status.Code), ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)),
+	}
 }
 
 func (w *world) play(s script) {

@@ -23,6 +23,8 @@ import (
 // is written.
 func TestSwap_RefusesBadInput(t *testing.T) {
 	const goMod = "module example.org/program\n\ngo 1.26.0\n"
+	const clientGo = "\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => "
+	const forked = goMod + clientGo + "./fork\n"
 	for _, test := range []struct {
 		name    string
 		program files
@@ -97,16 +99,14 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 				"v0.36.x and v0.37.x are"},
 		},
 		{
-			name: "an unsupported version that replaces a supported one",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
-				"k8s.io/client-go => k8s.io/client-go v0.35.4\n"},
-			want: []string{"k8s.io/client-go@v0.35.4, which is not supported"},
+			name:    "an unsupported version that replaces a supported one",
+			program: files{"go.mod": goMod + clientGo + "k8s.io/client-go v0.35.4\n"},
+			want:    []string{"k8s.io/client-go@v0.35.4, which is not supported"},
 		},
 		{
 			name: "a fork that exports more",
 			program: files{
-				"go.mod": goMod +
-					"\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n",
+				"go.mod":      forked,
 				"fork/go.mod": "module k8s.io/client-go\n\ngo 1.26.0\n",
 				"fork/util/workqueue/queue.go": "package workqueue\n\nfunc NewFairQueue() " +
 					"{}\n\ntype Interface interface{}\n",
@@ -135,39 +135,34 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 		},
 		{
 			name: "a folder with other files",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
-				"k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n",
+			program: files{"go.mod": forked, "fork/go.mod": "module k8s.io/client-go\n",
 				"out/mine": ""},
 			options: func(o *swap.Options) { o.Out = filepath.Join(o.Program, "out") },
 			want:    []string{"out has other files in it"},
 		},
 		{
 			name: "a folder with a go.work of the user",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
-				"k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n",
+			program: files{"go.mod": forked, "fork/go.mod": "module k8s.io/client-go\n",
 				"out/go.work": "go 1.26.0\n"},
 			options: func(o *swap.Options) { o.Out = filepath.Join(o.Program, "out") },
 			want:    []string{"out has other files in it"},
 		},
 		{
-			name: "the program's own folder",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
-				"k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n"},
+			name:    "the program's own folder",
+			program: files{"go.mod": forked, "fork/go.mod": "module k8s.io/client-go\n"},
 			options: func(o *swap.Options) { o.Out = o.Program },
 			want:    []string{"is needed, and ", "is in it", "--out"},
 		},
 		{
 			name: "a folder with client-go in it",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
-				"k8s.io/client-go => ./forks/one\n",
+			program: files{"go.mod": goMod + clientGo + "./forks/one\n",
 				"forks/one/go.mod": "module k8s.io/client-go\n"},
 			options: func(o *swap.Options) { o.Out = filepath.Join(o.Program, "forks") },
 			want:    []string{filepath.Join("forks", "one"), "is in it"},
 		},
 		{
 			name: "a folder that cannot be made",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
-				"k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n",
+			program: files{"go.mod": forked, "fork/go.mod": "module k8s.io/client-go\n",
 				"file": ""},
 			options: func(o *swap.Options) { o.Out = filepath.Join(o.Program, "file", "out") },
 			want:    []string{"the folder to write", "file"},
@@ -179,9 +174,8 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 			want: []string{"is what an earlier swap wrote", "unset GOWORK"},
 		},
 		{
-			name: "a stack that is another module",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
-				"k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n"},
+			name:    "a stack that is another module",
+			program: files{"go.mod": forked, "fork/go.mod": "module k8s.io/client-go\n"},
 			options: func(o *swap.Options) { o.Stack = o.Program },
 			want: []string{
 				"is the module example.org/program, and not example.com/informerstack",

@@ -83,6 +83,13 @@ func (p *Process) Exits(t *testing.T, code int) {
 	}
 }
 
+// Stops interrupts the program, which ends without an error.
+func (p *Process) Stops(t *testing.T) {
+	t.Helper()
+	p.Interrupt()
+	p.Exits(t, cli.OK)
+}
+
 // RequirePrintable fails if text has a control character, is long, or has a line that begins with
 // "Watching forged".
 func RequirePrintable(t *testing.T, text string) {

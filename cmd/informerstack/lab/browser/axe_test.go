@@ -53,16 +53,10 @@ func (p *tab) accessible(view string) {
 // No view of the page has a serious finding of axe-core, in both themes and both languages.
 func TestPage_IsAccessible(t *testing.T) {
 	t.Parallel()
-	for name, l := range map[string]look{
-		"light": desktop,
-		"dark":  {width: desktop.width, height: desktop.height, dark: true},
-		"phone": phone,
-	} {
+	for name, l := range looks {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			l.still = true // in the middle of a transition, colours have less contrast
 			s := newScene(t, l)
-			s.control = pressKey
 			evaluate[bool](s.tab, axe+"; true")
 			s.walkViews()
 			s.press("z")
@@ -150,4 +144,32 @@ func (s *scene) walkViews() {
 func (s *scene) openAt(id string, step int) {
 	s.t.Helper()
 	evaluate[bool](s.tab, fmt.Sprintf(`location.hash = "lesson=%s&step=%d", true`, id, step+1))
+}
+
+// A document and a file of code can be read on a large screen and on a phone, in both themes: the
+// pictures are drawn, nothing is wider than the screen, and the line that a link names is visible.
+func TestRead_ShowsDocumentsAndCode(t *testing.T) {
+	t.Parallel()
+	p := start(t, "run", "--rate", "0")
+	for name, l := range looks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, path := range []string{"docs/README.md", "docs/zh/workqueue.md",
+				"docs/reports/speed.md", "workqueue/story_test.go#TestStory_OneKeyOneWorker"} {
+				page := openDocument(t, p.url+"/read/"+path, l)
+				page.await("the file", element("main"))
+				page.await("the pictures of "+path,
+					`[...document.images].every((image) => image.complete && image.naturalWidth > 0)`)
+				assert.LessOrEqual(t, evaluate[int](page, `document.documentElement.scrollWidth`),
+					int(l.width), path)
+				if _, name, ok := strings.Cut(path, "#"); ok {
+					page.await("the named line", fmt.Sprintf(`((box) => box.top > 0 &&
+						box.bottom < innerHeight)(document.getElementById(%s).parentElement
+						.getBoundingClientRect())`, quoted(name)))
+				}
+				evaluate[bool](page, axe+"; true")
+				page.accessible(path)
+			}
+		})
+	}
 }

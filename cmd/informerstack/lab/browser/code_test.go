@@ -62,7 +62,6 @@ func TestCode_LitLineFollowsTheKey(t *testing.T) {
 		"workqueue Done":    "queue.Done(key)",
 	}
 	s := newScene(t, desktop)
-	s.control = pressKey
 	key := s.work()
 	s.await("it rests after Done", litLine+` === "queue.Done(key)"`)
 	s.click(button(" "))
@@ -98,9 +97,7 @@ func TestCode_LitLineFollowsTheKey(t *testing.T) {
 // Without Done a key stays in processing, on the card too, until the call is put back. The switch
 // works with the keyboard.
 func TestCode_RemovesDone(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
-	s.control = pressKey
 	key := s.work()
 	s.tabTo("#change-done")
 	s.press(" ")
@@ -129,9 +126,7 @@ func TestCode_RemovesDone(t *testing.T) {
 
 // With Add in place of AddRateLimited a failing key is tried all the time, and never waits.
 func TestCode_AddsAtOnce(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
-	s.control = pressKey
 	key := s.work()
 	s.toggle("add", true)
 	s.await("the text shows it", element(".source ins")+`?.textContent.trim() === "queue.Add(key)"`)
@@ -168,9 +163,7 @@ func TestCode_AddsAtOnce(t *testing.T) {
 
 // A slow handler has a backlog on its card, and the other one has not.
 func TestCode_SlowsTheHandler(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
-	s.control = pressKey
 	s.work()
 	s.toggle("slow", true)
 	s.await("the text shows it",
@@ -189,9 +182,7 @@ func TestCode_SlowsTheHandler(t *testing.T) {
 
 // On a phone the code fits the width, and a finger turns the switch.
 func TestCode_FitsAPhone(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, phone)
-	s.control = pressKey
 	for _, language := range []string{"en", "zh-Hans"} {
 		s.use("code")
 		s.await(language, "document.documentElement.lang === "+quoted(language))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,11 +35,18 @@ type action struct {
 	Piece string `json:"piece"`
 }
 
-// newScene starts a program that changes nothing by itself, and opens its page.
+// newScene makes a test parallel, starts a program that changes nothing by itself, and opens its
+// page. Controls are used by their keys.
 func newScene(t *testing.T, l look, args ...string) *scene {
 	t.Helper()
+	t.Parallel()
+	return openScene(t, l, args...)
+}
+
+func openScene(t *testing.T, l look, args ...string) *scene {
+	t.Helper()
 	p := start(t, append([]string{"run", "--objects", "6", "--rate", "0"}, args...)...)
-	s := &scene{program: p, frames: p.frames(), used: map[string]bool{}}
+	s := &scene{program: p, frames: p.frames(), control: pressKey, used: map[string]bool{}}
 	s.tab = open(t, p.url+"/", l)
 	s.actions = evaluate[[]action](s.tab, `import("/lab/assets/actions.js").then(({ ACTIONS }) =>
 		ACTIONS.map(({ id, key, piece }) => ({ id, key, piece })))`)
@@ -94,7 +102,6 @@ func TestControls_DoWhatTheySay(t *testing.T) {
 		"click": clickControl, "key": pressKey, "help": runFromHelp,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := newScene(t, desktop)
 			s.control = control
 			for _, part := range []func(*scene){
@@ -411,4 +418,55 @@ func pageControls(s *scene) {
 	s.await("the help opens", `document.querySelector("dialog[open] .keys")`)
 	s.press(kb.Escape)
 	s.await("the help closes", `!document.querySelector("dialog")`)
+}
+
+// The settings are applied together, and Cancel changes nothing.
+func TestSettings_AreApplied(t *testing.T) {
+	s := newScene(t, desktop)
+	s.click(button(","))
+	s.choose("#set-workers", "3")
+	s.click("dialog .steps .btn:first-child")
+	s.await("the dialog closes", `!document.querySelector("dialog")`)
+
+	s.click(button(","))
+	s.await("the cancelled value is gone", element("#set-workers")+`.value === "2"`)
+	s.click(`dialog input[value="realfifo"]`)
+	s.click(`dialog input[value="list"]`)
+	s.choose("#set-workers", "5")
+	s.choose("#set-workMs", "30")
+	s.choose("#set-rate", "20")
+	s.choose("#set-objects", "20")
+	s.click("dialog .primary")
+	s.await("the dialog closes", `!document.querySelector("dialog")`)
+	s.until("all settings", func(f lab.Frame) bool {
+		want := lab.Settings{Queue: "realfifo", Workers: 5, WorkMs: 30}
+		return f.Settings.Settings == want && f.Settings.Rate == 20 && f.Queue.Kind == "RealFIFO" &&
+			f.Workers.Count == 5 && f.Store.Objects >= 20 && f.Reflector.Phase == "watching"
+	})
+	s.click(button(","))
+	s.await("the dialog shows them", element("#set-workers")+`.value === "5" &&
+		document.querySelector('dialog input[value="realfifo"]').checked &&
+		document.querySelector('dialog input[value="list"]').checked &&
+		document.querySelector("#set-rate").value === "20"`)
+}
+
+// A dialog closes by its button, by Escape and by a click beside it, and the focus returns to the
+// button that opened it.
+func TestDialogs_ReturnTheFocus(t *testing.T) {
+	s := newScene(t, desktop)
+	for _, key := range []string{",", "?"} {
+		for way, closeIt := range map[string]func(){
+			"button": func() { s.click(`dialog header button`) },
+			"Escape": func() { s.press(kb.Escape) },
+			"beside": func() { s.run(chromedp.MouseClickXY(5, 500)) },
+		} {
+			s.click(button(key))
+			s.await("the dialog has the focus",
+				`document.querySelector("dialog")?.contains(document.activeElement)`)
+			closeIt()
+			s.await("the dialog closes", `!document.querySelector("dialog")`)
+			s.await("the focus returns after "+way,
+				"document.activeElement === "+element(button(key)))
+		}
+	}
 }

@@ -231,11 +231,7 @@ func TestDevtools_ShowsHostileNames(t *testing.T) {
 // The page is accessible in both themes and both languages, and fits a phone.
 func TestDevtools_IsAccessible(t *testing.T) {
 	t.Parallel()
-	for name, l := range map[string]look{
-		"light": desktop,
-		"dark":  {width: desktop.width, height: desktop.height, dark: true},
-		"phone": phone,
-	} {
+	for name, l := range looks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDebugged(t)

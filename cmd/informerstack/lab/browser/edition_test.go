@@ -250,13 +250,10 @@ func TestEdition_IsAccessible(t *testing.T) {
 	t.Parallel()
 	e, err := twoLessons()
 	require.NoError(t, err)
-	for name, l := range map[string]look{
-		"light": {width: 1440, height: 900, still: true},
-		"dark":  {width: 1440, height: 900, still: true, dark: true},
-		"phone": {width: 390, height: 844, still: true, phone: true},
-	} {
+	for name, l := range looks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			l.still = true
 			s := &scene{tab: open(t, e.address("onadd.html"), l)}
 			evaluate[bool](s.tab, axe+"; true")
 			s.hurries()

@@ -20,9 +20,7 @@ func inStore(key string) string {
 // A reader of a live run looks back: the page shows the minute that has passed, while the program
 // continues. A command, or the end of what is kept, leads back to the present.
 func TestHistory_LooksBack(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
-	s.control = pressKey
 	s.watching()
 	create := func() (key string) {
 		s.frames.forget()

@@ -53,7 +53,6 @@ func (s *scene) tabTo(selector string) {
 
 // Tab reaches every control of the page, each one visibly, and leaves the page at its end.
 func TestKeyboard_ReachesEveryControl(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.watching()
 	reached := map[string]bool{}
@@ -75,7 +74,6 @@ func TestKeyboard_ReachesEveryControl(t *testing.T) {
 
 // The first stop skips the header.
 func TestKeyboard_SkipsTheHeader(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.press(kb.Tab)
 	s.await("the link is shown", `document.activeElement.matches(".skip") &&
@@ -88,7 +86,6 @@ func TestKeyboard_SkipsTheHeader(t *testing.T) {
 
 // The arrow keys move within a list of keys, Enter follows a key, and Escape ends that.
 func TestKeyboard_FollowsAKey(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.watching()
 	s.tabTo(".card-store .chip")
@@ -108,7 +105,6 @@ func TestKeyboard_PlaysALesson(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"onadd", "resync"} {
 		t.Run(id, func(t *testing.T) {
-			t.Parallel()
 			newScene(t, desktop).playByKeys(id)
 		})
 	}
@@ -153,7 +149,6 @@ func (s *scene) playByKeys(id string) {
 
 // Keys that belong to a field are not commands.
 func TestKeyboard_LeavesFieldsAlone(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	before := s.watching()
 	s.tabTo(".slow input")

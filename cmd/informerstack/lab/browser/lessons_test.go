@@ -103,7 +103,6 @@ func TestLessons_PlayToTheirEnd(t *testing.T) {
 	t.Parallel()
 	for i, l := range start(t, "run", "--rate", "0").lessons() {
 		t.Run(l.ID, func(t *testing.T) {
-			t.Parallel()
 			s := newScene(t, desktop)
 			if i%2 == 0 {
 				s.click(button("z"))
@@ -342,7 +341,6 @@ func (s *scene) followKey(key string) {
 
 // A task has a hint, and the program shows how it is done.
 func TestLessons_ShowATask(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.openAt("tombstones", 0)
 	s.await("it is the reader's turn", element(".task.yours"))
@@ -392,7 +390,6 @@ func list(values []string) string {
 
 // The page says that requests fail at random, and that they do not during a lesson.
 func TestLessons_PauseRandomFaults(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop, "--faults")
 	badge := func(want string) {
 		s.await("the page says: "+want, `[...document.querySelectorAll(".state .badge")].some(

@@ -3,8 +3,12 @@
 package browser
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 
 	"example.com/informerstack/cmd/informerstack/lab"
@@ -25,7 +29,6 @@ func TestMotion_IsReducedOnRequest(t *testing.T) {
 	t.Parallel()
 	for name, still := range map[string]bool{"moving": false, "still": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := newScene(t, look{width: 1440, height: 900, still: still})
 			s.watching()
 			s.await("the rails are drawn", `document.querySelectorAll(".rails .head").length === 8`)
@@ -48,8 +51,6 @@ func TestMotion_IsReducedOnRequest(t *testing.T) {
 
 // The page has the theme of the system, until the reader chooses one.
 func TestTheme_IsThatOfTheSystem(t *testing.T) {
-	t.Parallel()
-	dark := look{width: 1440, height: 900, dark: true}
 	s := newScene(t, dark)
 	shows := func(theme string) {
 		t.Helper()
@@ -71,7 +72,6 @@ func TestTheme_IsThatOfTheSystem(t *testing.T) {
 
 // A phone shows one column that is not wider than its screen, and every control can be touched.
 func TestPhone_HasOneColumn(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, phone)
 	before := s.watching()
 	fits := func(view string) {
@@ -137,7 +137,6 @@ func TestPhone_ShowsWhereTheChangeIs(t *testing.T) {
 
 // One is singular, in the messages that contain a number.
 func TestTexts_CountOne(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	assert.Equal(t, []string{"1 object", "1,001 objects", "0 objects.", "1 key with failures",
 		"+1 more", "1 个对象"}, evaluate[[]string](s.tab, `import("/lab/assets/text.js").then(
@@ -147,4 +146,65 @@ func TestTexts_CountOne(t *testing.T) {
 			setLanguage("zh");
 			return [...english, t("objects", { n: 1 })];
 		})`))
+}
+
+// moved scrolls to the end of the page, and returns what changes its place within some seconds.
+const moved = `(async () => {
+	scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+	const top = (element) => Math.round(element.getBoundingClientRect().top);
+	const elements = [...document.querySelectorAll(".card, .bar .btn")];
+	const before = elements.map(top);
+	const found = {};
+	for (const end = performance.now() + %d; performance.now() < end;) {
+		await new Promise((resolve) => requestAnimationFrame(resolve));
+		elements.forEach((element, i) => {
+			if (top(element) === before[i]) return;
+			const name = (element.querySelector("h2") ?? element).textContent;
+			found[name] = name + ": from " + before[i] + " to " + top(element);
+		});
+	}
+	return Object.values(found);
+})()`
+
+// Nothing moves while the content of the cards changes, even when the page is scrolled. If a button
+// moves before the mouse is released, the click is lost.
+func TestPage_StaysInItsPlace(t *testing.T) {
+	t.Parallel()
+	const observed = 5 * time.Second
+	for name, l := range map[string]look{
+		"desktop": desktop, "tablet": tablet, "phone": phone,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, l, "--rate", "40")
+			s.use("fail")
+			s.use("slow")
+			s.until("retries and a backlog", func(f lab.Frame) bool {
+				return f.Workqueue.DelayedTotal > 0 && f.Handlers[1].Pending > 0
+			})
+			assert.Empty(t, evaluate[[]string](s.tab, fmt.Sprintf(moved, observed.Milliseconds())))
+		})
+	}
+}
+
+// The page follows the key that the pointer was pressed on, even if another key has taken its place
+// before the release.
+func TestPage_FollowsTheKeyThatWasPressed(t *testing.T) {
+	s := newScene(t, desktop)
+	s.watching()
+	s.frames.forget()
+	s.use("create") // the page has not seen the changes before it was open
+	key := s.frames.untilHop("handler", "OnAdd", "").Key
+	const cell = ".changelog .cell:last-child"
+	s.await("the change is drawn", element(cell)+"?.dataset.key === "+quoted(key))
+	at := s.find(cell)
+	mouse := input.DispatchMouseEventParams{
+		Type: chromedp.MousePressed, X: at.X, Y: at.Y, Button: input.MouseButtonLeft, ClickCount: 1,
+	}
+	call(s.tab, input.DispatchMouseEvent, mouse)
+	s.use("create")
+	s.await("another key is in its place", element(cell)+".dataset.key !== "+quoted(key))
+	mouse.Type = chromedp.MouseReleased
+	call(s.tab, input.DispatchMouseEvent, mouse)
+	s.await("the page follows the pressed key",
+		element(".following .chip")+"?.dataset.key === "+quoted(key))
 }

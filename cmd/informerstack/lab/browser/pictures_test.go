@@ -26,7 +26,6 @@ func picture(name string) string { return filepath.Join("../../../../docs/pictur
 // The pictures in the docs were made when the page had the titles and controls of today, which
 // lab.txt lists. With -pictures all three files are made again.
 func TestPictures_ShowThePresentPage(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.await("the lessons are listed", element(".lessons li"))
 	labels := evaluate[string](s.tab,
@@ -59,7 +58,7 @@ func photograph(t *testing.T) {
 // animate writes lab.gif: one change in slow motion, recorded four times as slowly as it is shown,
 // so that it has many frames per second even from a slow machine.
 func animate(t *testing.T) {
-	s := newScene(t, look{width: 1440, height: 940}, "--objects", "12")
+	s := openScene(t, look{width: 1440, height: 940}, "--objects", "12")
 	s.watching()
 	around := evaluate[page.Viewport](s.tab, `(() => {
 		const server = document.querySelector("[data-piece=server]");

@@ -15,7 +15,6 @@ import (
 // The page waits for a program that has ended, continues with another one at the same address, and
 // follows the same key there. Its plots begin again.
 func TestPage_SurvivesARestartOfTheProgram(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.excuse("/lab/")
 	key := s.follow(".card-store .chip")
@@ -43,7 +42,6 @@ func TestPage_SurvivesARestartOfTheProgram(t *testing.T) {
 
 // A reader who reloads the page sees the same program, in the same language and theme.
 func TestPage_SurvivesAReload(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.press("z", "b")
 	s.await("Chinese and dark", `document.documentElement.lang === "zh-Hans" &&
@@ -58,7 +56,6 @@ func TestPage_SurvivesAReload(t *testing.T) {
 // A message changes nothing else on the page: the arrows between the pieces, and the elements that
 // have the focus and the scrolled positions, stay. A restart of the program does not either.
 func TestPage_KeepsItsFlow(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.excuse("/lab/")
 	s.await("the rails are drawn", `document.querySelectorAll(".rails .head").length === 8`)
@@ -82,14 +79,4 @@ func TestPage_KeepsItsFlow(t *testing.T) {
 	s.await("the page shows the other program", `document.querySelector(".state.connected") &&
 		document.querySelectorAll(".card-store .tiles .chip").length === 3`)
 	s.await("the flow is the same", kept)
-}
-
-// A refused command is shown, and the program's text is no HTML.
-func TestPage_ShowsWhyACommandFailed(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, desktop)
-	s.excuse("/lab/command")
-	s.press(".")
-	s.await("the reason", `document.querySelector(".problem[role=alert]")?.textContent ===
-		"no hop is held: pause first"`)
 }

@@ -35,8 +35,12 @@ type look struct {
 var (
 	desktop = look{width: 1440, height: 900}
 	tablet  = look{width: 900, height: 1100}
+	dark    = look{width: 1440, height: 900, dark: true}
 	phone   = look{width: 390, height: 844, phone: true}
 )
+
+// looks are the themes, and a small screen.
+var looks = map[string]look{"light": desktop, "dark": dark, "phone": phone}
 
 // tab is a tab of the browser, in a browser context of its own. Each is checked at the end of its
 // test:
@@ -241,4 +245,28 @@ func (p *tab) capture() (png []byte, err error) {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	return chromedp.Run(ctx, chromedp.CaptureScreenshot())
+}
+
+// A tab notices an error in the console, an exception, a violation of the policy, and a request to
+// another host.
+func TestTab_NoticesProblems(t *testing.T) {
+	s := newScene(t, desktop)
+	evaluate[bool](s.tab, `new Promise((resolve) => {
+		console.error("an error in the console");
+		setTimeout(() => { throw new Error("an exception"); });
+		const script = document.createElement("script");
+		script.textContent = "document.title = 'an inline script'";
+		document.body.append(script);
+		fetch("http://other.example/").catch(() => {}).finally(() => setTimeout(resolve, 50, true));
+	})`)
+	s.mu.Lock()
+	noticed := strings.Join(s.problems, "\n")
+	s.problems = nil
+	s.mu.Unlock()
+	for _, want := range []string{
+		"an error in the console", "an exception", "inline script", "http://other.example/",
+	} {
+		assert.Contains(t, noticed, want)
+	}
+	assert.NotEqual(t, "an inline script", evaluate[string](s.tab, "document.title"))
 }

@@ -101,14 +101,11 @@ func (s *scene) looksAsBefore(view string) {
 func TestViews_LookAsBefore(t *testing.T) {
 	t.Parallel()
 	for name, l := range map[string]look{
-		"desktop": desktop, "tablet": tablet, "phone": phone,
-		"dark": {width: desktop.width, height: desktop.height, dark: true},
+		"desktop": desktop, "tablet": tablet, "phone": phone, "dark": dark,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			l.still = true // a token would be at another place each time
 			s := newScene(t, l)
-			s.control = pressKey
 			s.views(name)
 		})
 	}
@@ -147,7 +144,6 @@ func (s *scene) views(name string) {
 
 // The Chinese texts have glyphs: a Chinese font is installed.
 func TestViews_HaveChineseGlyphs(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.press("z")
 	distinct := evaluate[bool](s.tab, `(() => {

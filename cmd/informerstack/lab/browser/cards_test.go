@@ -14,9 +14,7 @@ import (
 // The card of the store shows how current the copy is: the version that it holds, as of when it has
 // everything, and that a change may be missing, in both languages.
 func TestPage_ShowsHowCurrentTheStoreIs(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
-	s.control = pressKey
 	shows := func(what, version, text string) {
 		t.Helper()
 		s.await(what, fmt.Sprintf(`((line) => line.includes(%s) && line.includes(%s))(
@@ -48,4 +46,22 @@ func TestPage_ShowsHowCurrentTheStoreIs(t *testing.T) {
 	s.use("run")
 	s.until("the list is stored", func(f lab.Frame) bool { return f.Store.AsOf != nil })
 	shows("the time", s.watching().Store.RV, "的状态齐全")
+}
+
+// An empty queue says nothing about the store, which is behind while a watch is stalled, and an
+// empty log says nothing about the past: it may have been compacted.
+func TestEmpty_ClaimsNothingElse(t *testing.T) {
+	s := newScene(t, desktop)
+	s.use("stall")
+	s.use("change")
+	s.until("a change that the store lacks", func(f lab.Frame) bool {
+		return len(f.Server.Log) > 0 && f.Server.Log[len(f.Server.Log)-1].RV != f.Store.RV
+	})
+	s.await("the store is behind", `document.querySelector(".card-store .hot")`)
+	s.await("the queue claims only that it is empty",
+		`document.querySelector(".card-queue .empty")?.textContent === "empty: no change waits here"`)
+	s.use("compact")
+	s.await("the log is empty, and was not always",
+		`document.querySelector(".card-server .empty")?.textContent === "the log holds no changes" &&
+		document.querySelector(".card-server .note").textContent.includes("Compacted")`)
 }

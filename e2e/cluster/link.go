@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package recovery
+package cluster
 
 import (
 	"cmp"
@@ -15,13 +15,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// link is the network of one informer. It splits each connection to the server into two TCP
-// connections and copies the bytes between them, so that a fault reaches the informer through its
-// own socket: a RST, or silence.
+// Link is the network of one client. It splits each connection to the server into two TCP
+// connections and copies the bytes between them, so that a fault reaches the client through its own
+// socket: a RST, or silence.
 //
 // A server that refuses connections refuses them through a link, too.
-type link struct {
-	received atomic.Int64 // bytes that the informer was sent
+type Link struct {
+	Received atomic.Int64 // bytes that the client was sent
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -35,24 +35,25 @@ type link struct {
 // flow is one connection through a link.
 type flow struct {
 	client, server *net.TCPConn // the link's two sockets
-	lost           bool         // no bytes pass, even after release
+	lost           bool         // no bytes pass, even after Release
 	ended          bool
 }
 
-func newLink() *link {
-	l := &link{flows: map[*flow]bool{}}
+// NewLink returns a link that carries everything.
+func NewLink() *Link {
+	l := &Link{flows: map[*flow]bool{}}
 	l.changed.L = &l.mu
 	return l
 }
 
-// config returns a copy of config for connections through the link.
-func (l *link) config(config *rest.Config) *rest.Config {
+// Config returns a copy of config for connections through the link.
+func (l *Link) Config(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Dial = l.dial
 	return config
 }
 
-func (l *link) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (l *Link) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	l.mu.Lock()
 	address = cmp.Or(l.address, address)
 	l.mu.Unlock()
@@ -60,17 +61,17 @@ func (l *link) dial(ctx context.Context, network, address string) (net.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	informer, client, err := socketPair()
+	outer, inner, err := socketPair()
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
-	l.connect(client, server.(*net.TCPConn))
-	return informer, nil
+	l.connect(inner, server.(*net.TCPConn))
+	return outer, nil
 }
 
-// listen carries the connections to a listener that it opens on loopback to server, until the
+// Listen carries the connections to a listener that it opens on loopback to server, until the
 // listener is closed.
-func (l *link) listen(server string) (net.Listener, error) {
+func (l *Link) Listen(server string) (net.Listener, error) {
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func (l *link) listen(server string) (net.Listener, error) {
 }
 
 // connect begins a flow.
-func (l *link) connect(client, server *net.TCPConn) {
+func (l *Link) connect(client, server *net.TCPConn) {
 	f := &flow{client: client, server: server}
 	l.mu.Lock()
 	l.flows[f] = true
@@ -119,7 +120,7 @@ func socketPair() (a, b *net.TCPConn, err error) {
 }
 
 // carry copies bytes in one direction until a socket is closed, then closes both in the same way.
-func (l *link) carry(f *flow, to, from *net.TCPConn) {
+func (l *Link) carry(f *flow, to, from *net.TCPConn) {
 	buffer := make([]byte, 4<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -127,7 +128,7 @@ func (l *link) carry(f *flow, to, from *net.TCPConn) {
 			return
 		}
 		if to == f.client {
-			l.received.Add(int64(n))
+			l.Received.Add(int64(n))
 		}
 		if n > 0 {
 			if _, err := to.Write(buffer[:n]); err != nil {
@@ -143,7 +144,7 @@ func (l *link) carry(f *flow, to, from *net.TCPConn) {
 }
 
 // pass waits until n bytes of f may pass. It returns false if f has ended.
-func (l *link) pass(f *flow, n int) bool {
+func (l *Link) pass(f *flow, n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.rate > 0 {
@@ -162,13 +163,13 @@ func (l *link) pass(f *flow, n int) bool {
 }
 
 // end closes both sockets of f, with a FIN or with a RST.
-func (l *link) end(f *flow, reset bool) {
+func (l *Link) end(f *flow, reset bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.endLocked(f, reset)
 }
 
-func (l *link) endLocked(f *flow, reset bool) {
+func (l *Link) endLocked(f *flow, reset bool) {
 	if f.ended {
 		return
 	}
@@ -183,51 +184,54 @@ func (l *link) endLocked(f *flow, reset bool) {
 	l.changed.Broadcast()
 }
 
-// reset ends every open connection with a RST. New connections work.
-func (l *link) reset() {
+// Cut ends every open connection with a RST, and refuses new ones until Redirect.
+func (l *Link) Cut() { l.Redirect("127.0.0.1:1") } // nothing listens there
+
+// Reset ends every open connection with a RST. New connections work.
+func (l *Link) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.resetLocked()
 }
 
-func (l *link) resetLocked() {
+func (l *Link) resetLocked() {
 	for f := range l.flows {
 		l.endLocked(f, true)
 	}
 }
 
-// breakAll ends every connection with a RST, open ones and new ones, until release.
-func (l *link) breakAll() {
+// BreakAll ends every connection with a RST, open ones and new ones, until Release.
+func (l *Link) BreakAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.broken = true
 	l.resetLocked()
 }
 
-// redirect resets every open connection, and sends new ones to address, or to the server for "".
-func (l *link) redirect(address string) {
+// Redirect resets every open connection, and sends new ones to address, or to the server for "".
+func (l *Link) Redirect(address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.address = address
 	l.resetLocked()
 }
 
-// stall holds back all bytes, of open connections and of new ones, until release.
-func (l *link) stall() {
+// Stall holds back all bytes, of open connections and of new ones, until Release.
+func (l *Link) Stall() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = true
 }
 
-// slow limits the bytes that pass in a second, in each direction of a connection; 0 ends that.
-func (l *link) slow(rate int) {
+// Slow limits the bytes that pass in a second, in each direction of a connection; 0 ends that.
+func (l *Link) Slow(rate int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rate = rate
 }
 
-// lose holds back the bytes of open connections for ever, and those of new ones until release.
-func (l *link) lose() {
+// Lose holds back the bytes of open connections for ever, and those of new ones until Release.
+func (l *Link) Lose() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = true
@@ -236,8 +240,8 @@ func (l *link) lose() {
 	}
 }
 
-// release lets bytes pass again.
-func (l *link) release() {
+// Release lets bytes pass again.
+func (l *Link) Release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held, l.broken = false, false
