@@ -27,8 +27,8 @@ type Health struct {
 	// change, until a list that was requested later is stored. It stays zero if the queue does not
 	// report all that it holds, see Options.WrapQueue. See reflector.Status for what moves it.
 	CurrentAsOf time.Time
-	// StoringSince is when the informer began to store the changes that it stores now; the zero time
-	// if it stores none. Queues that do not report to deltafifo.Progress leave it zero.
+	// StoringSince is when the informer began to store the changes that it stores now; otherwise
+	// the zero time. Queues that do not report to deltafifo.Progress leave it zero.
 	StoringSince time.Time
 	// Reflector is the state of listing and watching, with its last error; zero before the start.
 	Reflector reflector.Status

@@ -92,7 +92,7 @@ type Reflector struct {
 	running      atomic.Bool
 	relists      chan error    // holds the cause of a Relist until everything is requested again
 	transforming chan struct{} // full during a transform: a LIST of an earlier Run may be in one
-	// transformingSince is when it began, as nanoseconds of Unix time; 0 if there is none.
+	// transformingSince is when it began, as nanoseconds of Unix time; otherwise 0.
 	transformingSince atomic.Int64
 	arrived           atomic.Int64 // counts the objects that LISTs have brought
 

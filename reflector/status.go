@@ -50,7 +50,7 @@ type Status struct {
 	LastEvent    time.Time // when the last event but bookmarks and initial events was taken
 	LastBookmark time.Time // when the last bookmark was: the server says that nothing changed
 
-	// TransformingSince is when the present call of Options.Transform began; zero if there is none.
+	// TransformingSince is when the present call of Options.Transform began; otherwise zero.
 	TransformingSince time.Time
 
 	// LastError is the newest failure, which is kept when it is over. An event of another type or

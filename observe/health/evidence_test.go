@@ -265,7 +265,7 @@ func TestWhy_OfAStaleCache(t *testing.T) {
 	}
 }
 
-// hungStore is a store whose index function hangs under its lock.
+// hungStore is a store with an index function that hangs under its lock.
 type hungStore struct{ store.Store }
 
 func (hungStore) GetByKey(string) (item any, exists bool, err error) { select {} }

@@ -123,7 +123,7 @@ func findings(p Page, facts journal.Facts) []Finding {
 type finder struct {
 	now   time.Time
 	leads bool // otherwise caches and keys are kept for later
-	// started is when the page first saw an informer that runs; zero if there is none.
+	// started is when the page first saw an informer that runs; zero if no informer does.
 	started time.Time
 	// synced is true if the caches are: workers start then.
 	synced bool

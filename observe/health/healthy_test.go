@@ -173,7 +173,7 @@ func TestFindings_OfAnInformerThatIsNotStarted(t *testing.T) {
 	})
 }
 
-// What is over is no finding: reconciles of which each caused the next, five minutes ago.
+// A finding disappears: five minutes ago each reconcile caused the next one.
 func TestFindings_DisappearWhenTheyAreOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProgram(t)

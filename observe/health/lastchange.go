@@ -49,7 +49,7 @@ func (s *search) isOnItsWay() bool {
 }
 
 // lastChange returns when the handlers were first called for the last change, as far as is known,
-// and when a handler last added a key for it; the zero time if none did.
+// and when a handler last added a key for it; the zero time if no handler did.
 func (s *search) lastChange() (changed, added time.Time) {
 	for _, call := range s.calls {
 		if call.ResourceVersion != s.calls[0].ResourceVersion {

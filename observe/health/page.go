@@ -67,7 +67,7 @@ type Informer struct {
 	LastErrorTime       *time.Time `json:"lastErrorTime,omitempty"`
 
 	// TransformingSince and StoringSince are when the present call of the transform, and the
-	// present storing of changes, began; nil if there is none.
+	// present storing of changes, began; nil if nothing is under way.
 	TransformingSince *time.Time `json:"transformingSince,omitempty"`
 	StoringSince      *time.Time `json:"storingSince,omitempty"`
 
@@ -163,7 +163,7 @@ type Election struct {
 	LastErrorTime *time.Time `json:"lastErrorTime,omitempty"`
 }
 
-// errorSince returns what is known of the attempts since the last renewal.
+// errorSince returns the error of the last attempt since the last renewal, or a remark.
 func (e Election) errorSince() string {
 	if e.LastErrorTime != nil && e.LastErrorTime.After(*e.LastRenewal) {
 		return ": " + e.LastError

@@ -86,7 +86,7 @@ func AddQueue[K comparable](
 // unserved says that a queue has ready items that no worker takes.
 type unserved struct {
 	// since is the first of the last looks that all found ready items and no worker with one, and
-	// no Get between them; zero if the last look was none of these. So the items of the first look
+	// no Get between them; zero if the last look was another. So the items of the first look
 	// are still there.
 	since   time.Time
 	longest time.Duration // between the first and the last of such looks before
@@ -100,7 +100,7 @@ type readyLooks struct {
 	last  time.Time
 }
 
-// look notes a look at the content of the queue, and returns what is known.
+// look notes a look at the content of the queue, and returns what all looks have found.
 func (l *readyLooks) look(ready bool, taken uint64) unserved {
 	l.mu.Lock()
 	defer l.mu.Unlock()

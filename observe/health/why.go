@@ -19,7 +19,7 @@ const (
 	// looks is how often a key is looked for until a queue has it, and pause the time between two.
 	looks = 4
 	pause = time.Millisecond
-	// longCall is how long a transform or the storing of a change takes at least that is told.
+	// longCall is how long a transform, or the storing of a change, takes that is reported.
 	longCall = time.Second
 	// maxSameName bounds the keys that an Answer names in place of one that no informer has, and
 	// maxOthers the informers that it names beside one that has the key.

@@ -555,7 +555,7 @@ func TestJournal_CountsEchoes(t *testing.T) {
 		w.queue.Add("default/settings")
 		version := 100
 		for name, row := range map[string]struct {
-			status  int    // of the answer to a write of this program; 0 if it sends none
+			status  int    // of the answer to a write of this program; 0 without a write
 			path    string // of the write
 			manager string // of the update
 			want    int

@@ -4,8 +4,8 @@ package objects
 
 import "strings"
 
-// OfPath returns the key of the object that the path of a request names, and the rest of the path: a
-// subresource, or the whole path if it names no object.
+// OfPath returns the key of the object that the path of a request names, and the rest of the path:
+// a subresource, or the whole path if it names no object.
 //
 //	/api/v1/namespaces/NAMESPACE/pods/NAME/status
 //	/apis/GROUP/VERSION/RESOURCE/NAME

@@ -18,8 +18,9 @@ func Key(item any) string {
 	return Short(keyText(reflect.ValueOf(item)))
 }
 
-// Canonical returns the form "namespace/name", or "name", of the text of a key: "/name" and "{ name}"
-// have no namespace, and "{namespace name}" is a struct of both. Other texts stay as they are.
+// Canonical returns the form "namespace/name", or "name", of the text of a key: "/name" and
+// "{ name}" have no namespace, and "{namespace name}" is a struct of both. Other texts stay as they
+// are.
 func Canonical(text string) string {
 	if inner, ok := strings.CutPrefix(text, "{"); ok && strings.HasSuffix(inner, "}") {
 		namespace, name, ok := strings.Cut(strings.TrimSuffix(inner, "}"), " ")

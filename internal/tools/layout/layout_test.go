@@ -92,7 +92,8 @@ var rules = map[string]rule{
 	},
 	"observe/trace": {
 		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
-			"internal/helpers/listwatch", "internal/helpers/printable"},
+			"internal/helpers/listwatch", "internal/helpers/objects",
+			"internal/helpers/printable"},
 	},
 	"observe/sizes": {ours: []string{"store", "internal/helpers/objects"}},
 	"observe/metrics": {

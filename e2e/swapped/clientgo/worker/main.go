@@ -101,7 +101,7 @@ func reconcile(key string, server *cachetesting.FakeControllerSource) error {
 	case "default/loops":
 		time.Sleep(50 * time.Millisecond)
 		written := object("loops", time.Now().Nanosecond())
-		written.ManagedFields = []metav1.ManagedFieldsEntry{{ // as a server notes who wrote it
+		written.ManagedFields = []metav1.ManagedFieldsEntry{{ // as a server notes the writer
 			Manager: filepath.Base(os.Args[0]), Operation: metav1.ManagedFieldsOperationUpdate}}
 		server.Modify(written)
 	}
