@@ -118,7 +118,7 @@ func TestPage_ShowsCausesFirst(t *testing.T) {
 func TestPage_ShowsAWriteBeforeItsEvent(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, desktop)
-	rails := evaluate[[]string](s.tab, `import("/lab/assets/present.js").then(({ Presenter }) => {
+	rails := evaluate[[]string](s.tab, `import("./lab/assets/present.js").then(({ Presenter }) => {
 		const rails = [];
 		const presenter = new Presenter({
 			model: { frame: {}, show() {} }, depart: (rail) => rails.push(rail), arrive() {},
