@@ -7,7 +7,7 @@
 //
 // To use it, serve [Handler] at /debug/informers, beside the program's metrics. A program that is
 // built with "informerstack swap --devtools" needs no change: see [Environment]. Then ask, for
-// example with "informerstack devtools URL --why namespace/name".
+// example with "informerstack devtools LINK --why namespace/name".
 //
 // It shows what is made after this package was initialized: import it in package main. The priority
 // queues of controller-runtime, its default, are its own and are not shown: there "no queue" in an

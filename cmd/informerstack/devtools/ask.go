@@ -5,7 +5,6 @@ package devtools
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -35,10 +34,10 @@ func pageURL(text, key, format string, recorded bool) (*url.URL, error) {
 	}
 	asked, err := url.Parse(text)
 	if err != nil {
-		return nil, err
+		return nil, withoutURL(err)
 	}
 	if asked.Host == "" || asked.Scheme != "http" && asked.Scheme != "https" {
-		return nil, fmt.Errorf("%q: want a URL such as http://127.0.0.1:8080", text)
+		return nil, errors.New("want a link such as http://127.0.0.1:8080")
 	}
 	if !strings.HasSuffix(asked.Path, InformersPage) {
 		asked = asked.JoinPath(InformersPage)
@@ -68,10 +67,7 @@ func askProgram(ctx context.Context, asked *url.URL) ([]byte, error) {
 	}}
 	response, err := client.Do(request)
 	if err != nil {
-		if inner, ok := errors.AsType[*url.Error](err); ok {
-			err = inner.Err // the URL has the token
-		}
-		return nil, cli.Fail(cli.Unreachable, "devtools: %s: %w", asked.Host, err)
+		return nil, cli.Fail(cli.Unreachable, "devtools: %s: %w", asked.Host, withoutURL(err))
 	}
 	defer response.Body.Close()
 	page, err := io.ReadAll(io.LimitReader(response.Body, maxPage+1))
@@ -86,4 +82,12 @@ func askProgram(ctx context.Context, asked *url.URL) ([]byte, error) {
 			maxPage>>20)
 	}
 	return page, nil
+}
+
+// withoutURL returns the error in an error of a URL, which may have a token.
+func withoutURL(err error) error {
+	if inner, ok := errors.AsType[*url.Error](err); ok {
+		return inner.Err
+	}
+	return err
 }

@@ -29,8 +29,8 @@ import (
 
 const replayHelp = `
 replay shows a run again that "informerstack run --record FILE" has recorded, or a program that
-"informerstack devtools URL --record FILE" has, in the browser and with a time slider. With --html
-it writes the end of a recorded run as one file, which can be published and needs neither this
+"informerstack devtools --record FILE" has, in the browser and with a time slider. With --html it
+writes the end of a recorded run as one file, which can be published and needs neither this
 program nor a network.`
 
 // NewCommand returns the command informerstack replay.
