@@ -118,6 +118,20 @@ func (s shownQueue) Snapshot() workqueue.Snapshot[string] {
 	return workqueue.Snapshot[string]{}
 }
 
+func (s shownQueue) SnapshotOf(limit int) workqueue.Part[string] {
+	if q, ok := s.view().(found.Queue); ok {
+		return q.SnapshotOf(limit)
+	}
+	return workqueue.Part[string]{}
+}
+
+func (s shownQueue) Find(match func(item string) bool) workqueue.Part[string] {
+	if q, ok := s.view().(found.Queue); ok {
+		return q.Find(match)
+	}
+	return workqueue.Part[string]{}
+}
+
 func (s shownQueue) Workers() map[string]journal.Worker {
 	if q, ok := s.view().(found.Queue); ok {
 		return q.Workers()

@@ -4,7 +4,6 @@ package health
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +20,8 @@ const (
 	// looks is how often a key is looked for until a queue has it, and pause the time between two.
 	looks = 4
 	pause = time.Millisecond
+	// longLook is the time of looks after which one more follows, and not more.
+	longLook = 50 * time.Millisecond
 	// maxSameName bounds the keys that an Answer names in place of one that no informer has, and
 	// maxOthers the informers that it names beside one that has the key.
 	maxSameName = 5
@@ -29,13 +30,19 @@ const (
 
 // Why answers why a key is not being reconciled. The key is what %v prints of an item of a queue,
 // such as "namespace/name", which is its key in the informers' stores, too. It has no kind: objects
-// of several informers may have it. Why copies the content of all queues.
+// of several informers may have it. Why looks at
+// each item of all queues, in parts: no queue is locked for longer than a part takes.
 func (h *Handler) Why(key string) Answer {
 	// A key may be missed that moves while it is looked for, and one that is due is for a moment in
 	// no queue: look again, a little later, before the answer is that no queue has it.
+	// With a million keys a look takes long enough for that.
+	began := time.Now()
 	answer := h.lookFor(key, false)
 	for look := 2; look <= looks && !slices.Contains(inAQueue, answer.Reason); look++ {
 		time.Sleep(pause)
+		if time.Since(began) > longLook {
+			look = looks
+		}
 		answer = h.lookFor(key, look == looks)
 	}
 	return answer
@@ -48,8 +55,9 @@ func (h *Handler) WhyNow(key string) Answer { return h.lookFor(key, true) }
 var inAQueue = append(slices.Clone(onTheWay), Scheduled)
 
 func (h *Handler) lookFor(key string, last bool) Answer {
-	page := h.snapshot(math.MaxInt)
-	s := search{key: key, text: keyText(key), now: page.Time, last: last}
+	s := search{key: key, text: keyText(key), last: last}
+	page := h.snapshot(wanted{match: s.is})
+	s.now = page.Time
 	if j := h.recording(); j != nil {
 		s.calls, s.reconciles = j.About(s.text)
 		s.adds, s.now = j.Adds, time.Now()
@@ -380,8 +388,17 @@ func leftBy(stack []string) string {
 }
 
 func (s *search) ready(name string, ready List[string], remark string) {
-	if at := slices.IndexFunc(ready.Items, s.is); at >= 0 {
-		s.add(Queued, "%s is number %d of %d in %s%s", s.text, at+1, ready.Total, name, remark)
+	at := slices.IndexFunc(ready.Items, s.is)
+	switch {
+	case at < 0:
+	case s.kept || ready.numbers != nil:
+		number := at + 1
+		if !s.kept {
+			number = ready.numbers[at]
+		}
+		s.add(Queued, "%s is number %d of %d in %s%s", s.text, number, ready.Total, name, remark)
+	default:
+		s.add(Queued, "%s is one of %d in %s%s", s.text, ready.Total, name, remark)
 	}
 }
 

@@ -18,6 +18,14 @@ func Key(item any) string {
 	return Short(keyText(reflect.ValueOf(item)))
 }
 
+// KeyOf is Key, and allocates nothing for a text.
+func KeyOf[K comparable](item K) string {
+	if text, ok := any(item).(string); ok {
+		return Short(text)
+	}
+	return Key(item)
+}
+
 func keyText(v reflect.Value) string {
 	switch {
 	case !v.IsValid():

@@ -48,7 +48,7 @@ func Lines(s string) string {
 func JSON(encoded []byte) []byte { return []byte(escape(string(encoded), "\n\t", jsonEscape)) }
 
 func truncate(s string, maxRunes int) string {
-	if utf8.RuneCountInString(s) <= maxRunes {
+	if len(s) <= maxRunes || utf8.RuneCountInString(s) <= maxRunes {
 		return s
 	}
 	end := fmt.Sprintf("… (%d bytes)", len(s))
