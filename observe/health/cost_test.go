@@ -15,6 +15,15 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
+func question(t testing.TB, h *Handler, query string) (text string) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/debug/informers?"+query, http.NoBody)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	require.Equal(t, http.StatusOK, w.Code)
+	return w.Body.String()
+}
+
 // A question about a queue with many keys needs memory for what it shows and for the answer, not
 // for the keys: a page, an answer about the last key, and one about a key that no queue has.
 func TestCost_OfManyKeys(t *testing.T) {
@@ -30,14 +39,11 @@ func TestCost_OfManyKeys(t *testing.T) {
 		queue.Add(fmt.Sprintf("namespace/name-%07d", i))
 	}
 	ask := func(query string) (text string, allocated uint64) {
-		r := httptest.NewRequest(http.MethodGet, "http://localhost/debug/informers?"+query, http.NoBody)
-		w := httptest.NewRecorder()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		h.ServeHTTP(w, r)
+		text = question(t, h, query)
 		runtime.ReadMemStats(&after)
-		require.Equal(t, http.StatusOK, w.Code)
-		return w.Body.String(), after.TotalAlloc - before.TotalAlloc
+		return text, after.TotalAlloc - before.TotalAlloc
 	}
 	const mebibyte = 1 << 20
 	text, bytes := ask("limit=20")
@@ -65,4 +71,30 @@ func BenchmarkWhyOfAMillionKeys(b *testing.B) {
 	for b.Loop() {
 		h.Why("namespace/name-0999999")
 	}
+}
+
+// A question about a key that a worker has does not stop a program with very many goroutines: the
+// answer says why the stack is missing, and a request that asks for it gets it.
+func TestCost_OfManyGoroutines(t *testing.T) {
+	h, j := New(), journal.New()
+	h.SetJournal(j)
+	queue := journal.NewRateLimitingQueue(j, "settings",
+		workqueue.NewTypedRateLimitingQueue[string](nil, workqueue.Config[string]{}))
+	defer queue.ShutDown()
+	AddQueue(h, "settings", queue)
+	queue.Add("a")
+	_, _ = queue.Get()
+	stop := make(chan struct{})
+	defer close(stop)
+	for n, _ := journal.TooMany(); n == 0; n, _ = journal.TooMany() {
+		go func() { <-stop }()
+	}
+	text := question(t, h, "why=a")
+	require.Contains(t, text, "a worker of queue settings has had a for")
+	require.Contains(t, text, "the stack of its goroutine was not read: the program has 2001 "+
+		"goroutines, and would stop for about 60ms. To read it all the same, ask with stacks=1")
+	require.NotContains(t, text, "its goroutine: ")
+	text = question(t, h, "why=a&stacks=1")
+	require.Contains(t, text, "its goroutine: running")
+	require.NotContains(t, text, "was not read")
 }

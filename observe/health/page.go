@@ -349,7 +349,7 @@ func (h *Handler) asked(w http.ResponseWriter, r *http.Request) (fmt.Stringer, e
 		}
 		return page.limited(limit), err
 	case key != "":
-		return h.Why(key), nil
+		return h.why(key, query.Get("stacks") == "1"), nil
 	}
 	return h.page(limit), nil
 }

@@ -32,30 +32,33 @@ const (
 // such as "namespace/name", which is its key in the informers' stores, too. It has no kind: objects
 // of several informers may have it. Why looks at
 // each item of all queues, in parts: no queue is locked for longer than a part takes.
-func (h *Handler) Why(key string) Answer {
+func (h *Handler) Why(key string) Answer { return h.why(key, false) }
+
+// why is Why; with stacks it looks at the stack of a worker however many goroutines there are.
+func (h *Handler) why(key string, stacks bool) Answer {
 	// A key may be missed that moves while it is looked for, and one that is due is for a moment in
 	// no queue: look again, a little later, before the answer is that no queue has it.
 	// With a million keys a look takes long enough for that.
 	began := time.Now()
-	answer := h.lookFor(key, false)
+	answer := h.lookFor(key, stacks, false)
 	for look := 2; look <= looks && !slices.Contains(inAQueue, answer.Reason); look++ {
 		time.Sleep(pause)
 		if time.Since(began) > longLook {
 			look = looks
 		}
-		answer = h.lookFor(key, look == looks)
+		answer = h.lookFor(key, stacks, look == looks)
 	}
 	return answer
 }
 
 // WhyNow is Why with a single look: the answer is right if no key moves meanwhile.
-func (h *Handler) WhyNow(key string) Answer { return h.lookFor(key, true) }
+func (h *Handler) WhyNow(key string) Answer { return h.lookFor(key, false, true) }
 
 // inAQueue has the reasons of keys that a queue, or a dead letter, has.
 var inAQueue = append(slices.Clone(onTheWay), Scheduled)
 
-func (h *Handler) lookFor(key string, last bool) Answer {
-	s := search{key: key, text: keyText(key), last: last}
+func (h *Handler) lookFor(key string, stacks, last bool) Answer {
+	s := search{key: key, text: keyText(key), stacks: stacks, last: last}
 	page := h.snapshot(wanted{match: s.is})
 	s.now = page.Time
 	if j := h.recording(); j != nil {
@@ -87,7 +90,11 @@ type search struct {
 	now  time.Time
 	kept bool // the page was kept, and has no stores
 	last bool // no further look follows
-	cut  bool // a list of a queue is not whole
+
+	stacks     bool // that of a worker is looked at, however many goroutines there are
+	goroutines int  // if they were too many to look
+
+	cut bool // a list of a queue is not whole
 
 	// The calls and reconciles of the key are known if a journal records.
 	calls      []journal.Call
@@ -140,7 +147,8 @@ func (s *search) answer(p Page) Answer {
 		s.remark("these informers have no object with that key: %s", firstOf(s.informers))
 	}
 	a := Answer{Time: s.now, Key: s.text, Evidence: []string{}, Stack: s.stack,
-		Calls: s.calls, Reconciles: s.reconciles}
+		Goroutines: s.goroutines,
+		Calls:      s.calls, Reconciles: s.reconciles}
 	for _, reason := range fromWorker {
 		for _, sentence := range s.found[reason] {
 			if a.Reason == "" {
@@ -358,7 +366,14 @@ func (s *search) processing(q Queue, item string) {
 
 // goroutine says what the goroutine does that has the key.
 func (s *search) goroutine(worker journal.Worker) {
-	stack, at := worker.Stack()
+	stack, at := worker.Stack(s.stacks)
+	if n, stop := journal.TooMany(); at.IsZero() && n > 0 && !s.stacks {
+		s.goroutines = n
+		s.remark("the stack of its goroutine was not read: the program has %d goroutines, and "+
+			"would stop for about %s. To read it all the same, ask with stacks=1 (devtools --stacks)",
+			n, short(stop))
+		return
+	}
 	if at.IsZero() {
 		s.remark("the stack of its goroutine is not known yet: ask again a little later")
 		return

@@ -376,7 +376,7 @@ func TestJournal_KnowsWorkersBeforeItRecords(t *testing.T) {
 	w.journal.Record(time.Minute)
 	workers := w.queue.(interface{ Workers() map[string]Worker }).Workers()
 	require.Contains(t, workers, "default/settings")
-	stack, _ := workers["default/settings"].Stack()
+	stack, _ := workers["default/settings"].Stack(false)
 	assert.Contains(t, strings.Join(stack, "\n"), "TestJournal_KnowsWorkersBeforeItRecords")
 	close(release)
 	worker.Wait()
@@ -417,7 +417,7 @@ func TestWorker_StacksAreTakenSeldom(t *testing.T) {
 		_, _ = w.queue.GetWithContext(t.Context())
 		ask := func() time.Time {
 			worker := w.queue.(interface{ Workers() map[string]Worker }).Workers()["a"]
-			stack, at := worker.Stack()
+			stack, at := worker.Stack(false)
 			assert.NotEmpty(t, stack)
 			return at
 		}
@@ -438,7 +438,7 @@ func TestGoroutine_IsTheOneOfTracebacks(t *testing.T) {
 		running.Go(func() { assert.Equal(t, traced(), goroutine()) })
 	}
 	running.Wait()
-	assert.NotEmpty(t, stacksOf(map[int64]bool{goroutine(): true})[goroutine()])
+	assert.NotEmpty(t, new(workerLook).stacksOf(map[int64]bool{goroutine(): true})[goroutine()])
 }
 
 // Facts are copies: a call that goes through while they are read is seen to end later.

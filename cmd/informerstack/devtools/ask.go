@@ -27,8 +27,14 @@ const (
 	maxPage = 16 << 20
 )
 
+// question is what is asked about one key; about the whole program if key is "".
+type question struct {
+	key    string
+	stacks bool // see journal.Worker.Stack
+}
+
 // pageURL returns the URL of the page of a program. A scheme may be missing.
-func pageURL(text, key, format string, recorded bool) (*url.URL, error) {
+func pageURL(text string, about question, format string, recorded bool) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
@@ -44,8 +50,11 @@ func pageURL(text, key, format string, recorded bool) (*url.URL, error) {
 	}
 	query := asked.Query()
 	query.Set("format", format)
-	if key != "" {
-		query.Set("why", key)
+	if about.key != "" {
+		query.Set("why", about.key)
+	}
+	if about.stacks {
+		query.Set("stacks", "1")
 	}
 	if recorded {
 		query.Set("limit", strconv.Itoa(recordedKeys))

@@ -47,6 +47,7 @@ const devtoolsExamples = `
 // NewCommand returns the command informerstack devtools.
 func NewCommand() *cobra.Command {
 	var key, format, record string
+	var stacks bool
 	var last time.Duration
 	cmd := &cobra.Command{
 		Use:     "devtools [LINK | -]",
@@ -60,6 +61,9 @@ func NewCommand() *cobra.Command {
 			}
 			if cmd.Flags().Changed("why") && key == "" {
 				return cli.Fail(cli.Usage, "--why is empty: want a key, such as namespace/name")
+			}
+			if stacks && key == "" {
+				return cli.Fail(cli.Usage, "--stacks has no effect without --why")
 			}
 			if format != "text" && format != "json" {
 				return cli.Fail(cli.Usage, "--format %q: want text or json", format)
@@ -76,7 +80,7 @@ func NewCommand() *cobra.Command {
 			if record != "" {
 				format = "json"
 			}
-			asked, err := pageURL(link, key, format, record != "")
+			asked, err := pageURL(link, question{key, stacks}, format, record != "")
 			if err != nil {
 				return cli.Fail(cli.Usage, "devtools: %w", err)
 			}
@@ -99,6 +103,8 @@ func NewCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&key, "why", "",
 		"answer why this `key`, such as namespace/name, is not being reconciled")
+	cmd.Flags().BoolVar(&stacks, "stacks", false, "with --why: read the stack of a worker even if "+
+		"the program has so many goroutines that it stops for long")
 	cmd.Flags().StringVar(&format, "format", "text", "`text` or json")
 	cmd.Flags().StringVar(&record, "record", "",
 		"keep what the program shows in this `file`, for informerstack replay")

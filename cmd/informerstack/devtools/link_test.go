@@ -62,7 +62,7 @@ func TestLink_ErrorsDoNotRepeatIt(t *testing.T) {
 	secret := linktoken.New()
 	for _, link := range []string{"http://a:b:c/" + secret, "ftp://a/" + secret, "http://a b/" + secret,
 		"http:///" + secret, "http://%zz/" + secret} {
-		_, err := pageURL(link, "", "text", false)
+		_, err := pageURL(link, question{}, "text", false)
 		require.Error(t, err, link)
 		assert.NotContains(t, err.Error(), secret)
 	}
