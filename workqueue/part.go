@@ -235,12 +235,11 @@ func (q *TypedDelayingQueue[T]) firstWaiting(limit int) (due []Waiting[T], total
 // first returns the limit items that are due first, in their order. It looks at the children of
 // those that it returns alone.
 func (h waitHeap[T]) first(limit int) (due []Waiting[T]) {
-	var candidates []int // indices, the one that is due first last
+	var candidates []int // indices, those that are due first last
 	add := func(i int) {
 		if i < len(h) {
-			at, _ := slices.BinarySearchFunc(candidates, h[i], func(other int, w *waitingItem[T]) int {
-				return w.compare(h[other])
-			})
+			at, _ := slices.BinarySearchFunc(candidates, h[i],
+				func(other int, w *waitingItem[T]) int { return w.compare(h[other]) })
 			candidates = slices.Insert(candidates, at, i)
 		}
 	}

@@ -32,7 +32,8 @@ func TestPart_IsOfTheSnapshot(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			q := workqueue.NewTypedRateLimitingQueue(
-				workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, 24*time.Hour),
+				workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+					time.Hour, 24*time.Hour),
 				workqueue.Config[string]{})
 			defer q.ShutDown()
 			for range 400 {
@@ -68,7 +69,9 @@ func requireParts(
 	t.Helper()
 	total := workqueue.Totals{Ready: len(all.Ready), Processing: len(all.Processing),
 		Again: len(all.Again), Waiting: len(all.Waiting)}
-	first := func(items []string, n int) []string { return slices.Clone(items[:min(n, len(items))]) }
+	first := func(items []string, n int) []string {
+		return slices.Clone(items[:min(n, len(items))])
+	}
 	for _, limit := range []int{0, 1, 2, 7, 1000} {
 		p := workqueue.SnapshotOf(q, limit)
 		require.Equal(t, total, p.Total)

@@ -19,7 +19,8 @@ func BenchmarkPage(b *testing.B) {
 	}
 	p.done.Wait()
 	for b.Loop() {
-		r := httptest.NewRequest(http.MethodGet, "/debug/informers?format=json&limit=20", http.NoBody)
+		r := httptest.NewRequest(http.MethodGet,
+			"/debug/informers?format=json&limit=20&brief=1", http.NoBody)
 		r.Host = "localhost"
 		w := httptest.NewRecorder()
 		Handler().ServeHTTP(w, r)

@@ -318,7 +318,11 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 	case format == "text":
 		answer(w, http.StatusOK, page.String())
 	default:
-		text, err := json.MarshalIndent(page, "", "  ")
+		encode := func(page any) ([]byte, error) { return json.MarshalIndent(page, "", "  ") }
+		if r.URL.Query().Has("brief") {
+			encode = json.Marshal
+		}
+		text, err := encode(page)
 		if err != nil {
 			answer(w, http.StatusInternalServerError, fmt.Sprintf("encode page: %v\n", err))
 			return
@@ -351,7 +355,23 @@ func (h *Handler) asked(w http.ResponseWriter, r *http.Request) (fmt.Stringer, e
 	case key != "":
 		return h.why(key, query.Get("stacks") == "1"), nil
 	}
-	return h.page(limit), nil
+	page := h.page(limit)
+	if query.Has("brief") {
+		page.shorten()
+	}
+	return page, nil
+}
+
+// shorten leaves the last reconcile of each key: the web page, which asks every two seconds, shows
+// no other.
+func (p Page) shorten() {
+	if p.Journal == nil {
+		return
+	}
+	for i := range p.Journal.Keys {
+		last := &p.Journal.Keys[i].Last
+		*last = (*last)[:min(1, len(*last))]
+	}
 }
 
 // accepts reports whether the Accept header names a media type.

@@ -370,8 +370,8 @@ func (s *search) goroutine(worker journal.Worker) {
 	if n, stop := journal.TooMany(); at.IsZero() && n > 0 && !s.stacks {
 		s.goroutines = n
 		s.remark("the stack of its goroutine was not read: the program has %d goroutines, and "+
-			"would stop for about %s. To read it all the same, ask with stacks=1 (devtools --stacks)",
-			n, short(stop))
+			"would stop for about %s. To read it all the same, ask with stacks=1 (devtools "+
+			"--stacks)", n, short(stop))
 		return
 	}
 	if at.IsZero() {

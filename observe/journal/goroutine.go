@@ -26,8 +26,8 @@ type Worker struct {
 
 // Stack returns the state of the goroutine at a time, and then its frames, innermost first; nil if
 // it had ended. at is the zero time if no look was taken since the worker took the item: the
-// process stops during a look at all goroutines, so looks are as rare as those of Throttled, and
-// none is taken if TooMany goroutines exist, unless anyway is true.
+// process stops during a look at all goroutines, so looks are as rare as those of Throttled. No
+// look is taken if TooMany goroutines exist, unless anyway is true.
 func (w Worker) Stack(anyway bool) (stack []string, at time.Time) {
 	return w.journal.stackOf(w, anyway)
 }

@@ -4,8 +4,8 @@
 //
 //	program on this stack -> /debug/informers -> [devtools] -> terminal or file
 //
-// Read link.go, ask.go, ring.go (a recording) and devtools.go; then go test -v ./cmd/informerstack/devtools.
-// Goroutines: none. Locking: none.
+// Read link.go, ask.go, ring.go (a recording) and devtools.go; then go test -v
+// ./cmd/informerstack/devtools. Goroutines: none. Locking: none.
 package devtools
 
 import (

@@ -26,7 +26,7 @@ const linkPrefix = "devtools: "
 var token = regexp.MustCompile(`//[^/]*/[A-Z2-7]{26}(/|$)`)
 
 // linkOf returns the link to the program: the argument, the first line of stdin if the argument is
-// "-", or the variable if there is none. It warns if the argument has a token.
+// "-", or the variable without an argument. It warns if the argument has a token.
 func linkOf(args []string, stdin io.Reader, stderr io.Writer) (string, error) {
 	switch {
 	case len(args) > 1:

@@ -57,12 +57,12 @@ func TestLink_IsMissing(t *testing.T) {
 	assert.ErrorContains(t, err, "want a LINK, or the variable INFORMERSTACK_LINK")
 }
 
-// A link that is none is not repeated: it may have a token.
+// An error about a link does not repeat it: it may have a token.
 func TestLink_ErrorsDoNotRepeatIt(t *testing.T) {
 	secret := linktoken.New()
-	for _, link := range []string{"http://a:b:c/" + secret, "ftp://a/" + secret, "http://a b/" + secret,
-		"http:///" + secret, "http://%zz/" + secret} {
-		_, err := pageURL(link, question{}, "text", false)
+	for _, link := range []string{"http://a:b:c/", "ftp://a/", "http://a b/", "http:///",
+		"http://%zz/"} {
+		_, err := pageURL(link+secret, question{}, "text", false)
 		require.Error(t, err, link)
 		assert.NotContains(t, err.Error(), secret)
 	}

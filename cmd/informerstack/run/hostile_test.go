@@ -90,7 +90,8 @@ func TestRun_RefusesForeignPages(t *testing.T) {
 	for _, path := range []string{
 		token + "/", token + "/lab/command", token + "/lab/events", token + "/lab/lessons",
 		token + "/lab/assets/app.js", token + "/lab/recording", token + "/read/README.md",
-		"/lab/command", "/lab/events", "/lab/keys", "/metrics", "/healthz", "/readyz", "/debug/informers",
+		"/lab/command", "/lab/events", "/lab/keys", "/metrics", "/healthz", "/readyz",
+		"/debug/informers",
 		"/api/v1/configmaps",
 	} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
@@ -119,7 +120,8 @@ func TestRun_RefusesForeignPages(t *testing.T) {
 	_, text := get(t, url+"/debug/informers")
 	assert.Contains(t, text, "informer configmaps: synced, 3 objects")
 	for _, path := range []string{token + "/", token + "/lab/command", token + "/lab/events",
-		token + "/lab/assets/app.js", token + "/read/README.md", "/", "/lab/command", "/metrics", "/healthz", "/livez", "/readyz", "/debug/informers"} {
+		token + "/lab/assets/app.js", token + "/read/README.md", "/", "/lab/command",
+		"/metrics", "/healthz", "/livez", "/readyz", "/debug/informers"} {
 		refusesCrossSite(t, url+path)
 	}
 	p.Interrupt()

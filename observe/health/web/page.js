@@ -276,7 +276,7 @@ async function fetchJSON(parameters) {
 async function refresh() {
   const wanted = frame;
   asking = true;
-  const next = await fetchJSON({ limit }).catch(() => null);
+  const next = await fetchJSON({ limit, brief: 1 }).catch(() => null);
   if (frame !== wanted) return; // the slider was moved, which has asked for another frame
   page = next || page;
   lost = !next;

@@ -228,7 +228,8 @@ func TestCode_ReadOnly(t *testing.T) {
 			"clusters": [{"name": "c", "cluster": {"server": %q}}],
 			"contexts": [{"name": "c", "context": {"cluster": "c"}}], "current-context": "c"}`,
 			server.URL), 0o600))
-		p := start(t, "run", "--kubeconfig", path, "--page", "--resource", "configmaps", "--namespace", "")
+		p := start(t, "run", "--kubeconfig", path, "--page",
+			"--resource", "configmaps", "--namespace", "")
 		f := p.frames()
 		s := open(t, p.url+"/", desktop)
 		require.NoError(t, server.Create(&corev1.ConfigMap{
