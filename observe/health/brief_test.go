@@ -14,14 +14,16 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// What the web page asks for every two seconds has the last reconcile of each key and no spaces;
-// a recording, which asks for more, has them all.
+// A brief answer, which the web page asks for every two seconds, has the last reconcile of each
+// key and no spaces. A recording asks for a whole one.
 func TestPage_IsBriefIfAsked(t *testing.T) {
 	h, j := New(), journal.New()
 	h.SetJournal(j)
 	j.Record(time.Hour)
 	queue := journal.NewRateLimitingQueue(j, "settings",
-		workqueue.NewTypedRateLimitingQueue[string](nil, workqueue.Config[string]{}))
+		workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Hour),
+			workqueue.Config[string]{}))
 	defer queue.ShutDown()
 	AddQueue(h, "settings", queue)
 	for range 5 {
