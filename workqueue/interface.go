@@ -12,7 +12,7 @@
 // values, such as "namespace/name" or a struct of strings. Pointers to equal structs are two items.
 //
 // To read it, start with queue.go, which is the textbook; then delaying.go with waitheap.go,
-// ratelimiting.go, errorlimiter.go, metrics.go and snapshot.go. Then run
+// ratelimiting.go, errorlimiter.go, metrics.go, snapshot.go and part.go. Then run
 // go test -v -run Story ./workqueue.
 //
 // Goroutines: any number of adders and workers may call a queue. A Typed with Metrics.Unfinished

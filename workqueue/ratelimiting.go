@@ -52,13 +52,18 @@ func (q *TypedRateLimitingQueue[T]) NumRequeues(item T) int {
 // Snapshot is that of the delaying queue, with what the limiter remembers.
 func (q *TypedRateLimitingQueue[T]) Snapshot() Snapshot[T] {
 	s := q.TypedDelayingQueue.Snapshot()
+	q.limits(&s)
+	return s
+}
+
+// limits adds what the limiter remembers.
+func (q *TypedRateLimitingQueue[T]) limits(s *Snapshot[T]) {
 	s.Limited = tracked(q.limiter)
 	if q.limiter != nil {
 		for i := range s.Waiting {
 			s.Waiting[i].Failures = q.limiter.NumRequeues(s.Waiting[i].Item)
 		}
 	}
-	return s
 }
 
 // TypedRateLimiter decides how long an item has to wait after a failure. Every method is safe for

@@ -3,8 +3,7 @@
 package workqueue
 
 import (
-	"cmp"
-	"maps"
+	"math"
 	"slices"
 	"time"
 )
@@ -32,7 +31,8 @@ type Waiting[T comparable] struct {
 	Failures int // that the limiter remembers
 }
 
-// Snapshot copies the content of the queue under its lock, in time proportional to the content.
+// Snapshot copies the content of the queue under its lock, in time proportional to the content. See
+// Partial for large queues.
 func (q *Typed[T]) Snapshot() Snapshot[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -46,35 +46,14 @@ func (q *Typed[T]) Snapshot() Snapshot[T] {
 			}
 		}
 	}
-	s.Processing = slices.Collect(maps.Keys(q.processing))
-	slices.SortFunc(s.Processing, func(a, b T) int {
-		return cmp.Compare(q.processing[a].number, q.processing[b].number)
-	})
-	for _, item := range s.Processing {
-		if _, dirty := q.dirty[item]; dirty {
-			s.Again = append(s.Again, item)
-		}
-	}
+	s.Processing = q.longestLocked(len(q.processing))
+	s.Again = q.againLocked(s.Processing)
 	return s
 }
 
 // Snapshot copies the content of the queue, and shortly after it the waiting items.
 func (q *TypedDelayingQueue[T]) Snapshot() Snapshot[T] {
 	s := q.ContextInterface.Snapshot()
-	waiting := q.copyWaiting()
-	slices.SortFunc(waiting, func(a, b waitingItem[T]) int { return a.compare(&b) })
-	for _, w := range waiting {
-		s.Waiting = append(s.Waiting, Waiting[T]{Item: w.item, Due: w.due})
-	}
+	s.Waiting, _ = q.firstWaiting(math.MaxInt)
 	return s
-}
-
-func (q *TypedDelayingQueue[T]) copyWaiting() []waitingItem[T] {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	waiting := make([]waitingItem[T], 0, len(q.heap))
-	for _, w := range q.heap {
-		waiting = append(waiting, *w)
-	}
-	return waiting
 }

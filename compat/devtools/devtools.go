@@ -7,7 +7,7 @@
 //
 // To use it, serve [Handler] at /debug/informers, beside the program's metrics. A program that is
 // built with "informerstack swap --devtools" needs no change: see [Environment]. Then ask, for
-// example with "informerstack devtools URL --why namespace/name".
+// example with "informerstack devtools LINK --why namespace/name".
 //
 // It shows what is made after this package was initialized: import it in package main. The priority
 // queues of controller-runtime, its default, are its own and are not shown: there "no queue" in an
@@ -125,6 +125,20 @@ func (s shownQueue) Snapshot() workqueue.Snapshot[string] {
 		return q.Snapshot()
 	}
 	return workqueue.Snapshot[string]{}
+}
+
+func (s shownQueue) SnapshotOf(limit int) workqueue.Part[string] {
+	if q, ok := s.view().(found.Queue); ok {
+		return q.SnapshotOf(limit)
+	}
+	return workqueue.Part[string]{}
+}
+
+func (s shownQueue) Find(match func(item string) bool) workqueue.Part[string] {
+	if q, ok := s.view().(found.Queue); ok {
+		return q.Find(match)
+	}
+	return workqueue.Part[string]{}
 }
 
 func (s shownQueue) Workers() map[string]journal.Worker {

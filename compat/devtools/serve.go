@@ -3,17 +3,15 @@
 package devtools
 
 import (
-	"crypto/rand"
-	"crypto/subtle"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"example.com/informerstack/internal/helpers/linktoken"
 	"example.com/informerstack/internal/helpers/printable"
 )
 
@@ -51,7 +49,7 @@ func serve(address string, log io.Writer) {
 			return
 		}
 	}
-	token := rand.Text()
+	token := linktoken.New()
 	fmt.Fprintf(log, "devtools: http://%s/%s/debug/informers\n", listener.Addr(), token)
 	server := newServer(withToken(token, handler))
 	go func() {
@@ -80,16 +78,7 @@ func newServer(handler http.Handler) *http.Server {
 	}
 }
 
-// withToken serves next below /TOKEN/.
+// withToken serves next below /TOKEN/, and nothing else.
 func withToken(token string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		given, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-		if subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
-			w.Header().Set("Connection", "close")
-			http.Error(w, "the token is missing or wrong: use the link that the program printed",
-				http.StatusUnauthorized)
-			return
-		}
-		http.StripPrefix("/"+token, next).ServeHTTP(w, r)
-	})
+	return linktoken.Handler(token, next, http.HandlerFunc(linktoken.Refuse))
 }

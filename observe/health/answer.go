@@ -27,6 +27,9 @@ type Answer struct {
 	Evidence []string `json:"evidence"`
 	// Stack is that of the goroutine that has the key, if it is known: its state, then its frames.
 	Stack []string `json:"stack,omitempty"`
+	// Goroutines is their number if there are too many to look at the stack without asking: the
+	// request needs stacks=1.
+	Goroutines int `json:"goroutines,omitempty"`
 	// Calls are the last calls of handlers for the object with this key, and Reconciles the last
 	// reconciles of the key in each queue, the newest first, as far as a journal knows them.
 	Calls      []journal.Call     `json:"calls,omitempty"`

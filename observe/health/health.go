@@ -45,11 +45,11 @@ type Handler struct {
 	mu          sync.Mutex
 	hosts       map[string]bool
 	live, ready []*Checker
-	informers   []*func(limit int) Informer
-	queues      []*func(limit int) Queue
-	controllers []*func(limit int) Controller
-	elections   []*func(limit int) Election
-	groups      []*func(limit int) Group
+	informers   []*func(wanted) Informer
+	queues      []*func(wanted) Queue
+	controllers []*func(wanted) Controller
+	elections   []*func(wanted) Election
+	groups      []*func(wanted) Group
 	journal     *journal.Journal
 	frames      []Page // of NewReplay
 }

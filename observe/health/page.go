@@ -235,6 +235,8 @@ func (p Page) queuesNamed(name string) (n int) {
 type List[T any] struct {
 	Total int `json:"total"`
 	Items []T `json:"items"`
+
+	numbers []int // the places of Items in the list, from 1; nil if they are not known
 }
 
 // first returns at most limit items of the list.
@@ -246,8 +248,9 @@ func (l List[T]) first(limit int) List[T] {
 func (l List[T]) more() int { return l.Total - len(l.Items) }
 
 const (
-	// defaultLimit is the number of items shown of each list if the request has no limit.
-	defaultLimit = 100
+	// defaultLimit is the number of items shown of each list if the request has no limit, and
+	// maxLimit the largest number that a request gets.
+	defaultLimit, maxLimit = 100, 10_000
 	// maxReasons bounds the keys with reasons, which are much larger than the other lists.
 	maxReasons = 100
 )
@@ -257,22 +260,21 @@ const (
 func (h *Handler) Page() Page { return h.page(math.MaxInt) }
 
 // snapshot reads the informers before the queues: a change that moves on is seen twice, not missed.
-// Lists have at most limit items.
-func (h *Handler) snapshot(limit int) Page {
+func (h *Handler) snapshot(w wanted) Page {
 	return Page{
 		Time:        time.Now(),
 		Program:     printable.Short(filepath.Base(os.Args[0])),
-		Informers:   each(current(h, &h.informers), limit),
-		Queues:      each(current(h, &h.queues), limit),
-		Controllers: each(current(h, &h.controllers), limit),
-		Elections:   each(current(h, &h.elections), limit),
-		Groups:      each(current(h, &h.groups), limit),
+		Informers:   each(current(h, &h.informers), w),
+		Queues:      each(current(h, &h.queues), w),
+		Controllers: each(current(h, &h.controllers), w),
+		Elections:   each(current(h, &h.elections), w),
+		Groups:      each(current(h, &h.groups), w),
 	}
 }
 
 // page is Page with at most limit items of each list.
 func (h *Handler) page(limit int) Page {
-	p := h.snapshot(limit)
+	p := h.snapshot(wanted{limit: limit})
 	measure(p.Informers)
 	facts := journal.Facts{}
 	if j := h.recording(); j != nil {
@@ -308,10 +310,10 @@ func (p Page) limited(limit int) Page {
 	return p
 }
 
-func each[T any](snapshots []*func(limit int) T, limit int) []T {
+func each[T any](snapshots []*func(wanted) T, w wanted) []T {
 	all := make([]T, 0, len(snapshots))
 	for _, snapshot := range snapshots {
-		all = append(all, (*snapshot)(limit))
+		all = append(all, (*snapshot)(w))
 	}
 	return all
 }
@@ -349,7 +351,11 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 	case format == "text":
 		answer(w, http.StatusOK, page.String())
 	default:
-		text, err := json.MarshalIndent(page, "", "  ")
+		encode := func(page any) ([]byte, error) { return json.MarshalIndent(page, "", "  ") }
+		if r.URL.Query().Has("brief") {
+			encode = json.Marshal
+		}
+		text, err := encode(page)
 		if err != nil {
 			answer(w, http.StatusInternalServerError, fmt.Sprintf("encode page: %v\n", err))
 			return
@@ -368,6 +374,7 @@ func (h *Handler) asked(w http.ResponseWriter, r *http.Request) (fmt.Stringer, e
 		if limit, err = strconv.Atoi(text); err != nil || limit < 0 {
 			return nil, fmt.Errorf("limit=%q: want a number, 0 or more", text)
 		}
+		limit = min(limit, maxLimit)
 	}
 	switch {
 	case query.Has("why") && key == "":
@@ -379,9 +386,25 @@ func (h *Handler) asked(w http.ResponseWriter, r *http.Request) (fmt.Stringer, e
 		}
 		return page.limited(limit), err
 	case key != "":
-		return h.Why(key), nil
+		return h.why(key, query.Get("stacks") == "1"), nil
 	}
-	return h.page(limit), nil
+	page := h.page(limit)
+	if query.Has("brief") {
+		page.shorten()
+	}
+	return page, nil
+}
+
+// shorten leaves the last reconcile of each key: the web page, which asks every two seconds, shows
+// no other.
+func (p Page) shorten() {
+	if p.Journal == nil {
+		return
+	}
+	for i := range p.Journal.Keys {
+		last := &p.Journal.Keys[i].Last
+		*last = (*last)[:min(1, len(*last))]
+	}
 }
 
 // accepts reports whether the Accept header names a media type.

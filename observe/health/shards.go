@@ -53,7 +53,7 @@ type GroupMember struct {
 func (h *Handler) AddShards(
 	subject interface{ Status() shard.Status }, value func(key string) (value string, ok bool),
 ) (remove func()) {
-	return add(h, &h.groups, func(int) Group {
+	return add(h, &h.groups, func(wanted) Group {
 		g := describeGroup(subject.Status())
 		g.value = value
 		return g

@@ -26,7 +26,7 @@ func (h *Handler) AddInformer(
 ) (remove func()) {
 	added, meter := time.Now(), &sizes.Meter{}
 	var seen informerLooks
-	return add(h, &h.informers, func(int) Informer {
+	return add(h, &h.informers, func(wanted) Informer {
 		i := describeInformer(name, subject.Status())
 		seen.look(&i)
 		i.added, i.meter = added, meter
@@ -58,22 +58,40 @@ func (i Informer) nameAndSelection() string {
 	return i.Name + " selects " + i.Selection
 }
 
-// AddQueue adds a workqueue to the page. Use it for queues without a controller. Why shows the
-// goroutine that has an item, if queue is one of package journal. The returned function removes it.
+// wanted says which keys of a queue or a controller are wanted: those with a text that matches, or
+// the first limit of each list if match is nil.
+type wanted struct {
+	limit int
+	match func(text string) bool
+}
+
+func partOf[K comparable](
+	queue interface{ Snapshot() workqueue.Snapshot[K] }, w wanted,
+) workqueue.Part[K] {
+	if w.match == nil {
+		return workqueue.SnapshotOf(queue, w.limit)
+	}
+	return workqueue.Find(queue, func(item K) bool { return w.match(keyText(item)) })
+}
+
+// AddQueue adds a workqueue to the page. Use it for queues without a controller. A queue that is no
+// workqueue.Partial is copied whole for each question. Why shows the goroutine that has an item, if
+// queue is one of package journal. The returned function removes it.
 func AddQueue[K comparable](
 	h *Handler, name string, queue interface{ Snapshot() workqueue.Snapshot[K] },
 ) (remove func()) {
 	var ready readyLooks
-	return add(h, &h.queues, func(limit int) Queue {
-		s := queue.Snapshot()
+	return add(h, &h.queues, func(w wanted) Queue {
+		p := partOf(queue, w)
 		q := Queue{
 			Name:       printable.Short(name),
-			Ready:      list(s.Ready, limit, keyText[K]),
-			Processing: list(s.Processing, limit, keyText[K]),
-			Again:      list(s.Again, limit, keyText[K]),
-			Waiting:    list(s.Waiting, limit, describeWaiting[K]),
-			unserved:   ready.look(len(s.Ready) > 0 && len(s.Processing) == 0, s.Taken),
+			Ready:      listOf(p.Ready, p.Total.Ready, keyText[K]),
+			Processing: listOf(p.Processing, p.Total.Processing, keyText[K]),
+			Again:      listOf(p.Again, p.Total.Again, keyText[K]),
+			Waiting:    listOf(p.Waiting, p.Total.Waiting, describeWaiting[K]),
+			unserved:   ready.look(p.Total.Ready > 0 && p.Total.Processing == 0, p.Taken),
 		}
+		q.Ready.numbers = p.Numbers
 		if known, ok := queue.(interface {
 			Workers() map[string]journal.Worker
 		}); ok {
@@ -160,8 +178,8 @@ func (l *informerLooks) look(i *Informer) {
 // AddController adds a controller to the page, with its queue and its dead letters. The returned
 // function removes it.
 func AddController[K comparable](h *Handler, subject *controller.Controller[K]) (remove func()) {
-	return add(h, &h.controllers, func(limit int) Controller {
-		return describeController(subject, limit)
+	return add(h, &h.controllers, func(w wanted) Controller {
+		return describeController(subject, w)
 	})
 }
 
@@ -170,7 +188,7 @@ func AddController[K comparable](h *Handler, subject *controller.Controller[K]) 
 func (h *Handler) AddElection(
 	name string, elector interface{ Status() leaderelection.Status },
 ) (remove func()) {
-	return add(h, &h.elections, func(int) Election {
+	return add(h, &h.elections, func(wanted) Election {
 		return describeElection(name, elector.Status())
 	})
 }
@@ -213,16 +231,20 @@ func describeInformer(name string, s informer.Status) Informer {
 	return i
 }
 
-func describeController[K comparable](subject *controller.Controller[K], limit int) Controller {
+func describeController[K comparable](subject *controller.Controller[K], w wanted) Controller {
 	s := subject.Snapshot()
+	running := len(s.Running) // also those that do not match: an answer has the longest
+	if w.match == nil {
+		running = min(running, w.limit)
+	}
 	c := Controller{
 		Name:        printable.Short(s.Name),
 		Phase:       s.Phase,
-		Ready:       list(s.Ready, limit, keyText[K]),
-		Waiting:     list(s.Waiting, limit, describeWaiting[K]),
-		Running:     list(s.Running, limit, describeRunning[K]),
-		Failing:     list(s.Failing, limit, describeFailing[K]),
-		DeadLetters: list(subject.DeadLetters().List(), limit, describeDeadLetter[K]),
+		Ready:       list(s.Ready, w, keyText[K], own[string]),
+		Waiting:     list(s.Waiting, w, describeWaiting[K], WaitingKey.key),
+		Running:     listOf(s.Running[:running], len(s.Running), describeRunning[K]),
+		Failing:     list(s.Failing, w, describeFailing[K], FailingKey.key),
+		DeadLetters: list(subject.DeadLetters().List(), w, describeDeadLetter[K], DeadLetter.key),
 		Evicted:     s.Evicted,
 		KeyErrors:   s.KeyErrors,
 		Outcomes:    map[string]uint64{},
@@ -276,16 +298,36 @@ func describeDeadLetter[K comparable](d controller.FailedKey[K]) DeadLetter {
 	}
 }
 
-// list describes the first limit items.
-func list[S, T any](items []S, limit int, describe func(S) T) List[T] {
+// list describes the items that are wanted.
+func list[S, T any](items []S, w wanted, describe func(S) T, key func(T) string) List[T] {
 	l := List[T]{Total: len(items), Items: []T{}}
-	for _, item := range items[:min(limit, len(items))] {
+	for i, item := range items {
+		if w.match == nil && i == w.limit {
+			break
+		}
+		if described := describe(item); w.match == nil || w.match(key(described)) {
+			l.Items, l.numbers = append(l.Items, described), append(l.numbers, i+1)
+		}
+	}
+	return l
+}
+
+// listOf describes items of a list of total items.
+func listOf[S, T any](items []S, total int, describe func(S) T) List[T] {
+	l := List[T]{Total: total, Items: []T{}}
+	for _, item := range items {
 		l.Items = append(l.Items, describe(item))
 	}
 	return l
 }
 
-func keyText[K comparable](key K) string { return printable.Key(key) }
+func own[T any](item T) T { return item }
+
+func (k WaitingKey) key() string { return k.Key }
+func (k FailingKey) key() string { return k.Key }
+func (k DeadLetter) key() string { return k.Key }
+
+func keyText[K comparable](key K) string { return printable.KeyOf(key) }
 
 // errorText returns the text of err, or "" for nil. It survives an Error method that panics.
 func errorText(err error) string {

@@ -199,6 +199,10 @@ func (t *text) election(e Election) {
 func (t *text) journal(f journal.Facts) {
 	t.head("recorded for %s: reconciles with their causes, see ?why=KEY",
 		short(t.now.Sub(f.Since)))
+	if f.TooMany > 0 {
+		t.line("  whether requests wait for the limiter of their own client is not known: the "+
+			"program has %d goroutines, too many to look at", f.TooMany)
+	}
 	for _, a := range f.Arrows {
 		t.line("  informer %s -> handler %s -> queue %s: %d keys added", a.Informer, a.Handler,
 			a.Queue, a.Adds)

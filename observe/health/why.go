@@ -4,7 +4,6 @@ package health
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +20,8 @@ const (
 	pause = time.Millisecond
 	// longCall is how long a transform, or the storing of a change, takes that is reported.
 	longCall = time.Second
+	// longLook is the time of looks after which one more follows, and not more.
+	longLook = 50 * time.Millisecond
 	// maxSameName bounds the keys that an Answer names in place of one that no informer has, and
 	// maxOthers the informers that it names beside one that has the key.
 	maxSameName = 5
@@ -29,28 +30,38 @@ const (
 
 // Why answers why a key is not being reconciled. The key is what %v prints of an item of a queue,
 // such as "namespace/name", which is its key in the informers' stores, too. It has no kind: objects
-// of several informers may have it. Why copies the content of all queues.
-func (h *Handler) Why(key string) Answer {
+// of several informers may have it. Why looks at
+// each item of all queues, in parts: no queue is locked for longer than a part takes.
+func (h *Handler) Why(key string) Answer { return h.why(key, false) }
+
+// why is Why; with stacks it looks at the stack of a worker however many goroutines there are.
+func (h *Handler) why(key string, stacks bool) Answer {
 	// A key may be missed that moves while it is looked for, and one that is due is for a moment in
 	// no queue: look again, a little later, before the answer is that no queue has it.
-	answer := h.lookFor(key, false)
+	// With a million keys a look takes long enough for that.
+	began := time.Now()
+	answer := h.lookFor(key, stacks, false)
 	for look := 2; look <= looks && !slices.Contains(inAQueue, answer.Reason); look++ {
 		time.Sleep(pause)
-		answer = h.lookFor(key, look == looks)
+		if time.Since(began) > longLook {
+			look = looks
+		}
+		answer = h.lookFor(key, stacks, look == looks)
 	}
 	return answer
 }
 
 // WhyNow is Why with a single look: the answer is right if no key moves meanwhile.
-func (h *Handler) WhyNow(key string) Answer { return h.lookFor(key, true) }
+func (h *Handler) WhyNow(key string) Answer { return h.lookFor(key, false, true) }
 
 // inAQueue has the reasons of keys that a queue, or a dead letter, has.
 var inAQueue = append(slices.Clone(onTheWay), Scheduled)
 
-func (h *Handler) lookFor(key string, last bool) Answer {
-	page := h.snapshot(math.MaxInt)
-	s := newSearch(key, page.Time)
-	s.last = last
+func (h *Handler) lookFor(key string, stacks, last bool) Answer {
+	s := newSearch(key, time.Time{})
+	s.stacks, s.last = stacks, last
+	page := h.snapshot(wanted{match: s.follows(h.recording())})
+	s.now = page.Time
 	if j := h.recording(); j != nil {
 		s.calls, s.reconciles = j.About(s.text)
 		s.adds, s.about, s.now = j.Adds, j.About, time.Now()
@@ -82,7 +93,11 @@ type search struct {
 	now   time.Time
 	kept  bool // the page was kept, and has no stores
 	last  bool // no further look follows
-	cut   bool // a list of a queue is not whole
+
+	stacks     bool // that of a worker is looked at, however many goroutines there are
+	goroutines int  // if they were too many to look
+
+	cut bool // a list of a queue is not whole
 
 	// The calls and reconciles of the key are known if a journal records.
 	calls      []journal.Call
@@ -148,7 +163,8 @@ func (s *search) answer(p Page) Answer {
 		s.remark("these informers have no object with that key: %s", firstOf(s.informers))
 	}
 	a := Answer{Time: s.now, Key: keyText(s.asked), Evidence: []string{}, Stack: s.stack,
-		Calls: s.calls, Reconciles: s.reconciles}
+		Goroutines: s.goroutines,
+		Calls:      s.calls, Reconciles: s.reconciles}
 	for _, reason := range fromWorker {
 		for _, sentence := range s.found[reason] {
 			if a.Reason == "" {
@@ -220,6 +236,21 @@ func (s *search) unknown() {
 	if same := s.otherNamespaces(); len(same) > 0 {
 		s.remark("there is another namespace with this name: %s", strings.Join(same, ", "))
 	}
+}
+
+// follows returns a match for the key, and for those that the handlers have added for its object.
+func (s *search) follows(j *journal.Journal) (match func(item string) bool) {
+	if j == nil {
+		return s.is
+	}
+	keys := map[string]bool{s.text: true}
+	calls, _ := j.About(s.text)
+	for _, call := range calls {
+		for _, k := range call.Keys() {
+			keys[printable.Canonical(k.Key)] = true
+		}
+	}
+	return func(item string) bool { return keys[printable.Canonical(item)] }
 }
 
 // is reports whether the text of an item means the key.
@@ -312,7 +343,14 @@ func (s *search) goroutine(worker journal.Worker) {
 			"called later, or by another goroutine", atPlace(worker.Place), worker.Later)
 		return
 	}
-	stack, at := worker.Stack()
+	stack, at := worker.Stack(s.stacks)
+	if n, stop := journal.TooMany(); at.IsZero() && n > 0 && !s.stacks {
+		s.goroutines = n
+		s.remark("the stack of its goroutine was not read: the program has %d goroutines, and "+
+			"would stop for about %s. To read it all the same, ask with stacks=1 (devtools "+
+			"--stacks)", n, short(stop))
+		return
+	}
 	if at.IsZero() {
 		s.remark("the stack of its goroutine is not known yet: ask again a little later")
 		return
@@ -343,8 +381,17 @@ func leftBy(stack []string) string {
 }
 
 func (s *search) ready(name string, ready List[string], remark string) {
-	if at := slices.IndexFunc(ready.Items, s.is); at >= 0 {
-		s.add(Queued, "%s is number %d of %d in %s%s", s.text, at+1, ready.Total, name, remark)
+	at := slices.IndexFunc(ready.Items, s.is)
+	switch {
+	case at < 0:
+	case s.kept || ready.numbers != nil:
+		number := at + 1
+		if !s.kept {
+			number = ready.numbers[at]
+		}
+		s.add(Queued, "%s is number %d of %d in %s%s", s.text, number, ready.Total, name, remark)
+	default:
+		s.add(Queued, "%s is one of %d in %s%s", s.text, ready.Total, name, remark)
 	}
 }
 

@@ -23,6 +23,9 @@ type Facts struct {
 	Modified []Modified `json:"modified,omitempty"`
 	// Throttled is nil if no request has waited for its client's limiter.
 	Throttled *Throttled `json:"throttled,omitempty"`
+	// TooMany is the number of goroutines if there are too many to look at: then it is not known
+	// whether requests wait now.
+	TooMany int `json:"tooManyGoroutines,omitempty"`
 	// Keys are those of queues that were reconciled most often, the most frequent first.
 	Keys []KeyFacts `json:"keys"`
 }
@@ -149,7 +152,7 @@ func (f *queueFacts) facts(name string) QueueFacts {
 func (j *Journal) Facts(limit int) Facts {
 	f, keys := j.facts()
 	if f.Recording {
-		f.Throttled = j.looks.take()
+		f.Throttled, f.TooMany = j.looks.take(), tooMany()
 	}
 	slices.SortStableFunc(keys, func(a, b counted) int { return cmp.Compare(b.count, a.count) })
 	j.mu.Lock()

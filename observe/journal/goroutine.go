@@ -33,8 +33,20 @@ type Worker struct {
 
 // Stack returns the state of the goroutine at a time, and then its frames, innermost first; nil if
 // it had ended. at is the zero time if no look was taken since the worker took the item: the
-// process stops during a look at all goroutines, so looks are as rare as those of Throttled.
-func (w Worker) Stack() (stack []string, at time.Time) { return w.journal.stackOf(w) }
+// process stops during a look at all goroutines, so looks are as rare as those of Throttled. No
+// look is taken if TooMany goroutines exist, unless anyway is true.
+func (w Worker) Stack(anyway bool) (stack []string, at time.Time) {
+	return w.journal.stackOf(w, anyway)
+}
+
+// TooMany returns the number of goroutines, and for how long a look at their stacks may stop the
+// process, if there are too many to look without asking. Otherwise it returns 0.
+func TooMany() (goroutines int, stop time.Duration) {
+	if n := runtime.NumGoroutine(); n > maxStopped {
+		return n, time.Duration(n) * stopTime
+	}
+	return 0, 0
+}
 
 func (j *Journal) workersOf(queue *queueName) map[string]Worker {
 	all := map[any]Worker{}
@@ -88,9 +100,16 @@ var knowsThisGo = sync.OnceValue(func() bool {
 	return all
 })
 
+// A look takes 8 to 30 µs for each goroutine, and the whole process stops for as long: with 100,000
+// goroutines longer than a leader may take to renew its lease. Labels of package pprof on the
+// goroutines with items would need no stop, but every goroutine that a reconcile starts inherits
+// them, they replace the program's own, and a program that sets its own loses them.
 const (
-	maxStacks = 64 << 20
-	maxFrames = 20
+	maxStopped = 2000                  // goroutines: the process stops for 60 ms
+	stopTime   = 30 * time.Microsecond // for each goroutine
+	stackBytes = 2 << 10               // for each goroutine, in the first look
+	maxStacks  = 64 << 20
+	maxFrames  = 20
 )
 
 // workerLook is the last look at the stacks of the goroutines that had items.
@@ -98,15 +117,17 @@ type workerLook struct {
 	mu       sync.Mutex // held while a look is taken
 	at, next time.Time
 	stacks   map[int64][]string // nil for a goroutine that had ended
+	bytes    int                // of the last text of all stacks
 }
 
-// stackOf takes a look if it is time for one.
-func (j *Journal) stackOf(w Worker) (stack []string, at time.Time) {
+// stackOf takes a look if it is time for one, and if it is allowed.
+func (j *Journal) stackOf(w Worker, anyway bool) (stack []string, at time.Time) {
 	l := &j.workerLook
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now := time.Now(); !now.Before(l.next) {
-		l.at, l.stacks = now, stacksOf(j.goroutines())
+	goroutines, _ := TooMany()
+	if now := time.Now(); !now.Before(l.next) && (goroutines == 0 || anyway) {
+		l.at, l.stacks = now, l.stacksOf(j.goroutines())
 		l.next = nextLook(now)
 	}
 	stack, known := l.stacks[w.goroutine]
@@ -128,14 +149,12 @@ func (j *Journal) goroutines() map[int64]bool {
 }
 
 // stacksOf returns the stacks of some goroutines, nil for those that have ended. The process stops
-// while the stacks of all goroutines are written.
-func stacksOf(wanted map[int64]bool) map[int64][]string {
-	text := make([]byte, 1<<20)
+// once, while the stacks of all goroutines are written. If they are longer than expected, those at
+// the end are not known, and the next look has more room.
+func (l *workerLook) stacksOf(wanted map[int64]bool) map[int64][]string {
+	text := make([]byte, min(maxStacks, max(runtime.NumGoroutine()*stackBytes, 2*l.bytes)+64<<10))
 	n := runtime.Stack(text, true)
-	for n == len(text) && n < maxStacks {
-		text = make([]byte, 4*len(text))
-		n = runtime.Stack(text, true)
-	}
+	l.bytes = n
 	found := map[int64][]string{}
 	if n < len(text) { // otherwise the end is missing
 		for id := range wanted {

@@ -383,7 +383,7 @@ func TestJournal_KnowsWorkersBeforeItRecords(t *testing.T) {
 	<-taken
 	w.journal.Record(time.Minute)
 	require.Contains(t, w.workers(), "default/settings")
-	stack, _ := w.workers()["default/settings"].Stack()
+	stack, _ := w.workers()["default/settings"].Stack(false)
 	assert.Contains(t, strings.Join(stack, "\n"), "TestJournal_KnowsWorkersBeforeItRecords")
 	close(release)
 	worker.Wait()
@@ -423,7 +423,7 @@ func TestWorker_StacksAreTakenSeldom(t *testing.T) {
 		w.queue.Add("a")
 		_, _ = w.queue.GetWithContext(t.Context())
 		ask := func() time.Time {
-			stack, at := w.workers()["a"].Stack()
+			stack, at := w.workers()["a"].Stack(false)
 			assert.NotEmpty(t, stack)
 			return at
 		}
@@ -444,7 +444,7 @@ func TestGoroutine_IsTheOneOfTracebacks(t *testing.T) {
 		running.Go(func() { assert.Equal(t, traced(), goroutine()) })
 	}
 	running.Wait()
-	assert.NotEmpty(t, stacksOf(map[int64]bool{goroutine(): true})[goroutine()])
+	assert.NotEmpty(t, new(workerLook).stacksOf(map[int64]bool{goroutine(): true})[goroutine()])
 }
 
 // Facts are copies: a call that goes through while they are read is seen to end later.

@@ -69,6 +69,16 @@ func NewDelayingQueue[T comparable](
 	return q
 }
 
+// SnapshotOf implements workqueue.Partial.
+func (q *DelayingQueue[T]) SnapshotOf(limit int) workqueue.Part[T] {
+	return workqueue.SnapshotOf(q.delaying, limit)
+}
+
+// Find implements workqueue.Partial.
+func (q *DelayingQueue[T]) Find(match func(item T) bool) workqueue.Part[T] {
+	return workqueue.Find(q.delaying, match)
+}
+
 // Add notes the reason, and adds it.
 func (q *DelayingQueue[T]) Add(item T) {
 	q.added(item, Cause{}, false)

@@ -99,6 +99,16 @@ type extendedQueue[T comparable] struct {
 // Snapshot returns the queue's Snapshot.
 func (q extendedQueue[T]) Snapshot() workqueue.Snapshot[T] { return q.extended.Snapshot() }
 
+// SnapshotOf implements workqueue.Partial.
+func (q extendedQueue[T]) SnapshotOf(limit int) workqueue.Part[T] {
+	return workqueue.SnapshotOf(q.extended, limit)
+}
+
+// Find implements workqueue.Partial.
+func (q extendedQueue[T]) Find(match func(item T) bool) workqueue.Part[T] {
+	return workqueue.Find(q.extended, match)
+}
+
 // GetWithContext traces the key that a worker gets.
 func (q extendedQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
 	item, shutdown = q.extended.GetWithContext(ctx)

@@ -5,7 +5,6 @@ package devtools
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -28,25 +27,34 @@ const (
 	maxPage = 16 << 20
 )
 
+// question is what is asked about one key; about the whole program if key is "".
+type question struct {
+	key    string
+	stacks bool // see journal.Worker.Stack
+}
+
 // pageURL returns the URL of the page of a program. A scheme may be missing.
-func pageURL(text, key, format string, recorded bool) (*url.URL, error) {
+func pageURL(text string, about question, format string, recorded bool) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
 	asked, err := url.Parse(text)
 	if err != nil {
-		return nil, err
+		return nil, withoutURL(err)
 	}
 	if asked.Host == "" || asked.Scheme != "http" && asked.Scheme != "https" {
-		return nil, fmt.Errorf("%q: want a URL such as http://127.0.0.1:8080", text)
+		return nil, errors.New("want a link such as http://127.0.0.1:8080")
 	}
 	if !strings.HasSuffix(asked.Path, InformersPage) {
 		asked = asked.JoinPath(InformersPage)
 	}
 	query := asked.Query()
 	query.Set("format", format)
-	if key != "" {
-		query.Set("why", key)
+	if about.key != "" {
+		query.Set("why", about.key)
+	}
+	if about.stacks {
+		query.Set("stacks", "1")
 	}
 	if recorded {
 		query.Set("limit", strconv.Itoa(recordedKeys))
@@ -68,10 +76,7 @@ func askProgram(ctx context.Context, asked *url.URL) ([]byte, error) {
 	}}
 	response, err := client.Do(request)
 	if err != nil {
-		if inner, ok := errors.AsType[*url.Error](err); ok {
-			err = inner.Err // the URL has the token
-		}
-		return nil, cli.Fail(cli.Unreachable, "devtools: %s: %w", asked.Host, err)
+		return nil, cli.Fail(cli.Unreachable, "devtools: %s: %w", asked.Host, withoutURL(err))
 	}
 	defer response.Body.Close()
 	page, err := io.ReadAll(io.LimitReader(response.Body, maxPage+1))
@@ -86,4 +91,12 @@ func askProgram(ctx context.Context, asked *url.URL) ([]byte, error) {
 			maxPage>>20)
 	}
 	return page, nil
+}
+
+// withoutURL returns the error in an error of a URL, which may have a token.
+func withoutURL(err error) error {
+	if inner, ok := errors.AsType[*url.Error](err); ok {
+		return inner.Err
+	}
+	return err
 }

@@ -4,8 +4,8 @@
 //
 //	program on this stack -> /debug/informers -> [devtools] -> terminal or file
 //
-// Read ask.go, ring.go (a recording) and devtools.go; then go test -v ./cmd/informerstack/devtools.
-// Goroutines: none. Locking: none.
+// Read link.go, ask.go, ring.go (a recording) and devtools.go; then go test -v
+// ./cmd/informerstack/devtools. Goroutines: none. Locking: none.
 package devtools
 
 import (
@@ -31,31 +31,39 @@ With --record it keeps what the program shows in a file, each two seconds of the
 Ctrl-C: informerstack replay FILE shows it without the program. It holds keys, versions, names of
 fields and errors, no other content of objects.
 
-URL is the link that the program printed, or the address of the handler, such as
+LINK is the link that the program printed, or the address of the handler, such as
 http://127.0.0.1:8080; then the page debug/informers below it is asked. For a pod, use kubectl
-port-forward.`
+port-forward. A printed link has a token, and every user of a machine can read the arguments of its
+commands: so put the link into the variable ` + LinkVariable + ` and give no argument, or give the
+argument -, and the link in the first line of the standard input.`
 
 const devtoolsExamples = `
-  informerstack devtools http://127.0.0.1:8080
-  informerstack devtools http://127.0.0.1:8080 --why default/settings-1
+  export ` + LinkVariable + `=...                # the link that the program has printed
+  informerstack devtools --why default/settings-1
+  informerstack devtools - <link.txt           # a file with the link
+  informerstack devtools http://127.0.0.1:8080 # no token: informerstack run --listen
   informerstack devtools http://127.0.0.1:8080 --record controller.jsonl`
 
 // NewCommand returns the command informerstack devtools.
 func NewCommand() *cobra.Command {
 	var key, format, record string
+	var stacks bool
 	var last time.Duration
 	cmd := &cobra.Command{
-		Use:     "devtools URL",
+		Use:     "devtools [LINK | -]",
 		Short:   "Show the inside of a running program, and why a key is not reconciled",
 		Long:    strings.TrimSpace(devtoolsHelp),
 		Example: strings.Trim(devtoolsExamples, "\n"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Fail(cli.Usage,
-					"devtools: want one URL (see informerstack devtools --help)")
+			link, err := linkOf(args, cmd.InOrStdin(), cmd.ErrOrStderr())
+			if err != nil {
+				return cli.Fail(cli.Usage, "devtools: %w", err)
 			}
 			if cmd.Flags().Changed("why") && key == "" {
 				return cli.Fail(cli.Usage, "--why is empty: want a key, such as namespace/name")
+			}
+			if stacks && key == "" {
+				return cli.Fail(cli.Usage, "--stacks has no effect without --why")
 			}
 			if format != "text" && format != "json" {
 				return cli.Fail(cli.Usage, "--format %q: want text or json", format)
@@ -72,7 +80,7 @@ func NewCommand() *cobra.Command {
 			if record != "" {
 				format = "json"
 			}
-			asked, err := pageURL(args[0], key, format, record != "")
+			asked, err := pageURL(link, question{key, stacks}, format, record != "")
 			if err != nil {
 				return cli.Fail(cli.Usage, "devtools: %w", err)
 			}
@@ -95,6 +103,8 @@ func NewCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&key, "why", "",
 		"answer why this `key`, such as namespace/name, is not being reconciled")
+	cmd.Flags().BoolVar(&stacks, "stacks", false, "with --why: read the stack of a worker even if "+
+		"the program has so many goroutines that it stops for long")
 	cmd.Flags().StringVar(&format, "format", "text", "`text` or json")
 	cmd.Flags().StringVar(&record, "record", "",
 		"keep what the program shows in this `file`, for informerstack replay")

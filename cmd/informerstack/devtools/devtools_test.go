@@ -52,8 +52,8 @@ func TestDevtools_AsksAProgram(t *testing.T) {
 
 func TestDevtools_RefusesBadInput(t *testing.T) {
 	for want, args := range map[string][]string{
-		"want one URL":                     {},
-		"want a URL such as":               {"ftp://a"},
+		"want one LINK":                    {"a", "b"},
+		"want a link such as":              {"ftp://a"},
 		"--why is empty":                   {"a", "--why", ""},
 		`--format "x": want text or json`:  {"a", "--format", "x"},
 		"invalid port":                     {"http://a:b:c"},

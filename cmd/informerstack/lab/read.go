@@ -33,11 +33,11 @@ var document = template.Must(template.New("").Parse(`<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{{.Path}}</title>
-<link rel="icon" href="/lab/assets/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/lab/assets/read.css">
+<link rel="icon" href="{{.Root}}lab/assets/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="{{.Root}}lab/assets/read.css">
 </head>
 <body>
-<nav><a href="/read/docs/README.md">informerstack</a>{{range .Folders}} /
+<nav><a href="{{.Root}}read/docs/README.md">informerstack</a>{{range .Folders}} /
 <a href="{{.Address}}">{{.Name}}</a>{{end}}</nav>
 <main>
 {{- with .Missing}}<p>{{.}}</p>{{end}}
@@ -53,6 +53,7 @@ var document = template.Must(template.New("").Parse(`<!doctype html>
 `))
 
 type page struct {
+	Root             string // the relative address of the root, which may be below a token
 	Path, Language   string
 	Folders, Entries []pageLink
 	Missing          string
@@ -77,9 +78,10 @@ func serveRead(w http.ResponseWriter, r *http.Request) {
 	if name == "" {
 		name = "."
 	}
+	root := strings.Repeat("../", strings.Count(r.URL.EscapedPath(), "/")-1)
 	info, err := fs.Stat(informerstack.Files, name)
 	if err != nil {
-		p := newPage(".")
+		p := newPage(root, ".")
 		p.Path = "not found"
 		p.Missing = fmt.Sprintf("%q is not a file of this program. It may be in the repository: "+
 			"e2e, compat/example, cmd/informerstack/lab/browser and "+
@@ -90,11 +92,12 @@ func serveRead(w http.ResponseWriter, r *http.Request) {
 	}
 	if info.IsDir() != strings.HasSuffix(r.URL.Path, "/") {
 		// Relative links need a slash after a folder, but not after a file.
-		http.Redirect(w, r, address(name, info.IsDir()), http.StatusMovedPermanently)
+		w.Header().Set("Location", address(root, name, info.IsDir()))
+		w.WriteHeader(http.StatusMovedPermanently)
 		return
 	}
 	if info.IsDir() {
-		showFolder(w, name)
+		showFolder(w, root, name)
 		return
 	}
 	content, err := fs.ReadFile(informerstack.Files, name)
@@ -102,25 +105,25 @@ func serveRead(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
-	showFile(w, name, content)
+	showFile(w, root, name, content)
 }
 
-func showFolder(w http.ResponseWriter, name string) {
+func showFolder(w http.ResponseWriter, root, name string) {
 	entries, err := fs.ReadDir(informerstack.Files, name)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
-	p := newPage(name)
+	p := newPage(root, name)
 	for _, entry := range entries {
 		p.Entries = append(p.Entries, pageLink{
-			address(path.Join(name, entry.Name()), entry.IsDir()), entry.Name()})
+			address(root, path.Join(name, entry.Name()), entry.IsDir()), entry.Name()})
 	}
 	p.send(w, http.StatusOK)
 }
 
-func showFile(w http.ResponseWriter, name string, content []byte) {
-	p := newPage(name)
+func showFile(w http.ResponseWriter, root, name string, content []byte) {
+	p := newPage(root, name)
 	switch contentType := http.DetectContentType(content); {
 	case path.Ext(name) == ".svg":
 		// A drawing has its own styles. They concern the drawing alone.
@@ -154,8 +157,8 @@ func showFile(w http.ResponseWriter, name string, content []byte) {
 	p.send(w, http.StatusOK)
 }
 
-func newPage(name string) *page {
-	p := &page{Path: name, Language: "en"}
+func newPage(root, name string) *page {
+	p := &page{Root: root, Path: name, Language: "en"}
 	if strings.HasPrefix(name, "docs/zh/") {
 		p.Language = "zh"
 	}
@@ -165,7 +168,7 @@ func newPage(name string) *page {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
 		p.Folders = append(p.Folders,
-			pageLink{address(path.Join(parts[:i+1]...), i+1 < len(parts)), part})
+			pageLink{address(root, path.Join(parts[:i+1]...), i+1 < len(parts)), part})
 	}
 	return p
 }
@@ -181,11 +184,11 @@ func (p *page) send(w http.ResponseWriter, code int) {
 	_, _ = w.Write(content.Bytes())
 }
 
-func address(name string, folder bool) string {
+func address(root, name string, folder bool) string {
 	if folder {
-		return path.Join("/read", name) + "/"
+		return root + path.Join("read", name) + "/"
 	}
-	return path.Join("/read", name)
+	return root + path.Join("read", name)
 }
 
 // focusable lets a reader scroll with the keyboard what is wider than the screen.

@@ -35,7 +35,11 @@ func TestRead_LinksOfDocumentsLeadSomewhere(t *testing.T) {
 		}
 		answer := ask(l, "GET", address, "", unchanged)
 		if answer.Code == http.StatusMovedPermanently {
-			answer = ask(l, "GET", answer.Header().Get("Location"), "", unchanged)
+			base, err := url.Parse(address)
+			require.NoError(t, err)
+			base, err = base.Parse(answer.Header().Get("Location"))
+			require.NoError(t, err)
+			answer = ask(l, "GET", base.Path, "", unchanged)
 		}
 		if answer.Code == http.StatusOK {
 			pages[address] = answer.Body.String()
@@ -89,7 +93,7 @@ func TestRead_NumbersLinesAndNamesDeclarations(t *testing.T) {
 	assert.Contains(t, read("read_test.go"), fmt.Sprintf(`<li id="L%d"><a id="documentNames"></a>`,
 		strings.Count(before, "\n")+2))
 	assert.Contains(t, read("read.go"),
-		`<a id="showFolder"></a><code>func showFolder(w http.ResponseWriter, name string) {</code>`)
+		`<a id="showFolder"></a><code>func showFolder(w http.ResponseWriter, root, name string) {</code>`)
 }
 
 func TestRead_ServesEachTypeOfFile(t *testing.T) {
@@ -97,10 +101,10 @@ func TestRead_ServesEachTypeOfFile(t *testing.T) {
 		code int
 		text string
 	}{
-		"/read/":                       {200, `<a href="/read/docs/">docs</a>`},
-		"/read/store/":                 {200, `<a href="/read/store/key.go">key.go</a>`},
-		"/read/store":                  {301, "/read/store/"},
-		"/read/store/key.go/":          {301, "/read/store/key.go"},
+		"/read/":                       {200, `<a href="../read/docs/">docs</a>`},
+		"/read/store/":                 {200, `<a href="../../read/store/key.go">key.go</a>`},
+		"/read/store":                  {301, "../read/store/"},
+		"/read/store/key.go/":          {301, "../../../read/store/key.go"},
 		"/read/docs/zh/store.md":       {200, `<html lang="zh">`},
 		"/read/docs/pictures/lab.png":  {200, "PNG"},
 		"/read/docs/pictures/path.svg": {200, "<svg"},

@@ -22,14 +22,15 @@ import (
 	"example.com/informerstack/cmd/informerstack/cli"
 	"example.com/informerstack/cmd/informerstack/devtools"
 	"example.com/informerstack/cmd/informerstack/lab"
+	"example.com/informerstack/internal/helpers/linktoken"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/observe/health"
 )
 
 const replayHelp = `
 replay shows a run again that "informerstack run --record FILE" has recorded, or a program that
-"informerstack devtools URL --record FILE" has, in the browser and with a time slider. With --html
-it writes the end of a recorded run as one file, which can be published and needs neither this
+"informerstack devtools --record FILE" has, in the browser and with a time slider. With --html it
+writes the end of a recorded run as one file, which can be published and needs neither this
 program nor a network.`
 
 // NewCommand returns the command informerstack replay.
@@ -78,13 +79,14 @@ func replay(ctx context.Context, path, listen string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server := cli.Server(recording)
+	token := linktoken.New()
+	server := cli.Server(linktoken.Handler(token, recording, http.HandlerFunc(linktoken.Refuse)))
 	defer context.AfterFunc(ctx, func() {
 		closePage()
 		_ = server.Close()
 	})()
-	fmt.Fprintf(stderr, "Open http://%s%s to see the recording. Ctrl-C stops.\n", listener.Addr(),
-		page)
+	fmt.Fprintf(stderr, "Open http://%s/%s%s to see the recording. Ctrl-C stops.\n",
+		listener.Addr(), token, page)
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return cli.Fail(cli.Failed, "serve recording: %w", err)
 	}

@@ -174,16 +174,20 @@ func requireNoCanary(t *testing.T, where, text string) {
 }
 
 // searchPages searches all that the program serves.
-func searchPages(t *testing.T, url string) {
+func searchPages(t *testing.T, url, page string) {
 	t.Helper()
 	for _, path := range []string{
-		"/", "/lab/assets/app.js", "/metrics", "/healthz?verbose",
+		"/metrics", "/healthz?verbose",
 		"/readyz?verbose", "/readyz", "/debug/informers", "/debug/informers?format=json",
 	} {
 		_, text := get(t, url+path)
 		requireNoCanary(t, path, text)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/lab/events", nil)
+	for _, path := range []string{"/", "/lab/assets/app.js"} {
+		_, text := get(t, page+path)
+		requireNoCanary(t, path, text)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page+"/lab/events", nil)
 	require.NoError(t, err)
 	answer, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
@@ -216,10 +220,11 @@ func TestRun_WritesNoSecrets(t *testing.T) {
 			folder := t.TempDir()
 			recording, html := filepath.Join(folder, "r.jsonl"), filepath.Join(folder, "r.html")
 			p := startProgram(t, append([]string{"run", "--kubeconfig", f.kubeconfig(t),
-				"--resource", "secrets", "--listen", "127.0.0.1:0", "--verbose",
+				"--resource", "secrets", "--page", "--listen", "127.0.0.1:0", "--verbose",
 				"--record", recording, "--html", html}, args...)...)
 			p.prints("Loaded 1 object ")
 			url := servedOn.FindStringSubmatch(p.out.String())[1]
+			page := pageOn.FindStringSubmatch(p.out.String())[1]
 			changed := canary("a")
 			require.NoError(t, f.api.Get(changed))
 			changed.StringData = map[string]string{"more": canarySecret}
@@ -227,7 +232,7 @@ func TestRun_WritesNoSecrets(t *testing.T) {
 			require.NoError(t, f.api.Create(canary("b")))
 			p.prints("default/b")
 			require.NoError(t, f.api.Delete(canary("b")))
-			searchPages(t, url)
+			searchPages(t, url, page)
 			f.answers(code)
 			require.Eventually(t, func() bool {
 				_, text := get(t, url+"/debug/informers")
@@ -238,7 +243,7 @@ func TestRun_WritesNoSecrets(t *testing.T) {
 				return err == nil && strings.Contains(string(text), "default/a") &&
 					said(string(text))
 			}, clitest.Patience, 10*time.Millisecond)
-			searchPages(t, url)
+			searchPages(t, url, page)
 			p.stop()
 			requireNoCanary(t, "the output", p.out.String())
 			for _, path := range []string{recording, html} {

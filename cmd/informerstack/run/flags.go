@@ -52,6 +52,7 @@ type options struct {
 	verbose  bool
 	duration time.Duration
 	listen   string
+	page     bool
 	noPage   bool
 	record   string
 	html     string
@@ -92,6 +93,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 			"`address`, "+
 			"such as 127.0.0.1:8080; port 0 takes a free one and prints it")
 	flags.BoolVar(&o.noPage, "no-page", false, "do not serve the page that shows the pipeline")
+	flags.BoolVar(&o.page, "page", false, "serve that page on another cluster than the embedded "+
+		"server, too: it takes commands, such as a pause")
 	flags.StringVar(&o.record, "record", "",
 		"record the run in this `file`, for informerstack replay")
 	flags.StringVar(&o.html, "html", "",
@@ -164,6 +167,9 @@ func (o *options) check() error {
 	if o.step && o.slow > 0 {
 		return cli.Fail(cli.Usage, "--step cannot be used with --slow: choose one")
 	}
+	if o.page && o.noPage {
+		return cli.Fail(cli.Usage, "--page cannot be used with --no-page: choose one")
+	}
 	if o.sharing.count > 0 && o.election.elect {
 		return cli.Fail(cli.Usage, "--shards cannot be used with --leader-elect: choose one")
 	}
@@ -172,6 +178,11 @@ func (o *options) check() error {
 			"--in-cluster cannot be used with --kubeconfig or --context: choose one cluster")
 	}
 	return nil
+}
+
+// servesPage reports whether the page is served: on another cluster only if it was asked for.
+func (o *options) servesPage() bool {
+	return !o.noPage && (o.page || o.cluster.Embedded())
 }
 
 // checkUseless returns an error for flags that have no effect together with the others.

@@ -83,11 +83,13 @@ func TestRun_HostileLeader(t *testing.T) {
 // pages answer no other Host.
 func TestRun_RefusesForeignPages(t *testing.T) {
 	p := start(t, "run", "--listen", "127.0.0.1:0", "--objects", "3", "--rate", "0")
-	url := p.served(t)
+	url, token := p.served(t), p.token(t)
 	p.Prints(t, "Loaded 3 objects")
 	for _, path := range []string{
-		"/", "/lab/command", "/lab/events", "/lab/lessons", "/lab/assets/app.js", "/lab/recording",
-		"/read/README.md", "/metrics", "/healthz", "/readyz", "/debug/informers",
+		token + "/", token + "/lab/command", token + "/lab/events", token + "/lab/lessons",
+		token + "/lab/assets/app.js", token + "/lab/recording", token + "/read/README.md",
+		"/lab/command", "/lab/events", "/lab/keys", "/metrics", "/healthz", "/readyz",
+		"/debug/informers",
 		"/api/v1/configmaps",
 	} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
@@ -105,8 +107,9 @@ func TestRun_RefusesForeignPages(t *testing.T) {
 	}
 	_, text := get(t, url+"/debug/informers")
 	assert.Contains(t, text, "informer configmaps: synced, 3 objects")
-	for _, path := range []string{"/", "/lab/command", "/lab/events", "/lab/assets/app.js",
-		"/read/README.md", "/metrics", "/healthz", "/livez", "/readyz", "/debug/informers"} {
+	for _, path := range []string{token + "/", token + "/lab/command", token + "/lab/events",
+		token + "/lab/assets/app.js", token + "/read/README.md", "/", "/lab/command",
+		"/metrics", "/healthz", "/livez", "/readyz", "/debug/informers"} {
 		refusesCrossSite(t, url+path)
 	}
 	p.Stops(t)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"net/http"
 	"runtime/debug"
-	"strings"
 	"sync/atomic"
 
 	"example.com/informerstack/cmd/informerstack/lab"
@@ -14,6 +13,7 @@ import (
 	"example.com/informerstack/cmd/informerstack/run/configmaps"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/helpers/linktoken"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/trace"
 	"example.com/informerstack/workqueue"
@@ -23,12 +23,13 @@ import (
 // that the page can show one.
 const pageAttempts = 10
 
-// page serves the laboratory, and the endpoints of --listen beside it. Without a laboratory
-// (--no-page) its methods add nothing to the pipeline.
+// page serves the laboratory below a token, because it takes commands and any user of the machine
+// can reach it, and the endpoints of --listen beside it. Without a laboratory its methods add
+// nothing to the pipeline.
 type page struct {
 	lab      *lab.Lab // nil if it is neither served nor recorded
 	control  *lab.Lab // lab, or the time control of --step and --slow, or nil
-	served   bool     // not with --no-page
+	token    string   // of the address of the page; "" if it is not served
 	embedded bool
 	elects   bool                        // the workers need a leader of the laboratory
 	observed atomic.Pointer[observation] // of the running pipeline; nil without --listen
@@ -38,8 +39,11 @@ type page struct {
 func (o *options) newPage(
 	c *cluster.Cluster, t cluster.Target, work *configmaps.Workload,
 ) (*page, error) {
-	p := &page{embedded: c.Server != nil, served: !o.noPage}
-	shown := p.served || o.record+o.html != ""
+	p := &page{embedded: c.Server != nil}
+	if o.servesPage() {
+		p.token = linktoken.New()
+	}
+	shown := p.token != "" || o.record+o.html != ""
 	if !shown && !o.step && o.slow == 0 {
 		return p, nil
 	}
@@ -72,19 +76,21 @@ func version() string {
 	return ""
 }
 
-// ServeHTTP serves the page at the root, what it links to, and the endpoints of --listen at their
-// paths.
-func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if p.served && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/lab/") ||
-		strings.HasPrefix(r.URL.Path, "/read/")) {
-		p.lab.ServeHTTP(w, r)
-		return
+// handler serves the page and what it links to below the token, and the endpoints of --listen at
+// their paths.
+func (p *page) handler() http.Handler {
+	if p.token == "" {
+		return http.HandlerFunc(p.serveEndpoints)
 	}
+	return linktoken.Handler(p.token, p.lab, http.HandlerFunc(p.serveEndpoints))
+}
+
+func (p *page) serveEndpoints(w http.ResponseWriter, r *http.Request) {
 	if observed := p.observed.Load(); observed != nil {
 		observed.handler.ServeHTTP(w, r)
 		return
 	}
-	http.NotFound(w, r)
+	linktoken.Refuse(w, r)
 }
 
 // run runs the pipeline of the flags, and again with other flags when the reader changes settings.
@@ -159,7 +165,7 @@ func (p *page) reconcile(
 	return p.lab.Reconcile(next)
 }
 
-func (p *page) handler(handler informer.ResourceEventHandler) informer.ResourceEventHandler {
+func (p *page) wrap(handler informer.ResourceEventHandler) informer.ResourceEventHandler {
 	if p.lab == nil {
 		return handler
 	}

@@ -19,7 +19,7 @@ import (
 	"example.com/informerstack/cmd/informerstack/lab"
 )
 
-var pageOn = regexp.MustCompile(`Open (http://127\.0\.0\.1:\d+)/ to see`)
+var pageOn = regexp.MustCompile(`Open (http://127\.0\.0\.1:\d+/\w+)(?:/|/debug/informers) to see`)
 
 // page returns the address of the page.
 func (p *process) page(t *testing.T) string {
@@ -78,12 +78,14 @@ func TestRun_ServesThePage(t *testing.T) {
 	url := p.page(t)
 	code, text := get(t, url+"/")
 	assert.Equal(t, http.StatusOK, code)
-	assert.Contains(t, text, "/lab/assets/app.js")
+	assert.Contains(t, text, "lab/assets/app.js")
 	code, text = get(t, url+"/read/docs/store.md")
 	assert.Equal(t, http.StatusOK, code)
 	assert.Contains(t, text, "<h1")
 	code, _ = get(t, url+"/metrics")
 	assert.Equal(t, http.StatusNotFound, code, "it needs --listen")
+	code, _ = get(t, rootOf(url)+"/metrics")
+	assert.Equal(t, http.StatusUnauthorized, code)
 
 	stream := openStream(t, url)
 	assert.True(t, stream.hello.Writable)
@@ -121,7 +123,7 @@ func post(t *testing.T, url, token, body string) (code int) {
 // On another cluster the page shows, and does not write.
 func TestRun_PageOfAnotherClusterIsReadOnly(t *testing.T) {
 	_, kubeconfig := foreign(t)
-	p := start(t, "run", "--kubeconfig", kubeconfig)
+	p := start(t, "run", "--kubeconfig", kubeconfig, "--page")
 	url := p.page(t)
 	stream := openStream(t, url)
 	assert.False(t, stream.hello.Writable)

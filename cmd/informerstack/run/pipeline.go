@@ -106,7 +106,7 @@ func (o *options) build(
 		Handler:    ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc),
 	}
 	handle, err := observed.register(objects, t.Resource.GroupResource().String(),
-		trace.EventHandler(shown.handler(handler), sink))
+		trace.EventHandler(shown.wrap(handler), sink))
 	if err != nil {
 		return nil, fmt.Errorf("add handler: %w", err)
 	}

@@ -21,7 +21,7 @@ const finishAnswers = time.Second
 // listener opens the port of --listen, or any port for the page. It returns nil if nothing is
 // served. It is called before anything else is started, because the port may be in use.
 func (o *options) listener(ctx context.Context) (net.Listener, error) {
-	if o.listen == "" && o.noPage {
+	if o.listen == "" && !o.servesPage() {
 		return nil, nil
 	}
 	return cli.Listen(ctx, o.listen)
@@ -32,7 +32,7 @@ func (o *options) serveHTTP(shown *page, listener net.Listener, stderr io.Writer
 	if listener == nil {
 		return func() {}
 	}
-	server := cli.Server(shown)
+	server := cli.Server(shown.handler())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -45,8 +45,9 @@ func (o *options) serveHTTP(shown *page, listener net.Listener, stderr io.Writer
 			"Serving /metrics, /healthz, /livez, /readyz and /debug/informers on http://%s\n",
 			listener.Addr())
 	}
-	if shown.lab != nil {
-		fmt.Fprintf(stderr, "Open http://%s/ to see it in the browser.\n", listener.Addr())
+	if shown.token != "" {
+		fmt.Fprintf(stderr, "Open http://%s/%s/ to see it in the browser.\n", listener.Addr(),
+			shown.token)
 	}
 	return func() {
 		shown.close()

@@ -113,7 +113,7 @@ func TestRun_ServesItsState(t *testing.T) {
 // The first addresses that a user tries are answered, with the page and without it.
 func TestRun_AnswersTheRoot(t *testing.T) {
 	for page, want := range map[string]string{
-		"--no-page": `<a href="/debug/informers">`, "--no-page=false": "/lab/assets/app.js",
+		"--no-page": `<a href="/debug/informers">`, "--page": `<a href="/debug/informers">`,
 	} {
 		p := start(t, "run", "--listen", "127.0.0.1:0", "--rate", "0", page)
 		url := p.served(t)

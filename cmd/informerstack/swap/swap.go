@@ -55,7 +55,8 @@ const swapExamples = `
 
   # run it, and ask it why a key is not being reconciled
   informerstack swap --devtools 127.0.0.1:9000 ~/src/my-controller -- go run ./cmd/manager
-  informerstack devtools LINK --why default/settings-1
+  export INFORMERSTACK_LINK=...   # in another terminal: the link that the program has printed
+  informerstack devtools --why default/settings-1
 
   # swap only its workqueue
   informerstack swap --pieces workqueue`

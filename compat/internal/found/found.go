@@ -124,6 +124,7 @@ func releaseName(name string) {
 // queue writes to the Journal.
 type Queue interface {
 	Snapshot() workqueue.Snapshot[string]
+	workqueue.Partial[string]
 	Workers() map[string]journal.Worker
 }
 
@@ -154,7 +155,22 @@ func (t texts[T]) Workers() map[string]journal.Worker {
 
 // Snapshot implements Queue.
 func (t texts[T]) Snapshot() workqueue.Snapshot[string] {
-	s := t.queue.Snapshot()
+	return shown(t.queue.Snapshot())
+}
+
+// SnapshotOf implements Queue.
+func (t texts[T]) SnapshotOf(limit int) workqueue.Part[string] {
+	p := workqueue.SnapshotOf(t.queue, limit)
+	return workqueue.Part[string]{Snapshot: shown(p.Snapshot), Total: p.Total, Numbers: p.Numbers}
+}
+
+// Find implements Queue.
+func (t texts[T]) Find(match func(item string) bool) workqueue.Part[string] {
+	p := workqueue.Find(t.queue, func(item T) bool { return match(printable.KeyOf(item)) })
+	return workqueue.Part[string]{Snapshot: shown(p.Snapshot), Total: p.Total, Numbers: p.Numbers}
+}
+
+func shown[T comparable](s workqueue.Snapshot[T]) workqueue.Snapshot[string] {
 	shown := workqueue.Snapshot[string]{
 		Ready: all(s.Ready), Processing: all(s.Processing), Again: all(s.Again),
 		Taken: s.Taken, Limited: s.Limited,

@@ -31,6 +31,14 @@ func Canonical(text string) string {
 	return strings.TrimPrefix(text, "/")
 }
 
+// KeyOf is Key, and allocates nothing for a text.
+func KeyOf[K comparable](item K) string {
+	if text, ok := any(item).(string); ok {
+		return Short(text)
+	}
+	return Key(item)
+}
+
 func keyText(v reflect.Value) string {
 	switch {
 	case !v.IsValid():

@@ -48,7 +48,7 @@ func Lines(s string) string {
 func JSON(encoded []byte) []byte { return []byte(escape(string(encoded), "\n\t", jsonEscape)) }
 
 func truncate(s string, maxRunes int) string {
-	if utf8.RuneCountInString(s) <= maxRunes {
+	if len(s) <= maxRunes || utf8.RuneCountInString(s) <= maxRunes {
 		return s
 	}
 	end := fmt.Sprintf("… (%d bytes)", len(s))
@@ -62,7 +62,18 @@ func truncate(s string, maxRunes int) string {
 
 // escape replaces each unprintable character of s, unless it is in keep.
 func escape(s, keep string, replace func(char string) string) string {
+	plain := func(b byte) bool { return ' ' <= b && b <= '~' || strings.IndexByte(keep, b) >= 0 }
+	first := 0
+	for first < len(s) && plain(s[first]) {
+		first++
+	}
+	if first == len(s) {
+		return s
+	}
 	var b strings.Builder
+	b.Grow(len(s))
+	b.WriteString(s[:first])
+	s = s[first:]
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
 		valid := r != utf8.RuneError || size > 1

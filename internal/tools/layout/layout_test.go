@@ -85,6 +85,7 @@ var rules = map[string]rule{
 	"internal/helpers/callsite":    {},
 	"internal/helpers/shorterror":  {ours: []string{"internal/helpers/printable"}},
 	"internal/helpers/hostheader":  {},
+	"internal/helpers/linktoken":   {},
 	"internal/helpers/printable":   {},
 	"apitest": {
 		ours:    []string{"internal/helpers/hostheader"},
@@ -140,7 +141,8 @@ var rules = map[string]rule{
 	},
 	"cmd/informerstack/replay": {
 		ours: []string{"cmd/informerstack/cli", "cmd/informerstack/devtools",
-			"cmd/informerstack/lab", "observe/health", "internal/helpers/printable"},
+			"cmd/informerstack/lab", "observe/health", "internal/helpers/linktoken",
+			"internal/helpers/printable"},
 		outside: []string{"github.com/spf13/cobra"},
 	},
 	"cmd/informerstack/run/cluster": {
@@ -165,7 +167,7 @@ var rules = map[string]rule{
 			"store", "deltafifo", "reflector", "reflector/wire", "informer", "workqueue",
 			"controller", "leaderelection", "leaderelection/resourcelock", "shard",
 			"observe/health", "observe/journal", "observe/metrics", "observe/trace",
-			"internal/helpers/printable",
+			"internal/helpers/linktoken", "internal/helpers/printable",
 		},
 		outside: []string{
 			"github.com/go-logr/logr", "github.com/prometheus/", "github.com/spf13/cobra",
@@ -209,8 +211,8 @@ var rules = map[string]rule{
 		},
 	},
 	"compat/devtools": {ours: []string{"store", "informer", "workqueue", "leaderelection",
-		"observe/health", "observe/journal", "internal/helpers/printable",
-		"compat/internal/found"}},
+		"observe/health", "observe/journal", "internal/helpers/linktoken",
+		"internal/helpers/printable", "compat/internal/found"}},
 	// Nothing that depends on rest.
 	"compat/decoding": {
 		ours: []string{"internal/decode", "internal/readahead"},

@@ -18,7 +18,7 @@ const messages = {
     failing: "failing", deadLetters: "given up", results: "results", result: "last result", causes: "because of", echoes: "caused by its own writes",
     reflector: "Reflector", store: "Store", handlers: "Handler", workqueue: "Workqueue", workers: "Workers",
     version: "version", phase: "phase", oldest: "oldest", leader: "leader", member: "member", target: "is to own", leaving: "leaves", stuck: "takes no shard", filtering: "informers that receive objects of other replicas, and drop them", renewal: "last renewal", ago: "ago", never: "never", more: "more",
-    yes: "leads", no: "does not lead", stack: "its goroutine", lastCalls: "Last calls of its handlers", lastReconciles: "Last reconciles",
+    yes: "leads", no: "does not lead", stack: "its goroutine", readStacks: "read its stack (the program stops for that long)", lastCalls: "Last calls of its handlers", lastReconciles: "Last reconciles",
     notStarted: "not started", notSynced: "not synced", synced: "synced", stopped: "stopped", close: "Close", none: "none", filtered: "added no key",
     reasons: {
       reconciling: "A worker has it", queued: "It waits for a worker", delayed: "It failed, and waits for its time", scheduled: "It waits for its time", givenUp: "It was given up",
@@ -49,7 +49,7 @@ const messages = {
     failing: "失败中", deadLetters: "已放弃", results: "结果", result: "上次结果", causes: "起因", echoes: "由自己的写入引起",
     reflector: "Reflector", store: "Store", handlers: "Handler", workqueue: "Workqueue", workers: "Worker",
     version: "版本", phase: "阶段", oldest: "最早", leader: "leader", member: "成员", target: "应有", leaving: "正在离开", stuck: "不接收分片", filtering: "收到其他副本的对象并丢弃它们的 informer", renewal: "上次续约", ago: "前", never: "从未", more: "更多",
-    yes: "正在领导", no: "未领导", stack: "它的 goroutine", lastCalls: "最近的 handler 调用", lastReconciles: "最近的 reconcile",
+    yes: "正在领导", no: "未领导", stack: "它的 goroutine", readStacks: "读取它的栈（程序会停这么久）", lastCalls: "最近的 handler 调用", lastReconciles: "最近的 reconcile",
     notStarted: "未启动", notSynced: "未同步", synced: "已同步", stopped: "已停止", close: "关闭", none: "无", filtered: "没有加入 key",
     reasons: {
       reconciling: "worker 正在处理", queued: "在等 worker", delayed: "失败过，还没到重试时间", scheduled: "还没到时间", givenUp: "已放弃",

@@ -231,6 +231,7 @@ function showAnswer() {
     el("p", { class: "reason" }, text("reasons")[answer.reason] || answer.reason, " ", el("code", {}, answer.key)),
     el("p", {}, answer.sentence),
     answer.evidence.length ? el("ul", { class: "facts" }, answer.evidence.map((e) => el("li", {}, e))) : "",
+    answer.goroutines ? el("button", { type: "button", onclick: readStacks }, text("readStacks")) : "",
     answer.stack ? [el("p", {}, text("stack")), el("pre", { tabindex: "0" }, answer.stack.join("\n"))] : "",
     answer.calls ? [el("h3", {}, text("lastCalls")), el("ul", { class: "facts" }, answer.calls.map((c) =>
       el("li", {}, line(c), " ", dim(c.added.length ? `→ ${c.added.join(", ")}` : text("filtered")))))] : "",
@@ -275,7 +276,7 @@ async function fetchJSON(parameters) {
 async function refresh() {
   const wanted = frame;
   asking = true;
-  const next = await fetchJSON({ limit }).catch(() => null);
+  const next = await fetchJSON({ limit, brief: 1 }).catch(() => null);
   if (frame !== wanted) return; // the slider was moved, which has asked for another frame
   page = next || page;
   lost = !next;
@@ -299,6 +300,13 @@ async function refreshAnswer() {
     next = { error: err.message };
   }
   if (key === asked && frame === wanted) answer = next;
+}
+
+// readStacks stops a program with many goroutines for a moment. Later answers have the stack, too.
+async function readStacks() {
+  await fetchJSON({ why: asked, stacks: 1 }).catch(() => null);
+  await refreshAnswer();
+  showAll();
 }
 
 async function ask(key) {

@@ -215,7 +215,7 @@ function show(frame, { at = Date.now(), silent = false } = {}) {
 /** replay fetches the recording that a program shows instead of a live run. */
 async function replay() {
   lab.source.stop();
-  const answer = await fetch("/lab/recording");
+  const answer = await fetch("lab/recording");
   lab.source = new RecordedSource(on, parseRecording(await answer.text()));
   lab.source.start();
 }
@@ -274,7 +274,7 @@ function draw() {
   const { model, ui } = lab;
   const recorded = lab.recorded;
   lab.now = recorded ? (recorded.times?.[0] ?? 0) + recorded.at : model.now(Date.now());
-  if (ui.connection === "disconnected" || !model.frame) lab.now = model.frameAt ?? 0;
+  if (["disconnected", "refused"].includes(ui.connection) || !model.frame) lab.now = model.frameAt ?? 0;
   lab.age = lab.frame?.mode === "pause" ? 0 : Math.max(0, lab.now - (model.frameAt ?? 0));
   for (const [card, at] of lab.lit) if (drawnAt - at > LIT_MS) lab.lit.delete(card);
   if (lab.lessons.length) writeAddress(ui.lesson);

@@ -9,7 +9,7 @@ export default {
   randomFaults: { on: "随机故障", paused: "课程进行时暂停随机故障", help: "请求和 watch 会随机失败，与 --faults 相同。可在设置中关闭。" },
   held: "已暂停，{n} 个事件被拦住：", readOnly: "只读", close: "关闭", cancel: "取消", apply: "应用",
   replay: "录像", position: "位置", replaySpeed: "速度", frameBack: "后退一帧", frameOn: "前进一帧",
-  connection: { connecting: "正在连接…", connected: "实时", disconnected: "连接已断开，正在重试", recorded: "录像" },
+  connection: { connecting: "正在连接…", connected: "实时", disconnected: "连接已断开，正在重试", refused: "被拒绝：请打开程序打印的链接", recorded: "录像" },
   events: "{n} 个事件，{rate} 个/秒", sampled: "已采样：{n} 个事件未画出",
   sampledHelp: "事件太多，无法全部画出。计数是准确的，列表和圆点只是样本。",
   more: "还有 {n} 个", objects: "{n} 个对象", bar: "{piece}的操作", open: "这是什么？{piece}",

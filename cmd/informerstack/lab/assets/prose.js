@@ -20,5 +20,5 @@ export function Prose({ text, follow }) {
 /** Path links to a file of the repository. The self-contained page has no program that serves it. */
 export function Path({ lab, path, text = path }) {
   if (!lab.served) return html`<code>${text}</code>`;
-  return html`<a href=${"/read/" + path} target="_blank" rel="noreferrer"><code>${text}</code></a>`;
+  return html`<a href=${"read/" + path} target="_blank" rel="noreferrer"><code>${text}</code></a>`;
 }

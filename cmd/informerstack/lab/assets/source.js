@@ -14,12 +14,14 @@ export class LiveSource {
   }
 
   start() {
-    const stream = (this.stream = new EventSource("/lab/events"));
+    const stream = (this.stream = new EventSource("lab/events"));
     stream.addEventListener("open", () => this.on.connection("connected"));
     stream.addEventListener("error", () => {
-      this.on.connection("disconnected");
-      // A browser gives up for good after an answer that is not a stream; start again then.
-      if (stream.readyState === EventSource.CLOSED) setTimeout(() => this.start(), 2000);
+      // A browser gives up for good after an answer that is not a stream, as that of a program
+      // with another token. It may be one of something between; so start again then.
+      const refused = stream.readyState === EventSource.CLOSED;
+      this.on.connection(refused ? "refused" : "disconnected");
+      if (refused) setTimeout(() => this.start(), 2000);
     });
     stream.addEventListener("hello", (event) => this.greet(JSON.parse(event.data)));
     stream.addEventListener("frame", (event) => this.on.frame(JSON.parse(event.data)));
@@ -33,14 +35,14 @@ export class LiveSource {
     this.token = hello.token;
     this.on.hello(hello);
     if (hello.lessons?.length || hello.lessons === true) {
-      const answer = await fetch("/lab/lessons");
+      const answer = await fetch("lab/lessons");
       if (answer.ok) this.on.lessons((await answer.json()).lessons ?? []);
     }
   }
 
   /** find returns keys of the store that contain a text. */
   async find(text) {
-    const answer = await fetch("/lab/keys?" + new URLSearchParams({ contains: text }));
+    const answer = await fetch("lab/keys?" + new URLSearchParams({ contains: text }));
     return answer.ok ? (await answer.json()).keys : [];
   }
 
@@ -52,7 +54,7 @@ export class LiveSource {
 
   async post(command) {
     try {
-      const answer = await fetch("/lab/command", {
+      const answer = await fetch("lab/command", {
         method: "POST",
         headers: { "Content-Type": "application/json", "X-Lab-Token": this.token ?? "" },
         body: JSON.stringify(command),

@@ -219,7 +219,8 @@ func TestCode_ReadOnly(t *testing.T) {
 			"clusters": [{"name": "c", "cluster": {"server": %q}}],
 			"contexts": [{"name": "c", "context": {"cluster": "c"}}], "current-context": "c"}`,
 			server.URL), 0o600))
-		p := start(t, "run", "--kubeconfig", path, "--resource", "configmaps", "--namespace", "")
+		p := start(t, "run", "--kubeconfig", path, "--page",
+			"--resource", "configmaps", "--namespace", "")
 		f := p.frames()
 		s := open(t, p.url+"/", desktop)
 		require.NoError(t, server.Create(&corev1.ConfigMap{
@@ -231,11 +232,11 @@ func TestCode_ReadOnly(t *testing.T) {
 		s.await("it is lit", litLine+` === "queue.Done(key)"`)
 		s.excuse("400") // the refusal below is an answer with this status
 		assert.Contains(t, evaluate[string](s, `(async () => {
-			const stream = new EventSource("/lab/events");
+			const stream = new EventSource("lab/events");
 			const hello = await new Promise((resolve) => stream.addEventListener("hello",
 				(event) => resolve(JSON.parse(event.data))));
 			stream.close();
-			const answer = await fetch("/lab/command", {
+			const answer = await fetch("lab/command", {
 				method: "POST", body: JSON.stringify({ do: "code", id: "done", on: true }),
 				headers: { "Content-Type": "application/json", "X-Lab-Token": hello.token },
 			});

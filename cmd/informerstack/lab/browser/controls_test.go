@@ -48,7 +48,7 @@ func openScene(t *testing.T, l look, args ...string) *scene {
 	p := start(t, append([]string{"run", "--objects", "6", "--rate", "0"}, args...)...)
 	s := &scene{program: p, frames: p.frames(), control: pressKey, used: map[string]bool{}}
 	s.tab = open(t, p.url+"/", l)
-	s.actions = evaluate[[]action](s.tab, `import("/lab/assets/actions.js").then(({ ACTIONS }) =>
+	s.actions = evaluate[[]action](s.tab, `import("./lab/assets/actions.js").then(({ ACTIONS }) =>
 		ACTIONS.map(({ id, key, piece }) => ({ id, key, piece })))`)
 	return s
 }
@@ -412,7 +412,7 @@ func pageControls(s *scene) {
 		s.use("language")
 		s.await(want[0], `document.documentElement.lang === `+quoted(want[0]))
 		s.await(want[1], `document.querySelector("nav.tools a.btn").getAttribute("href") === `+
-			quoted("/read/"+want[1]))
+			quoted("read/"+want[1]))
 	}
 	s.use("help")
 	s.await("the help opens", `document.querySelector("dialog[open] .keys")`)

@@ -64,7 +64,7 @@ func TestCrossSite_ChangesNothing(t *testing.T) {
 	targets := []string{
 		target(p.url+"/lab/command", command),
 		target(p.url+"/lab/command", `{"do":"mode","mode":"pause"}`),
-		target(p.url+"/debug/informers", command),
+		target("http://"+p.port()+"/debug/informers", command),
 		target(server[1]+"/api/v1/namespaces/default/configmaps", object),
 		target(server[1]+"/api/v1/namespaces/default/configmaps/settings-1", object),
 	}

@@ -102,7 +102,7 @@ func TestPage_ShowsCausesFirst(t *testing.T) {
 // A write is recorded when it is answered, but it is shown before the event that it has caused.
 func TestPage_ShowsAWriteBeforeItsEvent(t *testing.T) {
 	s := newScene(t, desktop)
-	rails := evaluate[[]string](s.tab, `import("/lab/assets/present.js").then(({ Presenter }) => {
+	rails := evaluate[[]string](s.tab, `import("./lab/assets/present.js").then(({ Presenter }) => {
 		const rails = [];
 		const presenter = new Presenter({
 			model: { frame: {}, show() {} }, depart: (rail) => rails.push(rail), arrive() {},

@@ -147,7 +147,7 @@ func (s *scene) playLesson(i int, l lesson, language string) {
 		s.await("the page marks the pieces", fmt.Sprintf(
 			`[...document.querySelectorAll(".card.pointed")].map((card) => card.dataset.piece)
 				.sort().join() === %s.sort().join()`, list(step.Watch)))
-		assert.Len(s.t, s.texts(`.lesson .links a[href^="/read/"]`), len(l.Links),
+		assert.Len(s.t, s.texts(`.lesson .links a[href^="read/"]`), len(l.Links),
 			"links of lesson %s", l.ID)
 		s.click(".lesson .steps .primary")
 	}

@@ -139,7 +139,7 @@ func TestPhone_ShowsWhereTheChangeIs(t *testing.T) {
 func TestTexts_CountOne(t *testing.T) {
 	s := newScene(t, desktop)
 	assert.Equal(t, []string{"1 object", "1,001 objects", "0 objects.", "1 key with failures",
-		"+1 more", "1 个对象"}, evaluate[[]string](s.tab, `import("/lab/assets/text.js").then(
+		"+1 more", "1 个对象"}, evaluate[[]string](s.tab, `import("./lab/assets/text.js").then(
 		({ t, setLanguage }) => {
 			const english = [t("objects", { n: "1" }), t("objects", { n: "1,001" }),
 				t("server.count", { n: 0 }), t("workqueue.limited", { n: 1 }), t("more", { n: 1 })];

@@ -54,7 +54,7 @@ type program struct {
 	stop   func() // interrupts it and waits for its end
 }
 
-var address = regexp.MustCompile(`Open (http://127\.0\.0\.1:\d+)`)
+var address = regexp.MustCompile(`Open (http://127\.0\.0\.1:\d+/\w+)`)
 
 // start runs the program until the test ends, and returns when it has printed its address.
 func start(t *testing.T, args ...string) *program {
@@ -91,7 +91,9 @@ func start(t *testing.T, args ...string) *program {
 }
 
 // port is the address for --listen that starts another program at the same place.
-func (p *program) port() string { return strings.TrimPrefix(p.url, "http://") }
+func (p *program) port() string {
+	return strings.TrimPrefix(p.url[:strings.LastIndex(p.url, "/")], "http://")
+}
 
 // frames reads the frames of a program, beside the page.
 type frames struct {
