@@ -4,6 +4,7 @@ package journal
 
 import (
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +16,11 @@ import (
 // goroutinesInAll starts goroutines until there are n, each with frames of its own.
 func goroutinesInAll(t testing.TB, n int) {
 	stop := make(chan struct{})
-	t.Cleanup(func() { close(stop) })
+	var running sync.WaitGroup
+	t.Cleanup(func() {
+		close(stop)
+		running.Wait() // other tests count goroutines, too
+	})
 	var wait func(deep int)
 	wait = func(deep int) {
 		if deep == 0 {
@@ -25,7 +30,7 @@ func goroutinesInAll(t testing.TB, n int) {
 		wait(deep - 1)
 	}
 	for runtime.NumGoroutine() < n {
-		go wait(10)
+		running.Go(func() { wait(10) })
 	}
 }
 
