@@ -146,5 +146,6 @@ long: ## what CI repeats with fixed seeds, and client-go's own tests
 	$(MAKE) simulate SIMULATIONS=TestReference FIRST=0 SEEDS=200
 	$(GO) -C internal/tools/simulation/sandbox test -count=1 -timeout 40m .
 	$(GO) test -count=1 -timeout 30m -run 'TestSimulation|TestModel' ./shard -seeds 100
+	$(GO) test -count=1 -run TestPlanted_Compiles ./internal/tools/simulation -planted
 	$(MAKE) planted BUG='$(PLANTED)'
 	$(MAKE) swap-proof PROOFS="ClientGo|Devtools"

@@ -91,8 +91,10 @@ func (s *search) followed(p Page) {
 		}
 	}
 	for k, call := range seen {
+		if s.is(k.Key) {
+			continue
+		}
 		switch reason, sentence, stack := s.follow(p, call, k); {
-		case s.is(k.Key):
 		case isOwn || len(s.found[reason]) > 0:
 			s.remark("%s", sentence)
 		default:

@@ -74,3 +74,14 @@ func TestKey_FollowsNoPointer(t *testing.T) {
 		require.Equal(t, Key(key), Key(key))
 	}
 }
+
+func TestCanonical(t *testing.T) {
+	for text, want := range map[string]string{
+		"default/a": "default/a", "a": "a", "": "", "/a": "a", "{ a}": "a",
+		"{default a}": "default/a", "{default a true}": "{default a true}",
+		"{default {a}}": "{default {a}}", "{a/b c}": "{a/b c}", "{default }": "{default }",
+		"{}": "{}", "{": "{",
+	} {
+		require.Equal(t, want, Canonical(text), text)
+	}
+}

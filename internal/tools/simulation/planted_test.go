@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,9 +112,8 @@ func (b plantedBug) simulation() (folder string, args []string) {
 		seeds}
 }
 
-// build compiles the simulation with the bug, as an overlay of the go command, and returns the
-// binary.
-func (b plantedBug) build(ctx context.Context, t *testing.T) (binary string) {
+// overlay writes the patched files into a folder, and a list of them for the go command.
+func (b plantedBug) overlay(t *testing.T) (list string) {
 	folder := t.TempDir()
 	overlay := map[string]string{}
 	for file, text := range b.apply(t) {
@@ -124,11 +124,16 @@ func (b plantedBug) build(ctx context.Context, t *testing.T) (binary string) {
 	}
 	text, err := json.Marshal(map[string]any{"Replace": overlay})
 	require.NoError(t, err)
-	list := filepath.Join(folder, "overlay.json")
+	list = filepath.Join(folder, "overlay.json")
 	require.NoError(t, os.WriteFile(list, text, 0o600))
-	binary = filepath.Join(folder, "simulation.test")
+	return list
+}
+
+// build compiles the simulation with the bug, and returns the binary.
+func (b plantedBug) build(ctx context.Context, t *testing.T) (binary string) {
+	binary = filepath.Join(t.TempDir(), "simulation.test")
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w",
-		"-overlay", list, "-o", binary, ".")
+		"-overlay", b.overlay(t), "-o", binary, ".")
 	build.Dir, _ = b.simulation()
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -139,6 +144,28 @@ func (b plantedBug) build(ctx context.Context, t *testing.T) (binary string) {
 func TestPlanted_Applies(t *testing.T) {
 	for _, b := range plantedBugs(t) {
 		b.apply(t)
+	}
+}
+
+// Each package compiles with its bug: a patch that does not proves nothing.
+func TestPlanted_Compiles(t *testing.T) {
+	if !*plant {
+		t.Skip("needs -planted")
+	}
+	for _, b := range plantedBugs(t) {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			build := []string{"build", "-overlay", b.overlay(t)}
+			for file := range b.apply(t) {
+				build = append(build, "./"+filepath.Dir(file))
+			}
+			slices.Sort(build[3:])
+			command := exec.CommandContext(t.Context(), "go", append(build[:3:3],
+				slices.Compact(build[3:])...)...)
+			command.Dir = root
+			out, err := command.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+		})
 	}
 }
 

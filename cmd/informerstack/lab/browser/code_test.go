@@ -50,7 +50,6 @@ func (s *scene) toggle(change string, on bool) {
 
 // The lit line is that of the hop that is held: it moves with each step.
 func TestCode_LitLineFollowsTheKey(t *testing.T) {
-	t.Parallel()
 	lines := map[string]string{
 		"handler OnUpdate":  "enqueue := func(obj any) {",
 		"workqueue Add":     "queue.Add(key)",
