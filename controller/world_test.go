@@ -34,7 +34,7 @@ var exponential = workqueue.NewTypedItemExponentialFailureRateLimiter[string]
 type world struct {
 	t      *testing.T
 	c      *Controller[string]
-	ctx    context.Context // of which the context of Run is made
+	ctx    context.Context // the parent of Run's context
 	cancel context.CancelFunc
 	start  time.Time
 	ended  chan struct{} // closed when Run has returned
@@ -222,7 +222,7 @@ func (w *world) release(key string) {
 	w.settle()
 }
 
-// requeue requeues a key of which a call was refused.
+// requeue requeues a key after a call was refused.
 func (w *world) requeue(key string) {
 	w.t.Helper()
 	w.mu.Lock()

@@ -144,7 +144,7 @@ func (w *cacheWorld) start() {
 	}
 }
 
-// startWith runs the informer of 40 objects, of which some shards are owned.
+// startWith runs the informer of 40 objects; some of their shards are owned.
 func (w *cacheWorld) startWith(shards ...Shard) {
 	w.t.Helper()
 	w.create(someKeys(40)...)

@@ -45,7 +45,7 @@ func TestDifference_ASecondShutDownEndsADrain(t *testing.T) {
 	})
 }
 
-// A drain of client-go ends at an instant at which no worker has an item, even between two items of
+// A drain of client-go ends when no worker has an item, even between two items of
 // one worker. Ours ends after the last item (kubernetes/kubernetes#101928: even if that was added
 // again while a worker had it).
 func TestDifference_DrainEndsBetweenTwoItems(t *testing.T) {

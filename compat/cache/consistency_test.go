@@ -31,7 +31,7 @@ type streamServer struct {
 	open  *watch.FakeWatcher
 }
 
-// newStreamServer has pods of these names, whose UIDs have another order.
+// newStreamServer has pods of these names; their UIDs have another order.
 func newStreamServer(names ...string) *streamServer {
 	s := &streamServer{}
 	for i, name := range names {

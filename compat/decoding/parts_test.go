@@ -42,7 +42,7 @@ func jsonWith(options jsonserializer.SerializerOptions) runtime.Serializer {
 		scheme.Scheme, scheme.Scheme, options)
 }
 
-// negotiated are the codecs of a client whose objects s decodes.
+// negotiated are the codecs of a client; s decodes its objects.
 func negotiated(s runtime.Serializer) runtime.NegotiatedSerializer {
 	return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
 		MediaType: runtime.ContentTypeJSON, Serializer: s,

@@ -181,7 +181,7 @@ func TestDifference_TombstoneWithoutStateIsNoEvent(t *testing.T) {
 		source := newSource(t)
 		indexer, _, w, ended := compat.NewIndexerInformerWatcher(source, &v1.Pod{})
 		require.Equal(t, watch.Event{Type: watch.Added, Object: pod(1)}, <-w.ResultChan())
-		// a key that stands for an object
+		// a key in place of an object
 		require.NoError(t, indexer.Add(cache.ExplicitKey("ns/ghost")))
 		source.DeleteDropWatch(pod(0))
 		source.ResetWatch()

@@ -81,9 +81,9 @@ func TestSwapped_Devtools(t *testing.T) {
 	page := ""
 	for _, want := range []string{
 		`(?m)^finding: a worker of queue settings has had default/hangs for \S+$`,
-		`(?m)^finding: queue settings reconciles default/loops in a loop: in 40 of ` +
-			`the last 40 reconciles the one before was the cause, because this program wrote ` +
-			`the object: ` + written + `$`,
+		`(?m)^finding: queue settings reconciles default/loops in a loop: 40 of the ` +
+			`last 40 reconciles followed an update during the one before, and this program, or ` +
+			`another of its name, wrote an object with that key then: ` + written + `$`,
 		`(?m)^informer ` + kind + `: synced, 5 objects\b.*$`,
 		`(?m)^informer SharedIndexInformer \*v1.Service: synced, 0 objects\b.*\n` +
 			`  selects services namespace=team labels=app=web$`,

@@ -315,7 +315,7 @@ func (t *Tracker) Stored(deltas int) {
 	t.holdAndUnlock(reached)
 }
 
-// StoringSince returns when the present Process began; the zero time if there is none.
+// StoringSince returns when the present Process began; the zero time if nothing is processed.
 func (t *Tracker) StoringSince() time.Time {
 	if began := t.storing.Load(); began != 0 {
 		return time.Unix(0, began)

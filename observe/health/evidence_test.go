@@ -217,6 +217,20 @@ func TestWhy_TheKeyOfAnOwner(t *testing.T) {
 	}
 }
 
+// Nothing else is known of a key that its queue has no more, and that was not reconciled.
+func TestWhy_AnotherKeyThatIsGone(t *testing.T) {
+	witnessed(t, func(w *witness) {
+		w.handle = func(any) { w.queue.AddAfter("default/owner", time.Hour) }
+		w.handler.OnAdd(settings(5), false) // the object is not stored any more
+		w.says("default/a", health.Scheduled, "handler handle added default/owner: "+
+			"default/owner joins queue settings in .*")
+		require.True(t, w.queue.CancelDelayed("default/owner"))
+		answer := w.says("default/a", health.Handled, `handler handle added default/owner to `+
+			`queue settings \S+ ago, which has it no more`)
+		assert.Equal(t, "default/owner", answer.Other)
+	})
+}
+
 // The limiter counts calls, also of handlers: the key may never have run.
 func TestWhy_TheLimiterCountsNoFailures(t *testing.T) {
 	witnessed(t, func(w *witness) {

@@ -265,8 +265,9 @@ func (f *finder) queue(q Queue, bound time.Duration) {
 		case age <= bound:
 		case worker.Later != "":
 			f.addKey(key, DoneForgotten, "devtools.md", "Call Done for each key that Get returns: "+
-				"write defer queue.Done(key) in the function that works on it. Until then a "+
-				"change of the object does not queue it.",
+				"write defer queue.Done(key) in the function that works on it. Until then no "+
+				"worker gets the key again. If another goroutine works on it, look for what "+
+				"that waits for.",
 				"a worker of queue %s took %s %s ago%s, and its goroutine has taken %s since: "+
 					"Done was not called for %[2]s", q.Name, key, short(age), atPlace(worker.Place),
 				worker.Later)
@@ -318,9 +319,9 @@ func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
 		}
 		f.addKey(k.Key, Loop, "devtools.md", "Reconcile must write only if something differs, and "+
 			"handlers can leave out changes of the status (compare the generation).",
-			"queue %s reconciles %s in a loop: in %d of the last %d reconciles the one before was "+
-				"the cause, because this program wrote the object%s", k.Queue, k.Key, k.Echoes,
-			k.Of, wrote)
+			"queue %s reconciles %s in a loop: %d of the last %d reconciles followed an update "+
+				"during the one before, and this program, or another of its name, wrote an object "+
+				"with that key then%s", k.Queue, k.Key, k.Echoes, k.Of, wrote)
 		return
 	}
 	period := f.now.Sub(facts.Since)

@@ -320,8 +320,8 @@ func TestFindings(t *testing.T) {
 				return p.write(key, fmt.Sprint(writes))
 			}
 		}, time.Minute, health.Loop, "queue settings reconciles default/settings-3 in a loop: " +
-			"in \\d+ of the last 40 reconciles the one before was the cause, because this " +
-			"program wrote the object: update of " +
+			"\\d+ of the last 40 reconciles followed an update during the one before, and this " +
+			"program, or another of its name, wrote an object with that key then: update of " +
 			"default/settings-3 from resourceVersion \\d+ to \\d+ \\(changed: " +
 			".metadata.annotations.seen\\), .*"},
 		"a slow loop": {func(p *program) {

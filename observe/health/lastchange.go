@@ -81,34 +81,36 @@ func (s *search) followed(p Page) {
 	if added.IsZero() {
 		return
 	}
-	isOwn, seen := false, map[journal.QueueKey]journal.Call{}
+	isOwn, others, by := false, []journal.QueueKey{}, map[journal.QueueKey]journal.Call{}
 	for _, call := range s.calls {
 		for _, k := range call.Keys() {
-			if call.ResourceVersion == s.calls[0].ResourceVersion {
-				isOwn = isOwn || s.is(k.Key)
-				seen[k] = call
+			switch _, known := by[k]; {
+			case call.ResourceVersion != s.calls[0].ResourceVersion:
+			case s.is(k.Key):
+				isOwn = true
+			case !known:
+				others = append(others, k)
+				fallthrough
+			default:
+				by[k] = call // the first one: a resync may have added it again
 			}
 		}
 	}
-	for k, call := range seen {
-		if s.is(k.Key) {
-			continue
-		}
-		switch reason, sentence, stack := s.follow(p, call, k); {
+	for _, k := range others {
+		switch reason, sentence, stack := s.follow(p, by[k], k); {
 		case isOwn || len(s.found[reason]) > 0:
 			s.remark("%s", sentence)
 		default:
 			s.add(reason, "%s", sentence)
-			s.places = append(s.places, place{reason, printable.Canonical(k.Key), stack})
+			s.places[sentence] = place{printable.Canonical(k.Key), stack}
 		}
 	}
 }
 
-// place is where another key is.
+// place is another key, and the stack of the worker that has it.
 type place struct {
-	reason Reason
-	key    string
-	stack  []string
+	key   string
+	stack []string
 }
 
 // follow says where a key is that a call has added.

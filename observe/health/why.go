@@ -118,7 +118,7 @@ type search struct {
 	remarks   []string      // about the program, not about the key
 
 	versions map[string][]string // of the objects with the key, by informer
-	places   []place             // of keys that the handlers added instead of this one
+	places   map[string]place    // by the sentence about it: a key that handlers added instead
 }
 
 // newSearch returns a search for a key, in any form in which a page shows it.
@@ -137,6 +137,7 @@ func (s *search) remark(format string, args ...any) {
 
 func (s *search) answer(p Page) Answer {
 	s.found, s.versions, s.standby = map[Reason][]string{}, map[string][]string{}, !p.leads()
+	s.places = map[string]place{}
 	for _, informer := range p.Informers {
 		s.informer(informer)
 	}
@@ -174,14 +175,12 @@ func (s *search) answer(p Page) Answer {
 			}
 		}
 	}
-	for _, p := range s.places {
-		if p.reason == a.Reason && strings.Contains(a.Sentence, p.key) {
-			a.Other, a.Stack = p.key, p.stack
-		}
+	if p, ok := s.places[a.Sentence]; ok {
+		a.Other, a.Stack = p.key, p.stack
 	}
 	a.Evidence = append(a.Evidence, s.remarks...)
 	switch {
-	case a.Reason != Handled && a.Reason != Behind:
+	case a.Reason != Handled && a.Reason != Behind || a.Other != "":
 	case s.queues == 0:
 		a.Evidence = append(a.Evidence, "no queue was found, so nothing is known of the way from "+
 			"handlers to workers")

@@ -24,9 +24,11 @@ const (
 	// maxManaged bounds the entries of managedFields that are compared. Objects have a few.
 	maxManaged = 100
 
-	// Comparisons may take 50 ms, and then one part in 200 of the time. Later ones are left out.
+	// Comparisons may take 50 ms, and then one part in 200 of the time. Later ones are left out. Of
+	// the time that was not used, a second is kept: a recording may last for months.
 	burst = 50 * time.Millisecond
 	part  = 200
+	saved = time.Second
 )
 
 // changes returns the paths of the fields that differ, and the managers that own the change. Fields
@@ -72,7 +74,9 @@ type (
 func (j *Journal) mayCompare(obj any) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return !j.skipped[reflect.TypeOf(obj)] && j.compared < burst+time.Since(j.since)/part
+	allowed := time.Since(j.since) / part
+	j.compared = max(j.compared, allowed-saved)
+	return !j.skipped[reflect.TypeOf(obj)] && j.compared < burst+allowed
 }
 
 // skip is deferred. It ends a panic of a comparison, and then those of the type: some types of

@@ -564,6 +564,7 @@ func TestJournal_CountsEchoes(t *testing.T) {
 			"it writes, and its manager is seen": {0, "", manager, 40},
 			"its write is refused":               {409, "settings", "", 0},
 			"it writes another object":           {200, "other", "", 0},
+			"it writes nothing, for a test":      {200, "settings?dryRun=All", "", 0},
 			"another program writes meanwhile":   {0, "", "kubectl-edit", 0},
 		} {
 			for range 50 {
@@ -594,6 +595,21 @@ func TestJournal_CountsEchoes(t *testing.T) {
 		}
 		got, of = echoes()
 		assert.Equal(t, [2]int{0, 40}, [2]int{got, of})
+	})
+}
+
+// A recording may last for months: the time for comparisons that was not used is not kept.
+func TestJournal_ComparesSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.queue.ShutDown()
+		w.journal.Record(365 * 24 * time.Hour)
+		time.Sleep(30 * 24 * time.Hour)
+		require.True(t, w.journal.mayCompare(settings("1")))
+		w.journal.compared += saved + burst
+		require.False(t, w.journal.mayCompare(settings("1")))
+		time.Sleep(part * burst)
+		require.True(t, w.journal.mayCompare(settings("1")))
 	})
 }
 

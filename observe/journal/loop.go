@@ -45,7 +45,8 @@ func (w writes) WrappedRoundTripper() http.RoundTripper { return w.next }
 func (w writes) RoundTrip(request *http.Request) (*http.Response, error) {
 	sent := time.Now()
 	response, err := w.next.RoundTrip(request)
-	if request.Method == http.MethodGet || err != nil || !w.journal.recording() ||
+	isRead := request.Method == http.MethodGet || request.Method == http.MethodHead
+	if isRead || request.URL.Query().Has("dryRun") || err != nil || !w.journal.recording() ||
 		response.StatusCode >= http.StatusMultipleChoices {
 		return response, err
 	}
@@ -64,7 +65,8 @@ func (j *Journal) wrote(key string, sent time.Time) {
 }
 
 // echoBitLocked is 1 if the reconcile before has caused the current one: all causes are updates of
-// its object during that, or soon after, and this program wrote them.
+// its object during that, or soon after. They have the manager of this program, or it wrote an
+// object with that key meanwhile.
 func (j *Journal) echoBitLocked(h *history) uint64 {
 	if len(h.last) == 0 {
 		return 0
