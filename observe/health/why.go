@@ -116,6 +116,7 @@ type search struct {
 	informers []string      // that are synced and do not have the key, with their selections
 	others    []store.Store // of these informers
 	remarks   []string      // about the program, not about the key
+	waits     []string      // about leases that another process has
 
 	versions map[string][]string // of the objects with the key, by informer
 	places   map[string]place    // by the sentence about it: a key that handlers added instead
@@ -160,6 +161,7 @@ func (s *search) answer(p Page) Answer {
 	if s.knowsNothing() {
 		s.unknown()
 	}
+	s.remarks = append(s.remarks, s.waits...)
 	if s.has && len(s.informers) > 0 {
 		s.remark("these informers have no object with that key: %s", firstOf(s.informers))
 	}
@@ -227,6 +229,10 @@ func (s *search) unknown() {
 		return
 	}
 	if len(s.informers) == 0 {
+		for _, sentence := range s.waits { // its informers may be made when it leads
+			s.add(Unknown, "%s", sentence)
+		}
+		s.waits = nil
 		s.add(Unknown, "nothing is known of %s: no informer with a store was found", s.text)
 		return
 	}
@@ -463,7 +469,8 @@ func (s *search) controller(c Controller) {
 func (s *search) election(e Election) {
 	switch {
 	case !e.Leading:
-		s.remark("this process does not lead %s (%s): %s does", e.Name, e.Phase, orNone(e.Leader))
+		s.waits = append(s.waits, fmt.Sprintf("this process does not lead %s (%s): %s does",
+			e.Name, e.Phase, orNone(e.Leader)))
 	case e.late(s.now):
 		s.remark("this process leads %s, and has not renewed the lease for %s%s", e.Name,
 			short(s.now.Sub(*e.LastRenewal)), e.errorSince())
