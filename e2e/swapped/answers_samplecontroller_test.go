@@ -223,7 +223,7 @@ func (s *sample) forgets() {
 	s.asks("Done forgotten", "forgotten", `\n  the goroutine that took it (waits for the next key|`+
 		`has taken \S+ since|in main\S+).*: its Done was forgotten, or `)
 	s.answers("", `(^|\n)finding: a worker of `+fooQueue+` took \S+/forgotten \S+ ago in `+
-		`main\.\(\*Controller\)\.processNextWorkItem \S+, and its goroutine has taken \S+ `+
+		`main\.\(\*Controller\)\.processNextWorkItem, and its goroutine has taken \S+ `+
 		`since: Done was not called for \S+/forgotten\n`)
 }
 
