@@ -79,7 +79,8 @@ func TestSwapped_CertManager_Answers(t *testing.T) {
 // certManagerFaults hang a handler of a Secret, and forget Done of a key in one queue.
 var certManagerFaults = []fault{
 	{"pkg/controller/certificates/informers.go", "		u, ok := s.(U)\n",
-		"		if s.GetName() == \"blocked\" {\n			select {}\n		}\n		u, ok := s.(U)\n"},
+		"		if s.GetName() == \"blocked\" {\n			select {}\n		}\n" +
+			"		u, ok := s.(U)\n"},
 	{"pkg/controller/controller.go", "			defer c.queue.Done(obj)\n",
 		"			if c.name != \"certificates-readiness\" || obj.Name != \"forgotten\" {\n" +
 			"				defer c.queue.Done(obj)\n			}\n"},

@@ -46,7 +46,8 @@ func newDebugger(t *testing.T, process interface{ Log() ([]byte, error) }) *debu
 }
 
 func (d *debugger) ask(args ...string) string {
-	command := exec.CommandContext(d.t.Context(), d.command, append([]string{"devtools"}, args...)...)
+	command := exec.CommandContext(d.t.Context(), d.command,
+		append([]string{"devtools"}, args...)...)
 	command.Env = append(os.Environ(), "INFORMERSTACK_LINK="+d.link)
 	out, err := command.CombinedOutput()
 	if err != nil {
