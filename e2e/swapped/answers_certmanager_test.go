@@ -157,7 +157,8 @@ func (i *issuance) meetsQuota() {
 	i.hasSecret("q-tls")
 }
 
-// The handler adds the key of the new owner, and not that of the request.
+// The handler adds the key of the new owner, which has a request already: the program deletes this
+// one.
 func (i *issuance) changesOwner() {
 	for _, name := range []string{"first", "second"} {
 		i.create("certificates", certificate(name))
@@ -171,8 +172,8 @@ func (i *issuance) changesOwner() {
 			`"kind": "Certificate", "name": "second", "controller": true, "uid": %q}]}}`,
 			second.GetUID()), metav1.PatchOptions{})
 	require.NoError(t, err)
-	i.asks("owner changed", "first-1", `update of \S+/first-1 from resourceVersion \d+ to \d+ `+
-		`by \S+ \(changed: \.metadata\.ownerReferences\b`)
+	i.asks("owner changed", "first-1", `\n  handler \S+ added \S+/second: queue certificates-\S+ `+
+		`reconciled it `)
 }
 
 // Each of the five workers waits for an answer of the server; the last key waits for a worker.

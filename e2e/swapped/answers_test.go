@@ -118,7 +118,7 @@ func (d *debugger) findsNothing(change func(n int)) {
 	for start := time.Now(); time.Since(start) < healthyFor; n++ {
 		change(n)
 		<-looks.C
-		require.Empty(d.t, findingLine.FindAllString(d.ask(), -1), "after %d changes", n+1)
+		require.Empty(d.t, findingLine.FindAllString(d.ask(), -1), "look %d", n)
 	}
-	d.t.Logf("no finding in %s, with %d changes", healthyFor, n)
+	d.t.Logf("no finding in %s, in %d looks", healthyFor, n)
 }

@@ -112,7 +112,8 @@ type search struct {
 	stack     []string      // of the worker
 	has       bool          // an informer has the key
 	fresh     bool          // such an informer is not known to miss changes
-	stale     []string      // about the informers that are, and have the key or may lack it
+	old       []string      // about informers that are not, and have the key
+	stale     []string      // about others that are not, and may lack it
 	informers []string      // that are synced and do not have the key, with their selections
 	others    []store.Store // of these informers
 	remarks   []string      // about the program, not about the key
@@ -143,6 +144,7 @@ func (s *search) answer(p Page) Answer {
 		s.informer(informer)
 	}
 	s.queuesOf(p)
+	s.stale = slices.Concat(s.old, s.stale)
 	if !s.has || !s.fresh {
 		for _, sentence := range s.stale {
 			s.add(Stale, "%s", sentence)
