@@ -3,6 +3,7 @@
 package swapped_test
 
 import (
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"example.com/informerstack/e2e/cluster"
@@ -24,42 +26,64 @@ import (
 // issuance is a namespace in which cert-manager issues certificates.
 type issuance struct {
 	*debugger // of the process that leads
+	*column
 	gate      *gate
 	servers   *cluster.Cluster
 	program   string
+	faulty    string // a program with bugs
+	second    *cluster.Process
 	namespace string
 	client    dynamic.Interface
 }
 
 // cert-manager answers where its Certificates are, while an issuer is missing and permissions, the
-// server and the lease are taken from it.
+// quota, the server and the lease are taken from it. The last step is a copy of it with two bugs.
 func TestSwapped_CertManager_Answers(t *testing.T) {
 	t.Setenv("INFORMERSTACK_DEVTOOLS", "127.0.0.1:0")
 	const dir = "certmanager"
-	program := compile(t, dir, swap(t, dir, "--devtools", "127.0.0.1:0"), "./manager")
+	const module = "github.com/cert-manager/cert-manager"
+	goWork := swap(t, dir, "--devtools", "127.0.0.1:0")
+	program := compile(t, dir, goWork, "./manager")
+	plant(t, goWork, dir, module, certManagerFaults...)
+	faulty := compile(t, dir, goWork, "./manager")
 	servers := cluster.New(t, cluster.Options{})
-	crds, err := filepath.Glob(filepath.Join(
-		moduleFolder(t, dir, "github.com/cert-manager/cert-manager"), "deploy", "crds", "*.yaml"))
+	crds, err := filepath.Glob(filepath.Join(moduleFolder(t, dir, module), "deploy", "crds",
+		"*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, crds)
 	for _, crd := range crds {
 		define(t, servers, crd)
 	}
-	i := &issuance{gate: newGate(t, servers), servers: servers, program: program}
+	i := &issuance{gate: newGate(t, servers), servers: servers, program: program, faulty: faulty,
+		column: newColumn(t, "cert-manager")}
 	i.client, err = dynamic.NewForConfig(servers.Config(cluster.AdminToken))
 	require.NoError(t, err)
 	i.namespace = cluster.NewNamespace(t, i.gate.admin)
 	i.gate.allow(issuanceRules...)
-	i.debugger = newDebugger(t, i.start("first", i.gate))
+	i.debugger = newDebugger(t, i.start("first", program, i.gate, i.namespace))
 	play(t, i, func(t *testing.T) { i.t, i.gate.t = t, t }, []step[*issuance]{
 		{"an issuer is missing", (*issuance).lacksIssuer},
 		{"a Certificate becomes a Secret", (*issuance).works},
+		{"a healthy period", (*issuance).isHealthy},
 		{"a Secret without the label", (*issuance).filters},
+		{"a quota", (*issuance).meetsQuota},
+		{"a request gets another owner", (*issuance).changesOwner},
 		{"an answer of the server that does not come", (*issuance).hangs},
 		{"permissions are taken", (*issuance).mayNoLonger},
 		{"the server stops", (*issuance).loses},
 		{"the lease is lost", (*issuance).losesLease},
+		{"a handler hangs and Done is forgotten", (*issuance).hasBugs},
 	})
+}
+
+// certManagerFaults hang a handler of a Secret, and forget Done of a key in one queue.
+var certManagerFaults = []fault{
+	{"pkg/controller/certificates/informers.go", "		u, ok := s.(U)\n",
+		"		if s.GetName() == \"blocked\" {\n			select {}\n		}\n" +
+			"		u, ok := s.(U)\n"},
+	{"pkg/controller/controller.go", "			defer c.queue.Done(obj)\n",
+		"			if c.name != \"certificates-readiness\" || obj.Name != \"forgotten\" {\n" +
+			"				defer c.queue.Done(obj)\n			}\n"},
 }
 
 // issuanceRules are the permissions that these controllers need; the last are those on Secrets.
@@ -70,22 +94,27 @@ var issuanceRules = []rbacv1.PolicyRule{
 	rule("", "secrets", "get list watch create update patch delete"),
 }
 
-// start starts a process.
-func (i *issuance) start(name string, way *gate) *cluster.Process {
+// start starts a process. The lease is in a namespace.
+func (i *issuance) start(name, program string, way *gate, lease string) *cluster.Process {
 	i.gate.t.Helper()
-	return run(i.gate.t, i.servers, "cert-manager-"+name, i.program, "--kubeconfig",
-		way.kubeconfig(), "--namespace", i.namespace, "--lease-duration", "60s")
+	return run(i.gate.t, i.servers, "cert-manager-"+name, program, "--kubeconfig",
+		way.kubeconfig(), "--namespace", lease, "--lease-duration", "60s")
 }
 
 func (i *issuance) key(name string) string { return i.namespace + "/" + name }
+
+// asks asks for an object, and compares the first line with the table.
+func (i *issuance) asks(situation, name string, wants ...string) {
+	i.gate.t.Helper()
+	i.says(i.debugger, situation, i.key(name), wants...)
+}
 
 const certificateInformer = `informer SharedIndexInformer \*v1\.Certificate`
 
 // The request waits, and the new issuer is the reason of its next reconcile.
 func (i *issuance) lacksIssuer() {
 	i.create("certificates", certificate("a"))
-	i.answers(i.key("a-1"), `^queue certificaterequests-issuer-[\w-]+ reconciled \S+/a-1 \S+ ago, and `+
-		`it has not changed since: it ended with Forget in `)
+	i.asks("another object is missing", "a-1")
 	i.create("issuers", map[string]any{"kind": "Issuer",
 		"metadata": map[string]any{"name": "own"},
 		"spec":     map[string]any{"selfSigned": map[string]any{}}})
@@ -95,13 +124,19 @@ func (i *issuance) lacksIssuer() {
 }
 
 func (i *issuance) works() {
-	i.answers(i.key("a"), `^queue certificates-[\w-]+ reconciled \S+/a \S+ ago, and it has not changed `+
-		`since: it ended with Forget in \S+, because of: `)
-	i.answers(i.key("a"), `by queue certificates-readiness:\n`)
+	i.asks("healthy", "a", `by queue certificates-readiness:\n`)
 	i.answers("", `\n  `+certificateInformer+` -> handler \S+ -> queue certificates-trigger: \d+ `+
 		`keys added\n`)
-	i.answers(i.key("missing"), `^no informer has \S+/missing \(.*: it does not exist, or a selector `)
+	i.asks("no such object", "missing")
 	i.answers("elsewhere/a", `\n  there is another namespace with this name: `+i.key("a"))
+}
+
+func (i *issuance) isHealthy() {
+	i.findsNothing(func(n int) {
+		if n%10 == 0 {
+			i.create("certificates", certificate("healthy-"+strconv.Itoa(n)))
+		}
+	})
 }
 
 // Secrets without cert-manager's label are cached as metadata only.
@@ -110,47 +145,68 @@ func (i *issuance) filters() {
 		ObjectMeta: metav1.ObjectMeta{Name: "plain"}}, metav1.CreateOptions{})
 	require.NoError(i.gate.t, err)
 	const metadata = `informer SharedIndexInformer \*v1\.PartialObjectMetadata`
-	i.answers(i.key("plain"), `^`+metadata+` has \S+/plain at resourceVersion \d+, its handlers `+
-		`were called and added no key to these queues\n.*: add of \S+/plain at resourceVersion \d+, `+
+	i.asks("object filtered", "plain", `: add of \S+/plain at resourceVersion \d+, `+
 		metadata+`, handler \S+; added no key\n`)
+}
+
+func (i *issuance) meetsQuota() {
+	lift := limit(i.gate.t, i.gate.admin, i.namespace, "count/secrets")
+	i.create("certificates", certificate("q"))
+	i.asks("quota exceeded", "q", certificateInformer+` has \S+/q at resourceVersion \d+`)
+	lift()
+	i.hasSecret("q-tls")
+}
+
+// The handler adds the key of the new owner, which has a request already: the program deletes this
+// one.
+func (i *issuance) changesOwner() {
+	for _, name := range []string{"first", "second"} {
+		i.create("certificates", certificate(name))
+		i.hasSecret(name + "-tls")
+	}
+	t, ctx := i.gate.t, i.gate.t.Context()
+	second, err := i.resource("certificates").Get(ctx, "second", metav1.GetOptions{})
+	require.NoError(t, err)
+	_, err = i.resource("certificaterequests").Patch(ctx, "first-1", types.MergePatchType,
+		fmt.Appendf(nil, `{"metadata": {"ownerReferences": [{"apiVersion": "cert-manager.io/v1", `+
+			`"kind": "Certificate", "name": "second", "controller": true, "uid": %q}]}}`,
+			second.GetUID()), metav1.PatchOptions{})
+	require.NoError(t, err)
+	i.asks("owner changed", "first-1", `\n  handler \S+ added \S+/second: queue certificates-\S+ `+
+		`reconciled it `)
 }
 
 // Each of the five workers waits for an answer of the server; the last key waits for a worker.
 func (i *issuance) hangs() {
 	release := i.gate.hold(http.MethodPost, "/secrets")
 	defer release()
-	for n := range 6 {
+	for n := range 5 {
 		i.create("certificates", certificate("hangs-"+strconv.Itoa(n)))
-		if n < 5 {
-			i.answers(i.key("hangs-"+strconv.Itoa(n)), `^a worker of queue `+
-				`certificates-key-manager has had \S+/hangs-\d for \S+, and has not called Done`+
-				`.*  its goroutine: select.*    \S*keymanager\.\(\*controller\)\.ProcessItem `+
-				`keymanager_controller.go:\d+\n`)
-		}
+		i.asks("reconcile hangs", "hangs-"+strconv.Itoa(n), `  its goroutine: select.*    `+
+			`\S*keymanager\.\(\*controller\)\.ProcessItem keymanager_controller.go:\d+\n`)
 	}
-	i.answers(i.key("hangs-5"), `^\S+/hangs-5 is number 1 of 1 in queue certificates-key-manager; `+
-		`its workers have 5 other keys, the longest for \S+\n`)
+	i.create("certificates", certificate("waits"))
+	i.asks("all workers hang", "waits")
 	i.answers("", `(^|\n)finding: a worker of queue certificates-key-manager has had \S+/hangs-0 `)
 	release()
-	i.hasSecret("hangs-5-tls")
+	i.hasSecret("waits-tls")
 }
 
 func (i *issuance) mayNoLonger() {
 	i.gate.allow(issuanceRules[:len(issuanceRules)-1]...)
+	i.gate.mayNot("create", "", "secrets")
 	i.create("certificates", certificate("b"))
-	i.answers(i.key("b"), `^\S+/b joins queue certificates-key-manager in \S+, at \S+, after \d+ `+
-		`calls? of AddRateLimited\n  `+certificateInformer+` has \S+/b at resourceVersion \d+`)
+	i.asks("permission to write removed", "b",
+		certificateInformer+` has \S+/b at resourceVersion \d+`)
 	i.gate.cut()
-	i.answers(i.key("b"), `informer SharedIndexInformer \*v1\.\w+ may be old: \d+ failures? in a row, `+
-		`the last one .*secrets is forbidden: User "weak" cannot `)
+	i.asks("permission to read removed", "plain")
 	i.gate.allow(issuanceRules...)
 	i.hasSecret("b-tls")
 }
 
 func (i *issuance) loses() {
 	i.gate.loseServer(func() {
-		i.answers(i.key("a"), certificateInformer+` may be old: \d+ failures? in a row, the last `+
-			`one .*connection refused`)
+		i.asks("server down", "a")
 	})
 }
 
@@ -158,15 +214,37 @@ func (i *issuance) loses() {
 func (i *issuance) losesLease() {
 	t := i.gate.t
 	standby := newGate(t, i.servers)
-	second := newDebugger(t, i.start("second", standby))
-	waits := `this process does not lead ` + i.namespace + `/cert-manager-controller \(\w+\): \S+ does\n`
-	second.answers(i.key("a"), waits)
+	i.second = i.start("second", i.program, standby, i.namespace)
+	second := newDebugger(t, i.second)
+	i.says(second, "another process leads", i.key("a"), `this process does not lead `+i.namespace+
+		`/cert-manager-controller \(\w+\): \S+ does\n`)
 	i.gate.hold(http.MethodPut, "/leases/cert-manager-controller")
-	i.answers(i.key("a"), `this process leads \S+/cert-manager-controller, and has not `+
-		`renewed the lease for \d\d\.\d+s`)
+	i.asks("the lease is not renewed", "a", `this process leads \S+/cert-manager-controller, and `+
+		`has not renewed the lease for \d\d\.\d+s`)
 	i.answers("", `(^|\n)finding: this process leads \S+, and has not renewed the lease for \S+s`)
-	second.answers(i.key("a"), `^queue certificates-[\w-]+ reconciled \S+/a \S+ ago, `)
+	i.says(second, "this process leads instead", i.key("a"))
 	assert.NotContains(t, second.ask("--why", i.key("a")), "does not lead")
+}
+
+// The copy with the bugs has a lease of its own.
+func (i *issuance) hasBugs() {
+	t := i.gate.t
+	i.second.Kill()
+	way := newGate(t, i.servers)
+	i.debugger = newDebugger(t, i.start("faulty", i.faulty, way,
+		cluster.NewNamespace(t, i.gate.admin)))
+	i.create("certificates", certificate("forgotten"))
+	i.asks("Done forgotten", "forgotten", `\n  the goroutine that took it (waits for the next key|`+
+		`has taken \S+ since|in \S+).*: its Done was forgotten, or `)
+	i.hasSecret("forgotten-tls")
+	_, err := i.gate.admin.CoreV1().Secrets(i.namespace).Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "blocked",
+			Labels: map[string]string{"controller.cert-manager.io/fao": "true"}}},
+		metav1.CreateOptions{})
+	require.NoError(t, err)
+	i.asks("handler blocked", "blocked")
+	i.answers("", `(^|\n)finding: a call of handler \S+ of informer SharedIndexInformer `+
+		`\*v1\.Secret has not returned for `)
 }
 
 func certificate(name string) map[string]any {
@@ -175,11 +253,15 @@ func certificate(name string) map[string]any {
 			"commonName": name + ".example.com", "issuerRef": map[string]any{"name": "own"}}}
 }
 
+func (i *issuance) resource(name string) dynamic.ResourceInterface {
+	return i.client.Resource(schema.GroupVersionResource{Group: "cert-manager.io",
+		Version: "v1", Resource: name}).Namespace(i.namespace)
+}
+
 func (i *issuance) create(resource string, object map[string]any) {
 	i.gate.t.Helper()
 	object["apiVersion"] = "cert-manager.io/v1"
-	_, err := i.client.Resource(schema.GroupVersionResource{Group: "cert-manager.io",
-		Version: "v1", Resource: resource}).Namespace(i.namespace).Create(i.gate.t.Context(),
+	_, err := i.resource(resource).Create(i.gate.t.Context(),
 		&unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
 	require.NoError(i.gate.t, err)
 }

@@ -5,13 +5,12 @@ package swapped_test
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/informerstack/e2e/cluster"
 )
@@ -19,6 +18,7 @@ import (
 // askedWorkload is a workload of two managers: the first leads, and the second waits.
 type askedWorkload struct {
 	*workload
+	*column
 	gate          *gate // of the first
 	log           *logPipe
 	replicaSet    string
@@ -33,7 +33,7 @@ func TestSwapped_KubeControllerManager_Answers(t *testing.T) {
 	program := buildManager(t, "informerstack", "--devtools", "127.0.0.1:0")
 	servers := cluster.New(t, cluster.Options{})
 	w := &askedWorkload{workload: newWorkload(t, servers), gate: newGate(t, servers),
-		log: newLogPipe(t)}
+		log: newLogPipe(t), column: newColumn(t, "kube-controller-manager")}
 	w.gate.allow(rule("*", "*", "*"))
 	lease := []string{"--leader-elect-lease-duration=" + longLease,
 		"--leader-elect-renew-deadline=40s", "--leader-elect-retry-period=2s"}
@@ -46,8 +46,10 @@ func TestSwapped_KubeControllerManager_Answers(t *testing.T) {
 	play(t, w, func(t *testing.T) { w.t, w.gate.t, w.first.t, w.second.t = t, t, t, t },
 		[]step[*askedWorkload]{
 			{"a Deployment becomes Pods", (*askedWorkload).works},
+			{"a healthy period", (*askedWorkload).isHealthy},
 			{"a Pod without the label", (*askedWorkload).filters},
 			{"a quota", (*askedWorkload).meetsQuota},
+			{"a Pod without its owner", (*askedWorkload).changesOwner},
 			{"an answer of the server that does not come", (*askedWorkload).hangs},
 			{"a log that is not read", (*askedWorkload).blocks},
 			{"permissions are taken", (*askedWorkload).mayNoLonger},
@@ -58,16 +60,31 @@ func TestSwapped_KubeControllerManager_Answers(t *testing.T) {
 
 const kcmDeployments = `informer SharedIndexInformer \*v1\.Deployment`
 
+// asks asks the first process, and compares the first line with the table.
+func (w *askedWorkload) asks(situation, key string, wants ...string) {
+	w.t.Helper()
+	w.says(w.first, situation, key, wants...)
+}
+
 func (w *askedWorkload) works() {
 	w.deploy("v1", 3)
 	w.runs(3, "v1")
-	w.first.answers("swapped/web", `^queue deployment reconciled swapped/web \S+ ago, and it has not `+
-		`changed since: it ended with Forget in \S+, because of: .*\(changed: `)
+	w.asks("healthy", "swapped/web", `because of: .*\(changed: `)
 	w.first.answers("", kcmDeployments+` -> handler deployment\..* -> queue deployment: \d+ keys added`)
-	w.first.answers("swapped/other", `^no informer has swapped/other \(`)
-	w.second.answers("swapped/web", `this process does not lead `+
+	w.asks("no such object", "swapped/missing")
+	w.says(w.second, "another process leads", "swapped/web", `this process does not lead `+
 		`kube-system/kube-controller-manager \(\w+\): \S+ does\n`)
 	w.replicaSet = w.namespace + "/" + w.replicaSets(w.t)["v1"].Name
+}
+
+func (w *askedWorkload) isHealthy() {
+	w.first.findsNothing(func(n int) {
+		if n%5 == 0 {
+			w.scale(int32(2 + n%2))
+		}
+	})
+	w.scale(3)
+	w.runs(3, "v1")
 }
 
 // No ReplicaSet selects the Pod, so no handler adds one for it.
@@ -77,31 +94,33 @@ func (w *askedWorkload) filters() {
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}, metav1.CreateOptions{})
 	require.NoError(w.t, err)
-	w.first.answers("swapped/alone", `informer SharedIndexInformer \*v1\.Pod, handler `+
+	w.asks("object filtered", "swapped/alone", `informer SharedIndexInformer \*v1\.Pod, handler `+
 		`replicaset\.\S+; added no key\n`)
 	require.NoError(w.t, w.client.CoreV1().Pods(w.namespace).Delete(w.t.Context(), "alone",
 		*metav1.NewDeleteOptions(0)))
 }
 
 func (w *askedWorkload) meetsQuota() {
-	quotas := w.client.CoreV1().ResourceQuotas(w.namespace)
-	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "few"},
-		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
-			corev1.ResourcePods: resource.MustParse("3")}},
-	}
-	_, err := quotas.Create(w.t.Context(), quota, metav1.CreateOptions{})
-	require.NoError(w.t, err)
-	require.Eventually(w.t, func() bool {
-		q, err := quotas.Get(w.t.Context(), "few", metav1.GetOptions{})
-		return err == nil && q.Status.Used.Pods().Value() == 3
-	}, patience, 50*time.Millisecond)
+	lift := limit(w.t, w.client, w.namespace, "count/pods")
 	w.scale(5)
-	w.first.answers(w.replicaSet, `^swapped/web-\w+ joins queue replicaset in \S+, at \S+, after `+
-		`\d+ calls? of AddRateLimited, the last error \S+ ago: sync \S+ failed with pods `+
-		`"web-\S+" is forbidden: exceeded `+
-		`quota: few, .* because of: retry after: `)
-	require.NoError(w.t, quotas.Delete(w.t.Context(), "few", metav1.DeleteOptions{}))
+	w.asks("quota exceeded", w.replicaSet, ` because of: retry after: `)
+	lift()
+	w.runs(5, "v1")
+}
+
+// The ReplicaSet no longer selects the Pod, and takes its reference from it. The handler adds the
+// key of the former owner.
+func (w *askedWorkload) changesOwner() {
+	pods, err := w.client.CoreV1().Pods(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+	require.NoError(w.t, err)
+	name := pods.Items[0].Name
+	_, err = w.client.CoreV1().Pods(w.namespace).Patch(w.t.Context(), name,
+		types.MergePatchType, []byte(`{"metadata": {"labels": {"app": "own"}}}`),
+		metav1.PatchOptions{})
+	require.NoError(w.t, err)
+	w.asks("owner changed", w.namespace+"/"+name, `\(changed: \.metadata\.ownerReferences\b`)
+	require.NoError(w.t, w.client.CoreV1().Pods(w.namespace).Delete(w.t.Context(), name,
+		*metav1.NewDeleteOptions(0)))
 	w.runs(5, "v1")
 }
 
@@ -109,9 +128,8 @@ func (w *askedWorkload) hangs() {
 	release := w.gate.hold(http.MethodPost, "/pods")
 	defer release()
 	w.scale(6)
-	w.first.answers(w.replicaSet, `^a worker of queue replicaset has had swapped/web-\w+ for \S+, `+
-		`and has not called Done.*  its goroutine: .*    \S+/replicaset\.\(\*ReplicaSetController\)\.`+
-		`syncReplicaSet replica_set\.go:\d+\n`)
+	w.asks("reconcile hangs", w.replicaSet, `  its goroutine: .*    \S+/replicaset\.`+
+		`\(\*ReplicaSetController\)\.syncReplicaSet replica_set\.go:\d+\n`)
 	w.first.answers("", `(^|\n)finding: a worker of queue replicaset has had swapped/web-\w+ for `)
 	release()
 	w.runs(6, "v1")
@@ -123,11 +141,9 @@ func (w *askedWorkload) blocks() {
 	defer release()
 	patch := `{"metadata": {"labels": {"a": "b"}}}`
 	_, err := w.client.AppsV1().Deployments(w.namespace).Patch(w.t.Context(), "web",
-		"application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
+		types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(w.t, err)
-	w.first.answers("swapped/web", `^`+kcmDeployments+` has swapped/web at resourceVersion \d+, and `+
-		`its handler deployment\.\S+ is 1 call behind, the oldest for \S+: that of swapped/web `+
-		`may be one of them\n`)
+	w.asks("handler blocked", "swapped/web")
 	w.first.answers("", `(^|\n)finding: a call of handler deployment\.\S+ of `+kcmDeployments+
 		` has not returned for `)
 	release()
@@ -139,23 +155,20 @@ func (w *askedWorkload) mayNoLonger() {
 	reads := rule("*", "*", "get list watch")
 	leases := rule("coordination.k8s.io", "leases", "*")
 	w.gate.allow(reads, leases, rule("apps", "*", "*"), rule("", "events", "create patch"))
+	w.gate.mayNot("create", "", "pods")
 	w.scale(7)
-	w.first.answers(w.replicaSet, `^swapped/web-\w+ joins queue replicaset in \S+, at \S+, after `+
-		`\d+ calls? of AddRateLimited, the last error \S+ ago: sync \S+ failed with pods is `+
-		`forbidden: User "weak" `+
-		`cannot create `)
+	w.asks("permission to write removed", w.replicaSet)
 	w.gate.allow(leases)
+	w.gate.mayNot("list", "apps", "deployments")
 	w.gate.cut()
-	w.first.answers("swapped/web", kcmDeployments+` may be old: \d+ failures? in a row, the last one `+
-		`.*deployments\.apps is forbidden: User "weak" cannot `)
+	w.asks("permission to read removed", "swapped/web")
 	w.gate.allow(rule("*", "*", "*"))
 	w.runs(7, "v1")
 }
 
 func (w *askedWorkload) loses() {
 	w.gate.loseServer(func() {
-		w.first.answers("swapped/web", kcmDeployments+` may be old: \d+ failures? in a row, the last `+
-			`one .*connection refused`)
+		w.asks("server down", "swapped/web")
 		w.first.answers("", `(^|\n)finding: `+kcmDeployments+` failed \d+ times in a row`)
 	})
 }
@@ -163,11 +176,11 @@ func (w *askedWorkload) loses() {
 // The leader cannot renew its lease and ends; the other process does its work.
 func (w *askedWorkload) losesLease() {
 	w.gate.hold(http.MethodPut, "/leases/kube-controller-manager")
-	w.first.answers("swapped/web", `this process leads kube-system/kube-controller-manager, and has `+
-		`not renewed the lease for \d\d\.\d+s`)
+	w.asks("the lease is not renewed", "swapped/web", `this process leads `+
+		`kube-system/kube-controller-manager, and has not renewed the lease for \d\d\.\d+s`)
 	w.first.answers("", `(^|\n)finding: this process leads kube-system/kube-controller-manager, and `+
 		`has not renewed the lease for `)
-	w.second.answers("swapped/web", `^queue deployment reconciled swapped/web \S+ ago, `)
+	w.says(w.second, "this process leads instead", "swapped/web")
 	assert.NotContains(w.t, w.second.ask("--why", "swapped/web"), "does not lead")
 	w.scale(2)
 	w.runs(2, "v1")

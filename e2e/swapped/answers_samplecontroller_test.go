@@ -3,6 +3,7 @@
 package swapped_test
 
 import (
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -24,21 +25,31 @@ import (
 // sample is a running sample-controller, with a namespace for its Foos.
 type sample struct {
 	*debugger
+	*column
+	servers   *cluster.Cluster
 	gate      *gate
 	log       *logPipe
+	process   *cluster.Process
+	forgetful string // a program with a bug
 	namespace string
 	foos      dynamic.ResourceInterface
 }
 
 // Kubernetes' own example of a controller, without a change to it, answers where the keys of its
-// Foos are, while permissions, the server, a Deployment and its log are taken from it.
+// Foos are, while permissions, the server, a Deployment, its quota and its log are taken from it.
+// The last step is a copy of it that forgets Done.
 func TestSwapped_SampleController_Answers(t *testing.T) {
 	t.Setenv("INFORMERSTACK_DEVTOOLS", "127.0.0.1:0")
 	const main = "k8s.io/sample-controller"
 	goWork := swap(t, "samplecontroller", "--devtools", "127.0.0.1:0")
 	built := compile(t, "samplecontroller", goWork, main)
+	plant(t, goWork, "samplecontroller", main, fault{"controller.go",
+		"	defer c.workqueue.Done(objRef)\n",
+		"	if objRef.Name != \"forgotten\" {\n		defer c.workqueue.Done(objRef)\n	}\n"})
 	servers := cluster.New(t, cluster.Options{})
-	s := &sample{gate: newGate(t, servers), log: newLogPipe(t)}
+	s := &sample{servers: servers, gate: newGate(t, servers), log: newLogPipe(t),
+		column:    newColumn(t, "sample-controller"),
+		forgetful: compile(t, "samplecontroller", goWork, main)}
 	crd := filepath.Join(moduleFolder(t, "samplecontroller", main), "artifacts", "examples",
 		"crd-status-subresource.yaml")
 	define(t, servers, crd)
@@ -49,18 +60,22 @@ func TestSwapped_SampleController_Answers(t *testing.T) {
 		Version: "v1alpha1", Resource: "foos"}).Namespace(s.namespace)
 
 	s.gate.allow(sampleRules[1:]...)
-	run(t, servers, "sample-controller", s.log.script(built), "--kubeconfig",
+	s.process = run(t, servers, "sample-controller", s.log.script(built), "--kubeconfig",
 		s.gate.kubeconfig(), "-v=4")
 	s.debugger = newDebugger(t, s.log)
 	play(t, s, func(t *testing.T) { s.t, s.gate.t = t, t }, []step[*sample]{
 		{"no permission at the start", (*sample).mayNotList},
 		{"a Foo becomes a Deployment", (*sample).works},
+		{"a healthy period", (*sample).isHealthy},
 		{"a Deployment of no Foo", (*sample).filters},
 		{"a Deployment that is not its own", (*sample).retries},
+		{"a quota", (*sample).meetsQuota},
+		{"a Deployment gets another owner", (*sample).changesOwner},
 		{"an answer of the server that does not come", (*sample).hangs},
 		{"a log that is not read", (*sample).blocks},
 		{"permissions are taken", (*sample).mayNoLonger},
 		{"the server stops", (*sample).loses},
+		{"Done is forgotten", (*sample).forgets},
 	})
 }
 
@@ -80,40 +95,65 @@ func (s *sample) key(name string) string { return s.namespace + "/" + name }
 
 func (s *sample) mayNotList() {
 	s.createFoo("a", "web-a")
-	s.answers(s.key("a"), `^`+fooInformer+` is backing off and has no list yet: failed to list `+
-		`\S+: foos.samplecontroller.k8s.io is forbidden: User "weak" cannot list`)
+	s.asks("no permission at the start", "a", `^`+fooInformer+` is backing off and has no list yet: `)
 	s.gate.allow(sampleRules...)
 }
 
 func (s *sample) works() {
-	s.answers(s.key("a"), `^`+fooQueue+` reconciled \S+/a \S+ ago, and it has not changed since: `+
-		`it ended with Forget in \S+, because of: `)
+	s.asks("healthy", "a", `^`+fooQueue+` reconciled \S+/a \S+ ago, and it has not changed since: `)
 	s.patchDeployment("web-a", `{"spec": {"replicas": 7}}`)
 	s.hasReplicas("web-a", 1) // as the Foo says
 	s.answers(s.key("a"), `because of: update of \S+/web-a from resourceVersion \d+ to \d+ `+
 		`by \S+ \(changed: .*\.spec\.replicas.*\), `+deploymentInformer)
-	s.answers(s.key("missing"), `^no informer has \S+/missing \(`)
+	s.asks("no such object", "missing", `^no informer has \S+/missing \(`)
 	s.answers("elsewhere/a", `^no informer has elsewhere/a \(.*\n  there is another namespace `+
 		`with this name: `+s.key("a")+`\n`)
 }
 
+// Four resyncs happen meanwhile.
+func (s *sample) isHealthy() {
+	s.findsNothing(func(n int) {
+		s.patchDeployment("web-a", fmt.Sprintf(`{"spec": {"replicas": %d}}`, 2+n))
+	})
+}
+
 func (s *sample) filters() {
 	s.createDeployment("alone")
-	s.answers(s.key("alone"), `^a handler was called \S+ ago, and no Add was seen within the `+
-		`call: add of \S+/alone `+
-		`at resourceVersion \d+, `+deploymentInformer+`, handler main\.`)
+	s.asks("object filtered", "alone", `, `+deploymentInformer+`, handler main\.`)
 }
 
 // The Deployment of its name belongs to no Foo: each attempt fails, later and later.
 func (s *sample) retries() {
 	s.createFoo("b", "alone")
-	for _, failures := range []string{`\d\d`, `1[1-9]`} { // the eleventh is due after 5 s
-		s.answers(s.key("b"), `^\S+/b joins `+fooQueue+` in \S+, at \S+, after `+failures+
-			` calls of AddRateLimited, the last error \S+ ago: Resource "alone" already exists `+
-			`and is not managed `+
-			`by Foo\n  `+fooInformer+` has \S+/b at resourceVersion \d+`)
+	for _, calls := range []string{`\d\d`, `1[1-9]`} { // the eleventh is due after 5 s
+		s.asks("reconcile fails", "b", `^\S+ joins `+fooQueue+` in \S+, at \S+, after `+calls+
+			` calls .*\n  `+fooInformer+` has \S+/b at resourceVersion \d+`)
 	}
 	require.NoError(s.t, s.foos.Delete(s.t.Context(), "b", metav1.DeleteOptions{}))
+}
+
+func (s *sample) meetsQuota() {
+	lift := limit(s.t, s.gate.admin, s.namespace, "count/deployments.apps")
+	s.createFoo("q", "web-q")
+	s.asks("quota exceeded", "q", `after \d+ calls? of AddRateLimited`)
+	lift()
+	s.answers(s.key("q"), `^`+fooQueue+` reconciled \S+/q \S+ ago, `)
+}
+
+// The handler adds the key of the new owner, and not that of the Deployment.
+func (s *sample) changesOwner() {
+	s.createFoo("first", "web-first")
+	s.createFoo("second", "web-second")
+	s.hasReplicas("web-first", 1)
+	s.hasReplicas("web-second", 1)
+	second, err := s.foos.Get(s.t.Context(), "second", metav1.GetOptions{})
+	require.NoError(s.t, err)
+	s.patchDeployment("web-first", fmt.Sprintf(`{"metadata": {"ownerReferences": [{"apiVersion": `+
+		`"samplecontroller.k8s.io/v1alpha1", "kind": "Foo", "controller": true, `+
+		`"blockOwnerDeletion": true, "name": "second", "uid": %q}]}}`, second.GetUID()))
+	s.asks("owner changed", "web-first", `update of \S+/web-first from resourceVersion \d+ to \d+ `+
+		`by \S+ \(changed: \.metadata\.ownerReferences\b.*\), `+deploymentInformer)
+	require.NoError(s.t, s.foos.Delete(s.t.Context(), "first", metav1.DeleteOptions{}))
 }
 
 // Both workers wait for an answer of the server; the third Foo waits for a worker.
@@ -122,13 +162,11 @@ func (s *sample) hangs() {
 	defer release()
 	for _, name := range []string{"c", "d"} {
 		s.createFoo(name, "web-"+name)
-		s.answers(s.key(name), `^a worker of `+fooQueue+` has had \S+/`+name+` for \S+, and has `+
-			`not called Done.*  its goroutine: select.*    main\.\(\*Controller\)\.syncHandler `+
-			`controller\.go:\d+\n`)
+		s.asks("reconcile hangs", name, `  its goroutine: select.*    main\.\(\*Controller\)\.`+
+			`syncHandler controller\.go:\d+\n`)
 	}
 	s.createFoo("e", "web-e")
-	s.answers(s.key("e"), `^\S+/e is number 1 of 1 in `+fooQueue+`; its workers have 2 other `+
-		`keys, the longest for \S+\n`)
+	s.asks("all workers hang", "e")
 	s.answers("", `(^|\n)finding: a worker of `+fooQueue+` has had \S+/c for \S+\n`)
 	release()
 	s.answers(s.key("e"), `^`+fooQueue+` reconciled \S+/e \S+ ago, `)
@@ -139,9 +177,7 @@ func (s *sample) blocks() {
 	release := s.log.block()
 	defer release()
 	s.patchDeployment("alone", `{"metadata": {"labels": {"a": "b"}}}`)
-	s.answers(s.key("alone"), `^`+deploymentInformer+` has \S+/alone at resourceVersion \d+, and `+
-		`its handler main\.\S+ is 1 call behind, the oldest for \S+: that of \S+/alone may be `+
-		`one of them`)
+	s.asks("handler blocked", "alone")
 	s.answers("", `(^|\n)finding: a call of handler main\.\S+ of `+deploymentInformer+` has not `+
 		`returned for \S+; calls that wait: 0\n`)
 	release()
@@ -153,25 +189,48 @@ func (s *sample) blocks() {
 func (s *sample) mayNoLonger() {
 	s.gate.allow(rule("samplecontroller.k8s.io", "foos", "get list watch"),
 		rule("apps", "deployments", "get list watch"), rule("", "events", "create patch"))
+	s.gate.mayNot("create", "apps", "deployments")
 	s.createFoo("f", "web-f")
-	s.answers(s.key("f"), `^\S+/f joins `+fooQueue+` in \S+, at \S+, after \d+ calls? of `+
-		`AddRateLimited, the last error \S+ ago: deployments\.apps is forbidden: User "weak" cannot create resource`)
+	s.asks("permission to write removed", "f", `after \d+ calls? of AddRateLimited`)
 	s.gate.allow()
+	s.gate.mayNot("list", "apps", "deployments")
 	s.gate.cut()
-	s.answers(s.key("f"), fooInformer+` may be old: \d+ failures? in a row, the last one .* is `+
-		`forbidden: User "weak" cannot `)
+	s.asks("permission to read removed", "alone", deploymentInformer+` may be old: \d+ failures? `+
+		`in a row, the last one `)
 	s.gate.allow(sampleRules...)
 	s.answers(s.key("f"), `^`+fooQueue+` reconciled \S+/f \S+ ago, `)
 	s.hasReplicas("web-f", 1)
 }
 
+// The key of a Deployment is in no queue. Foos are, as their resyncs fail.
 func (s *sample) loses() {
 	s.gate.loseServer(func() {
+		s.asks("server down", "alone", deploymentInformer+` may be old: \d+ failures? in a row, `)
 		s.answers(s.key("a"), fooInformer+` may be old: \d+ failures? in a row, the last one `+
 			`.*connection refused`)
 		s.answers("", `(^|\n)finding: `+deploymentInformer+` failed \d+ times in a row, the last `+
 			`time with: .*connection refused`)
 	})
+}
+
+// The goroutine takes the next key.
+func (s *sample) forgets() {
+	s.process.Kill()
+	s.process = run(s.gate.t, s.servers, "sample-controller-forgetful", s.forgetful,
+		"--kubeconfig", s.gate.kubeconfig())
+	s.debugger = newDebugger(s.gate.t, s.process)
+	s.createFoo("forgotten", "web-forgotten")
+	s.asks("Done forgotten", "forgotten", `\n  the goroutine that took it (waits for the next key|`+
+		`has taken \S+ since|in main\S+).*: its Done was forgotten, or `)
+	s.answers("", `(^|\n)finding: a worker of `+fooQueue+` took \S+/forgotten \S+ ago in `+
+		`main\.\(\*Controller\)\.processNextWorkItem, and its goroutine has taken \S+ `+
+		`since: Done was not called for \S+/forgotten\n`)
+}
+
+// asks asks for an object, and compares the first line with the table.
+func (s *sample) asks(situation, name string, wants ...string) {
+	s.t.Helper()
+	s.says(s.debugger, situation, s.key(name), wants...)
 }
 
 func (s *sample) createFoo(name, deployment string) {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,8 +46,10 @@ func newDebugger(t *testing.T, process interface{ Log() ([]byte, error) }) *debu
 }
 
 func (d *debugger) ask(args ...string) string {
-	out, err := exec.CommandContext(d.t.Context(), d.command,
-		append([]string{"devtools", d.link}, args...)...).CombinedOutput()
+	command := exec.CommandContext(d.t.Context(), d.command,
+		append([]string{"devtools"}, args...)...)
+	command.Env = append(os.Environ(), "INFORMERSTACK_LINK="+d.link)
+	out, err := command.CombinedOutput()
 	if err != nil {
 		return err.Error() + string(out)
 	}
@@ -79,18 +83,42 @@ func define(t *testing.T, servers *cluster.Cluster, file string) {
 	cluster.Define(t, servers.Config(cluster.AdminToken), text)
 }
 
-// answers waits until the answer about a key, or everything if key is "", matches want.
-func (d *debugger) answers(key, want string) {
+// answers waits until the answer about a key, or everything if key is "", matches all wants.
+func (d *debugger) answers(key string, wants ...string) (answer string) {
 	d.t.Helper()
 	var args []string
 	if key != "" {
 		args = []string{"--why", key}
 	}
-	answer := ""
 	if !assert.Eventually(d.t, func() bool {
 		answer = d.ask(args...)
-		return regexp.MustCompile(`(?s)` + want).MatchString(answer)
+		return !slices.ContainsFunc(wants, func(want string) bool {
+			return !regexp.MustCompile(`(?s)` + want).MatchString(answer)
+		})
 	}, patience, 200*time.Millisecond) {
-		d.t.Logf("want %s\nhave %s", want, answer)
+		d.t.Logf("want %s\nhave %s", strings.Join(wants, "\nand "), answer)
 	}
+	return answer
+}
+
+// A healthy program is watched for so long, with a change of an object before each look.
+const (
+	healthyFor = 2 * time.Minute
+	healthyGap = 2 * time.Second
+)
+
+var findingLine = regexp.MustCompile(`(?m)^finding: .*`)
+
+// findsNothing requires that a program which works on changes has no finding.
+func (d *debugger) findsNothing(change func(n int)) {
+	d.t.Helper()
+	looks := time.NewTicker(healthyGap)
+	defer looks.Stop()
+	n := 0
+	for start := time.Now(); time.Since(start) < healthyFor; n++ {
+		change(n)
+		<-looks.C
+		require.Empty(d.t, findingLine.FindAllString(d.ask(), -1), "look %d", n)
+	}
+	d.t.Logf("no finding in %s, in %d looks", healthyFor, n)
 }

@@ -5,6 +5,7 @@ package swapped_test
 import (
 	"bufio"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -43,7 +44,8 @@ func TestSwapped_Devtools(t *testing.T) {
 
 	ask := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), informerstack,
-			append([]string{"devtools", link}, args...)...)
+			append([]string{"devtools"}, args...)...)
+		cmd.Env = append(os.Environ(), "INFORMERSTACK_LINK="+link)
 		answer, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", answer)
 		return string(answer)

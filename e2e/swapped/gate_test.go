@@ -4,6 +4,7 @@ package swapped_test
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -15,11 +16,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -190,4 +197,41 @@ func (g *gate) allow(rules ...rbacv1.PolicyRule) {
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "weak"}},
 	}, metav1.CreateOptions{})
 	require.NoError(g.t, err)
+}
+
+// mayNot waits until the server has noticed that the programs may not do this.
+func (g *gate) mayNot(verb, group, resource string) {
+	g.t.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: "weak", ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: "default", Verb: verb, Group: group, Resource: resource}}}
+	require.EventuallyWithT(g.t, func(t *assert.CollectT) {
+		answer, err := g.admin.AuthorizationV1().SubjectAccessReviews().Create(g.t.Context(),
+			review, metav1.CreateOptions{})
+		require.NoError(t, err)
+		assert.False(t, answer.Status.Allowed)
+	}, patience, 50*time.Millisecond)
+}
+
+// limit forbids new objects of a resource in a namespace, until lift. It writes the status of the
+// quota, too, as the controller of quotas does, which may not run.
+func limit(
+	t testing.TB, admin kubernetes.Interface, namespace string, resource corev1.ResourceName,
+) (lift func()) {
+	t.Helper()
+	quotas := admin.CoreV1().ResourceQuotas(namespace)
+	_, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "none"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
+			resource: apiresource.MustParse("0")}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = quotas.Patch(t.Context(), "none", types.MergePatchType, fmt.Appendf(nil,
+		`{"status": {"hard": {%[1]q: "0"}, "used": {%[1]q: "0"}}}`, resource),
+		metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	return func() {
+		t.Helper()
+		require.NoError(t, quotas.Delete(t.Context(), "none", metav1.DeleteOptions{}))
+	}
 }

@@ -166,6 +166,23 @@ func TestWhy_ADebouncedHandler(t *testing.T) {
 	})
 }
 
+// The key was reconciled for its last change, before another handler was called for that change.
+func TestWhy_AnotherHandlerComesLater(t *testing.T) {
+	witnessed(t, func(w *witness) {
+		other := w.page.newHandler("other", informer.ResourceEventHandlerFuncs{
+			UpdateFunc: func(_, _ any) { w.queue.Add("default/owner") }})
+		w.changes(5)
+		w.reconciles()
+		other.OnUpdate(settings(4), settings(5))
+		w.reconciles()
+		answer := w.says("default/a", health.Reconciled, notChanged)
+		assert.Contains(t, answer.String(), "\n  handler other added default/owner: queue "+
+			"settings reconciled it ")
+		w.changes(6)
+		w.says("default/a", health.Queued, `default/a is number 1 of 1 in queue settings; .*`)
+	})
+}
+
 // A handler that adds the key of an owner: the answer is where that is. A key is found in each form
 // in which a page may show it.
 func TestWhy_TheKeyOfAnOwner(t *testing.T) {
@@ -277,6 +294,22 @@ func TestWhy_OfAStaleCache(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The cache that has the key comes before others that are old, too, and lack it.
+func TestWhy_OfSeveralStaleCaches(t *testing.T) {
+	witnessed(t, func(w *witness) {
+		w.status.Reflector.ConsecutiveFailures = 1
+		w.status.Reflector.LastError = errors.New("no route")
+		other := &witness{status: w.status,
+			objects: store.New(store.MetaNamespaceKeyFunc, store.Options{})}
+		other.status.Name = "others"
+		require.NoError(t, other.objects.Add(settings(5)))
+		w.page.AddInformer("", other)
+		const old = " may be old: 1 failure in a row, the last one no route"
+		answer := w.says("default/a", health.Stale, "informer others"+old)
+		assert.Equal(t, "informer configmaps"+old, answer.Evidence[0])
+	})
 }
 
 // hungStore is a store with an index function that hangs under its lock.

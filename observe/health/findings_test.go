@@ -533,6 +533,9 @@ func TestFindings_OfAStandby(t *testing.T) {
 			"the workers running? They may wait until this process leads\n"+
 			"  this process does not lead ns/lease (acquiring): other does\n",
 			page.Why("a").String())
+		assert.Equal(t, "this process does not lead ns/lease (acquiring): other does\n"+
+			"  nothing is known of b: no informer with a store was found\n",
+			page.Why("b").String())
 	})
 }
 

@@ -22,7 +22,7 @@ func (s *search) journal() {
 			queue.Last[i].Text = queue.Last[i].String()
 		}
 	}
-	changed, added := s.lastChange()
+	changed, added := s.lastChange(s.is)
 	if added.IsZero() && len(calls) > 0 {
 		added = changed // no handler added it: a reconcile that began later has seen the change
 	}
@@ -49,8 +49,9 @@ func (s *search) isOnItsWay() bool {
 }
 
 // lastChange returns when the handlers were first called for the last change, as far as is known,
-// and when a handler last added a key for it; the zero time if no handler did.
-func (s *search) lastChange() (changed, added time.Time) {
+// and when a call for it began that last added a key that matches; the zero time if no call did.
+func (s *search) lastChange(match func(key string) bool) (changed, added time.Time) {
+	adds := func(k journal.QueueKey) bool { return match(k.Key) }
 	for _, call := range s.calls {
 		if call.ResourceVersion != s.calls[0].ResourceVersion {
 			continue
@@ -58,16 +59,16 @@ func (s *search) lastChange() (changed, added time.Time) {
 		if changed.IsZero() || call.Time.Before(changed) {
 			changed = call.Time
 		}
-		if len(call.Added) > 0 && call.Time.After(added) {
+		if call.Time.After(added) && slices.ContainsFunc(call.Keys(), adds) {
 			added = call.Time
 		}
 	}
 	return changed, added
 }
 
-// wasAdded reports whether a handler added a key for the last change.
+// wasAdded reports whether a handler added any key for the last change.
 func (s *search) wasAdded() bool {
-	_, added := s.lastChange()
+	_, added := s.lastChange(func(string) bool { return true })
 	return !added.IsZero()
 }
 
@@ -77,8 +78,7 @@ func (s *search) followed(p Page) {
 	if s.about == nil || s.isOnItsWay() {
 		return
 	}
-	_, added := s.lastChange()
-	if added.IsZero() {
+	if !s.wasAdded() {
 		return
 	}
 	isOwn, others, by := false, []journal.QueueKey{}, map[journal.QueueKey]journal.Call{}

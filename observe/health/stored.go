@@ -42,6 +42,8 @@ func (s *search) informer(i Informer) {
 		s.others = append(s.others, objects)
 	}
 	switch sentence := s.missing(i); {
+	case sentence != "" && exists:
+		s.old = append(s.old, sentence)
 	case sentence != "":
 		s.stale = append(s.stale, sentence)
 	case exists:

@@ -112,10 +112,12 @@ type search struct {
 	stack     []string      // of the worker
 	has       bool          // an informer has the key
 	fresh     bool          // such an informer is not known to miss changes
-	stale     []string      // about the informers that are, and have the key or may lack it
+	old       []string      // about informers that are not, and have the key
+	stale     []string      // about others that are not, and may lack it
 	informers []string      // that are synced and do not have the key, with their selections
 	others    []store.Store // of these informers
 	remarks   []string      // about the program, not about the key
+	waits     []string      // about leases that another process has
 
 	versions map[string][]string // of the objects with the key, by informer
 	places   map[string]place    // by the sentence about it: a key that handlers added instead
@@ -142,6 +144,7 @@ func (s *search) answer(p Page) Answer {
 		s.informer(informer)
 	}
 	s.queuesOf(p)
+	s.stale = slices.Concat(s.old, s.stale)
 	if !s.has || !s.fresh {
 		for _, sentence := range s.stale {
 			s.add(Stale, "%s", sentence)
@@ -160,6 +163,7 @@ func (s *search) answer(p Page) Answer {
 	if s.knowsNothing() {
 		s.unknown()
 	}
+	s.remarks = append(s.remarks, s.waits...)
 	if s.has && len(s.informers) > 0 {
 		s.remark("these informers have no object with that key: %s", firstOf(s.informers))
 	}
@@ -227,6 +231,10 @@ func (s *search) unknown() {
 		return
 	}
 	if len(s.informers) == 0 {
+		for _, sentence := range s.waits { // its informers may be made when it leads
+			s.add(Unknown, "%s", sentence)
+		}
+		s.waits = nil
 		s.add(Unknown, "nothing is known of %s: no informer with a store was found", s.text)
 		return
 	}
@@ -463,7 +471,8 @@ func (s *search) controller(c Controller) {
 func (s *search) election(e Election) {
 	switch {
 	case !e.Leading:
-		s.remark("this process does not lead %s (%s): %s does", e.Name, e.Phase, orNone(e.Leader))
+		s.waits = append(s.waits, fmt.Sprintf("this process does not lead %s (%s): %s does",
+			e.Name, e.Phase, orNone(e.Leader)))
 	case e.late(s.now):
 		s.remark("this process leads %s, and has not renewed the lease for %s%s", e.Name,
 			short(s.now.Sub(*e.LastRenewal)), e.errorSince())
