@@ -10,6 +10,7 @@
 package swap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,6 +82,7 @@ func NewCommand() *cobra.Command {
 				}
 			}
 			options.Program, options.Log = program, cmd.ErrOrStderr()
+			options.Width = logWidth(options.Log)
 			return swapProgram(cmd.Context(), options, address, command, cmd.OutOrStdout())
 		},
 	}
@@ -95,6 +97,18 @@ func NewCommand() *cobra.Command {
 		"the folder of this stack's source (default: the one that the program is built with, "+
 			"else the one that informerstack was built from)")
 	return cmd
+}
+
+// usualWidth is the width of a terminal that does not know its own.
+const usualWidth = 80
+
+// logWidth is the width of the terminal that log is, or 0.
+func logWidth(log io.Writer) int {
+	width, isTerminal := cli.Terminal(log)
+	if isTerminal {
+		return cmp.Or(width, usualWidth)
+	}
+	return 0
 }
 
 // parseSwap checks the arguments. It rejects empty values of flags: they come from shell variables

@@ -4,12 +4,15 @@ package swap
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // FolderName is the folder that Swap writes in the program's module by default. The go command
@@ -20,6 +23,7 @@ const FolderName = ".informerstack"
 const (
 	copyName   = "client-go"
 	workFile   = "go.work" // its first line marks a folder that may be replaced
+	sumFile    = workFile + ".sum"
 	ignoreFile = ".gitignore"
 )
 
@@ -103,16 +107,84 @@ func isSwapFolder(dir string) bool {
 	return err == nil && bytes.HasPrefix(text, []byte(generated))
 }
 
-// commit moves the folder to its place.
+// commit moves the folder to its place. It changes nothing there if an earlier swap wrote the same,
+// so that builds may run meanwhile.
 func (f *folder) commit() error {
+	if same, err := f.isWritten(); err == nil && same {
+		return os.RemoveAll(f.new)
+	}
 	old := f.new + ".old"
-	if err := os.Rename(f.path, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("take the place of what an earlier swap wrote: %w", err)
+	for {
+		err := os.Rename(f.path, old)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("take the place of what an earlier swap wrote: %w", err)
+		}
+		moved := os.Rename(f.new, f.path)
+		if moved != nil && !errors.Is(moved, fs.ErrExist) {
+			return errors.Join(moved, os.Rename(old, f.path))
+		}
+		if err := os.RemoveAll(old); err != nil || moved == nil {
+			return err
+		}
+		// another swap has just moved its folder there: the last one stays
 	}
-	if err := os.Rename(f.new, f.path); err != nil {
-		return errors.Join(err, os.Rename(old, f.path))
+}
+
+// isWritten reports whether an earlier swap wrote the same folder.
+func (f *folder) isWritten() (bool, error) {
+	written, err := digests(f.path)
+	if err != nil {
+		return false, err
 	}
-	return os.RemoveAll(old)
+	ours, err := digests(f.new)
+	if err != nil {
+		return false, err
+	}
+	// builds under go.work may have added lines to its sums
+	delete(written, sumFile)
+	delete(ours, sumFile)
+	if !maps.Equal(written, ours) {
+		return false, nil
+	}
+	have, err := sums(f.path)
+	if err != nil {
+		return false, err
+	}
+	need, err := sums(f.new)
+	return !slices.ContainsFunc(need, func(line string) bool {
+		return !slices.Contains(have, line)
+	}), err
+}
+
+// sums are the lines of the file of sums.
+func sums(dir string) ([]string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, sumFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return slices.Collect(strings.Lines(string(text))), err
+}
+
+// digests returns the mode and the hash of each file below dir.
+func digests(dir string) (map[string]string, error) {
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		all[name] = fmt.Sprintf("%v %x", info.Mode(), sha256.Sum256(text))
+		return err
+	})
+	return all, err
 }
 
 // abandon removes a folder that was not committed, and the empty folders that were created for it.

@@ -73,8 +73,8 @@ func settings(goLine *modfile.Go, toolchain *modfile.Toolchain,
 	return g
 }
 
-// add uses the module in dir, which may need a newer Go.
-func (g *goWork) add(dir string) error {
+// requireGo raises the version of Go to that of the module in dir.
+func (g *goWork) requireGo(dir string) error {
 	mod, err := readMod(dir)
 	if err != nil {
 		return err
@@ -82,7 +82,6 @@ func (g *goWork) add(dir string) error {
 	if mod.Go != nil && version.Compare("go"+g.version, "go"+mod.Go.Version) < 0 {
 		g.version = mod.Go.Version
 	}
-	g.use = append(g.use, dir)
 	return nil
 }
 

@@ -16,8 +16,9 @@
 //     shows.
 //
 // Read swap.go, program.go (the modules of the build), pieces.go (the parts that can be swapped),
-// stack.go, folder.go, copy.go, decoding.go, devtools.go, reexport.go, workspace.go, gowork.go,
-// gocmd.go; then go test -v ./internal/tools/swap. Goroutines and locking: none.
+// stack.go, folder.go, overlay.go, copy.go, decoding.go, devtools.go, reexport.go, workspace.go,
+// gowork.go, gocmd.go, build.go; then go test -v ./internal/tools/swap. Goroutines: one, which
+// reports while a build lasts. Locking: what a build has written so far.
 package swap
 
 import (
@@ -40,6 +41,7 @@ type Options struct {
 	// Devtools links compat/devtools into the program. It needs the piece cache.
 	Devtools bool
 	Log      io.Writer
+	Width    int // of the terminal that Log writes to; 0 means that it is no terminal
 }
 
 // Result describes the written folder.
@@ -117,7 +119,7 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 		result.Packages = append(result.Packages, e.clientGo)
 	}
 	fmt.Fprintf(options.Log, "compiling %s\n", strings.Join(result.Packages, ", "))
-	if err := space.compile(ctx, result.Packages, options.Log); err != nil {
+	if err := space.compile(ctx, result.Packages, reports{options.Log, options.Width}); err != nil {
 		return nil, err
 	}
 	return result, f.commit()

@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 )
@@ -21,7 +21,7 @@ import (
 type workspace struct {
 	program *program
 	folder  *folder
-	work    *goWork
+	work    *goWork // without the copy of client-go
 }
 
 // newWorkspace is the workspace without pins.
@@ -37,13 +37,14 @@ func newWorkspace(p *program, stack string, f *folder) (*workspace, error) {
 	for _, path := range []string{clientGoPath, stackPath} {
 		w.work.drop(path)
 	}
-	return w, errors.Join(w.work.add(stack), w.work.add(filepath.Join(f.new, copyName)))
+	w.work.use = append(w.work.use, stack)
+	return w, errors.Join(w.work.requireGo(stack), w.work.requireGo(w.copied()))
 }
 
 // write writes go.work and go.work.sum, checks the law, and returns the pinned modules, sorted.
 func (w *workspace) write(ctx context.Context) (pinned []string, err error) {
 	for before := 0; ; {
-		if err := w.work.write(filepath.Join(w.folder.new, workFile), w.base()); err != nil {
+		if err := w.writeWork(w.copied(), w.base()); err != nil {
 			return nil, err
 		}
 		raised, lost, err := w.others(ctx)
@@ -101,12 +102,34 @@ func (w *workspace) others(ctx context.Context) (raised, lost []*module, err err
 	return raised, lost, nil
 }
 
-// compile builds the packages below client-go.
-func (w *workspace) compile(ctx context.Context, packages []string, log io.Writer) error {
-	// so that it is cached for the next swap, in a folder with another name at first
-	args := []string{"-trimpath"}
+// compile builds the packages below client-go, at the paths that they have after the swap, so that
+// the program's own build finds them compiled.
+func (w *workspace) compile(ctx context.Context, packages []string, to reports) error {
+	overlay, err := w.folder.overlay()
+	if err != nil {
+		return err
+	}
+	args := []string{"-overlay", overlay}
 	for _, pkg := range packages {
 		args = append(args, clientGoPath+"/"+pkg)
 	}
-	return goBuild(ctx, w.program.root, filepath.Join(w.folder.new, workFile), log, args...)
+	inPlace := filepath.Join(w.folder.path, copyName)
+	if err := w.writeWork(inPlace, w.folder.new); err != nil {
+		return err
+	}
+	goWork := filepath.Join(w.folder.new, workFile)
+	if err := goBuild(ctx, w.program.root, goWork, to, args...); err != nil {
+		return err
+	}
+	return errors.Join(os.Remove(overlay), w.writeWork(w.copied(), w.base()))
+}
+
+// copied is the folder of the new copy of client-go.
+func (w *workspace) copied() string { return filepath.Join(w.folder.new, copyName) }
+
+// writeWork writes go.work, with the copy of client-go in a folder. Paths in base are relative.
+func (w *workspace) writeWork(clientGo, base string) error {
+	work := *w.work
+	work.use = append(slices.Clone(work.use), clientGo)
+	return work.write(filepath.Join(w.folder.new, workFile), base)
 }
