@@ -82,7 +82,7 @@ func NewCommand() *cobra.Command {
 				}
 			}
 			options.Program, options.Log = program, cmd.ErrOrStderr()
-			options.Width = logWidth(options.Log)
+			options.Width, options.Imports = logWidth(options.Log), len(command) > 0
 			return swapProgram(cmd.Context(), options, address, command, cmd.OutOrStdout())
 		},
 	}

@@ -28,7 +28,7 @@ func built(t *testing.T, width int, output ...string) (log, messages string) {
 	return log, messages
 }
 
-// A build reports the number of packages and the one that began last, even while the compiler
+// A build reports the number of packages and the latest one, even while the compiler
 // writes nothing. The compiler's messages are not in the report.
 func TestBuildOutput_ReportsProgress(t *testing.T) {
 	log, messages := built(t, 0, "k8s.io/api/", "core/v1\nk8s.io/client-go/rest\n", "",

@@ -33,7 +33,7 @@ func TestSwap_LeavesNothingToCompileAgain(t *testing.T) {
 	}
 }
 
-// What did not change is not compiled again.
+// Swap compiles only packages that have changed, and those that import them.
 func TestSwap_CompilesWhatChanged(t *testing.T) {
 	dir := program.write(t)
 	result := swapQueue(t, dir)
@@ -42,6 +42,18 @@ func TestSwap_CompilesWhatChanged(t *testing.T) {
 	assert.Equal(t, result, swapQueue(t, dir))
 	assert.Equal(t, "k8s.io/client-go/tools/cache\nexample.org/program\n",
 		compiled(t, dir, result.GoWork, "./..."))
+}
+
+// With Imports, swap compiles all packages of client-go that the program imports, even if another
+// part of the program does not compile.
+func TestSwap_CompilesWhatTheProgramImports(t *testing.T) {
+	dir := program.write(t)
+	write(t, dir, "broken/main.go", "package main\n\nimport _ "+
+		"\"k8s.io/client-go/nowhere\"\n\nvar x int = \n")
+	result, err := swap.Swap(t.Context(), swap.Options{
+		Program: dir, Pieces: []string{"workqueue"}, Imports: true, Log: io.Discard})
+	require.NoError(t, err)
+	assert.Equal(t, "example.org/program\n", compiled(t, dir, result.GoWork, "."))
 }
 
 // A second swap of the same leaves the folder that the first one wrote, with the sums that builds
@@ -107,8 +119,8 @@ func TestSwap_AtTheSameTime(t *testing.T) {
 	assert.Equal(t, ourQueue, run(t, dir, filepath.Join(dir, swap.FolderName, "go.work")))
 }
 
-// An interrupted swap leaves the folder of the one before. What a killed one has left behind is not
-// used.
+// An interrupted swap leaves the folder of the one before. The files that a killed swap has left
+// behind are not used.
 func TestSwap_Interrupted(t *testing.T) {
 	dir := program.write(t)
 	swapQueue(t, dir)

@@ -13,7 +13,9 @@
 //  2. The folder is complete or absent: an error leaves an earlier folder unchanged.
 //  3. The same program, pieces and stack give the same files.
 //  4. A folder is replaced only if an earlier swap wrote it, as the first line of its go.work
-//     shows.
+//     shows, and only if something in it has changed. It may be swapped by two at once.
+//  5. The program's own build finds compiled packages of this one, and of its builds without a
+//     swap: no path and no flag differ. So overlay.go has client-go compiled where it will be.
 //
 // Read swap.go, program.go (the modules of the build), pieces.go (the parts that can be swapped),
 // stack.go, folder.go, overlay.go, copy.go, decoding.go, devtools.go, reexport.go, workspace.go,
@@ -25,6 +27,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,7 +43,10 @@ type Options struct {
 	Stack string
 	// Devtools links compat/devtools into the program. It needs the piece cache.
 	Devtools bool
-	Log      io.Writer
+	// Imports compiles all that the program imports of client-go, which its build needs anyway,
+	// so that this is reported.
+	Imports bool
+	Log     io.Writer
 	Width    int // of the terminal that Log writes to; 0 means that it is no terminal
 }
 
@@ -115,11 +121,14 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 		GoWork:   filepath.Join(f.path, workFile),
 		ClientGo: program.clientGo.String(), Pinned: pinned,
 	}
+	var swapped []string
 	for _, e := range exports {
 		result.Packages = append(result.Packages, e.clientGo)
+		swapped = append(swapped, path.Join(clientGoPath, e.clientGo))
 	}
 	fmt.Fprintf(options.Log, "compiling %s\n", strings.Join(result.Packages, ", "))
-	if err := space.compile(ctx, result.Packages, reports{options.Log, options.Width}); err != nil {
+	err = space.compile(ctx, swapped, options.Imports, reports{options.Log, options.Width})
+	if err != nil {
 		return nil, err
 	}
 	return result, f.commit()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // workspace is the swapped program: its own modules, this one, and the copy of client-go.
@@ -102,22 +103,32 @@ func (w *workspace) others(ctx context.Context) (raised, lost []*module, err err
 	return raised, lost, nil
 }
 
-// compile builds the packages below client-go, at the paths that they have after the swap, so that
-// the program's own build finds them compiled.
-func (w *workspace) compile(ctx context.Context, packages []string, to reports) error {
+// compile builds packages of client-go, at the paths that they have after the swap, so that the
+// program's own build finds them compiled. With imports, it also builds all that the program
+// imports of client-go, as far as the program can be listed.
+func (w *workspace) compile(
+	ctx context.Context, packages []string, imports bool, to reports,
+) error {
 	overlay, err := w.folder.overlay()
 	if err != nil {
 		return err
-	}
-	args := []string{"-overlay", overlay}
-	for _, pkg := range packages {
-		args = append(args, clientGoPath+"/"+pkg)
 	}
 	inPlace := filepath.Join(w.folder.path, copyName)
 	if err := w.writeWork(inPlace, w.folder.new); err != nil {
 		return err
 	}
 	goWork := filepath.Join(w.folder.new, workFile)
+	if imports {
+		// the program's own build reports what is wrong with it
+		list, _ := goCommand(ctx, w.program.dir, goWork, "list", "-e", "-deps",
+			"-overlay="+overlay, "-f={{if not .Error}}{{.ImportPath}}{{end}}", "./...")
+		for pkg := range strings.FieldsSeq(list) {
+			if strings.HasPrefix(pkg, clientGoPath+"/") {
+				packages = append(packages, pkg)
+			}
+		}
+	}
+	args := append([]string{"-overlay=" + overlay}, packages...)
 	if err := goBuild(ctx, w.program.root, goWork, to, args...); err != nil {
 		return err
 	}
