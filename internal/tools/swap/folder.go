@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -31,7 +32,7 @@ const (
 // at the end.
 type folder struct {
 	path    string
-	new     string
+	new     string   // "" once it has moved
 	parents []string // created for it, the outermost first
 }
 
@@ -108,25 +109,30 @@ func isSwapFolder(dir string) bool {
 }
 
 // commit moves the folder to its place. It changes nothing there if an earlier swap wrote the same,
-// so that builds may run meanwhile.
+// so that builds may run meanwhile. Other swaps may commit at the same time: the last one stays.
 func (f *folder) commit() error {
 	if same, err := f.isWritten(); err == nil && same {
-		return os.RemoveAll(f.new)
+		return nil // abandon removes the new one
 	}
-	old := f.new + ".old"
-	for {
+	temp, err := os.MkdirTemp(filepath.Dir(f.path), filepath.Base(f.path)+".old-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	for n := 0; ; n++ {
+		old := filepath.Join(temp, strconv.Itoa(n))
 		err := os.Rename(f.path, old)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("take the place of what an earlier swap wrote: %w", err)
 		}
-		moved := os.Rename(f.new, f.path)
-		if moved != nil && !errors.Is(moved, fs.ErrExist) {
-			return errors.Join(moved, os.Rename(old, f.path))
+		err = os.Rename(f.new, f.path)
+		if err == nil {
+			f.new = "" // another swap may use the name
+			return nil
 		}
-		if err := os.RemoveAll(old); err != nil || moved == nil {
-			return err
+		if !errors.Is(err, fs.ErrExist) { // else another swap moved its folder there meanwhile
+			return errors.Join(err, os.Rename(old, f.path))
 		}
-		// another swap has just moved its folder there: the last one stays
 	}
 }
 
@@ -187,9 +193,12 @@ func digests(dir string) (map[string]string, error) {
 	return all, err
 }
 
-// abandon removes a folder that was not committed, and the empty folders that were created for it.
+// abandon removes a folder that has not moved to its place, and the empty folders that were created
+// for it.
 func (f *folder) abandon() {
-	os.RemoveAll(f.new)
+	if f.new != "" {
+		os.RemoveAll(f.new)
+	}
 	for _, dir := range slices.Backward(f.parents) {
 		os.Remove(dir)
 	}

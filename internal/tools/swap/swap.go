@@ -47,7 +47,7 @@ type Options struct {
 	// so that this is reported.
 	Imports bool
 	Log     io.Writer
-	Width    int // of the terminal that Log writes to; 0 means that it is no terminal
+	Width   int // of the terminal that Log writes to; 0 means that it is no terminal
 }
 
 // Result describes the written folder.
