@@ -73,8 +73,8 @@ func settings(goLine *modfile.Go, toolchain *modfile.Toolchain,
 	return g
 }
 
-// requireGo raises the version of Go to that of the module in dir.
-func (g *goWork) requireGo(dir string) error {
+// add uses the module in dir, which may need a newer Go.
+func (g *goWork) add(dir string) error {
 	mod, err := readMod(dir)
 	if err != nil {
 		return err
@@ -82,6 +82,7 @@ func (g *goWork) requireGo(dir string) error {
 	if mod.Go != nil && version.Compare("go"+g.version, "go"+mod.Go.Version) < 0 {
 		g.version = mod.Go.Version
 	}
+	g.use = append(g.use, dir)
 	return nil
 }
 
@@ -102,6 +103,29 @@ func (g *goWork) pin(m *module) {
 func (g *goWork) drop(path string) {
 	g.replace = slices.DeleteFunc(slices.Clone(g.replace),
 		func(r *modfile.Replace) bool { return r.Old.Path == path })
+}
+
+// moved returns the go.work with the folders below from in the folder to.
+func (g *goWork) moved(from, to string) *goWork {
+	move := func(dir string) string {
+		if rel, err := filepath.Rel(from, dir); err == nil && filepath.IsLocal(rel) {
+			return filepath.Join(to, rel)
+		}
+		return dir
+	}
+	m := *g
+	m.use, m.replace = nil, nil
+	for _, dir := range g.use {
+		m.use = append(m.use, move(dir))
+	}
+	for _, r := range g.replace {
+		line := *r
+		if line.New.Version == "" {
+			line.New.Path = move(line.New.Path)
+		}
+		m.replace = append(m.replace, &line)
+	}
+	return &m
 }
 
 // write writes the file. Paths in the folder base are relative, so that they stay valid when it

@@ -40,9 +40,7 @@ replace (
 	require.NoError(t, os.MkdirAll(filepath.Join(out, "newer"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(out, "newer", "go.mod"),
 		[]byte("module example.org/newer\n\ngo 1.26.2\n"), 0o644))
-	newer := filepath.Join(out, "newer")
-	require.NoError(t, work.requireGo(newer))
-	work.use = append(work.use, newer)
+	require.NoError(t, work.add(filepath.Join(out, "newer")))
 	work.pin(&module{Path: "example.org/c", Version: "v1.0.0"})
 	work.pin(&module{Path: "example.org/f", Dir: filepath.Join(root, "f"),
 		Replace: &module{Path: "./f"}})

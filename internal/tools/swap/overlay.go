@@ -13,30 +13,29 @@ import (
 // overlayFile is deleted before the folder moves to its place.
 const overlayFile = "overlay.json"
 
-// overlay writes a file for go build -overlay. With it, the go command finds the new copy of
-// client-go where the copy will be, instead of an earlier one: what it compiles there stays valid
+// overlay writes a file for go build -overlay. With it, the go command finds the copies of modules
+// in the new folder where they will be, instead of earlier ones: what it compiles there stays valid
 // when the folder moves to its place, because a compiled package contains the path of its source.
 func (f *folder) overlay() (file string, err error) {
-	written, place := filepath.Join(f.new, copyName), filepath.Join(f.path, copyName)
 	replace := map[string]string{}
-	for _, dir := range []string{place, written} {
+	for _, dir := range []string{f.path, f.new} {
 		if missing(dir) {
 			continue
 		}
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
+			if err != nil || entry.IsDir() || filepath.Dir(path) == dir {
 				return err
 			}
 			name, err := filepath.Rel(dir, path)
-			if dir == written {
-				replace[filepath.Join(place, name)] = path
+			if dir == f.new {
+				replace[filepath.Join(f.path, name)] = path
 			} else {
-				replace[path] = "" // deleted, unless the new copy has it
+				replace[path] = "" // deleted, unless the new folder has it
 			}
 			return err
 		})
 		if err != nil {
-			return "", fmt.Errorf("compare with what an earlier swap wrote: %w", err)
+			return "", fmt.Errorf("compare with the folder of an earlier swap: %w", err)
 		}
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})

@@ -15,7 +15,7 @@
 //  4. A folder is replaced only if an earlier swap wrote it, as the first line of its go.work
 //     shows, and only if something in it has changed. It may be swapped by two at once.
 //  5. The program's own build finds compiled packages of this one, and of its builds without a
-//     swap: no path and no flag differ. So overlay.go has client-go compiled where it will be.
+//     swap: no path and no flag differ. So overlay.go compiles each package where it will be.
 //
 // Read swap.go, program.go (the modules of the build), pieces.go (the parts that can be swapped),
 // stack.go, folder.go, overlay.go, copy.go, decoding.go, devtools.go, reexport.go, workspace.go,
@@ -43,8 +43,8 @@ type Options struct {
 	Stack string
 	// Devtools links compat/devtools into the program. It needs the piece cache.
 	Devtools bool
-	// Imports compiles all that the program imports of client-go, which its build needs anyway,
-	// so that this is reported.
+	// Imports compiles all packages of the folder that the program imports, which its build needs
+	// anyway, so that this is reported.
 	Imports bool
 	Log     io.Writer
 	Width   int // of the terminal that Log writes to; 0 means that it is no terminal

@@ -22,7 +22,7 @@ import (
 type workspace struct {
 	program *program
 	folder  *folder
-	work    *goWork // without the copy of client-go
+	work    *goWork
 }
 
 // newWorkspace is the workspace without pins.
@@ -38,14 +38,13 @@ func newWorkspace(p *program, stack string, f *folder) (*workspace, error) {
 	for _, path := range []string{clientGoPath, stackPath} {
 		w.work.drop(path)
 	}
-	w.work.use = append(w.work.use, stack)
-	return w, errors.Join(w.work.requireGo(stack), w.work.requireGo(w.copied()))
+	return w, errors.Join(w.work.add(stack), w.work.add(filepath.Join(f.new, copyName)))
 }
 
 // write writes go.work and go.work.sum, checks the law, and returns the pinned modules, sorted.
 func (w *workspace) write(ctx context.Context) (pinned []string, err error) {
 	for before := 0; ; {
-		if err := w.writeWork(w.copied(), w.base()); err != nil {
+		if err := w.work.write(filepath.Join(w.folder.new, workFile), w.base()); err != nil {
 			return nil, err
 		}
 		raised, lost, err := w.others(ctx)
@@ -103,9 +102,9 @@ func (w *workspace) others(ctx context.Context) (raised, lost []*module, err err
 	return raised, lost, nil
 }
 
-// compile builds packages of client-go, at the paths that they have after the swap, so that the
-// program's own build finds them compiled. With imports, it also builds all that the program
-// imports of client-go, as far as the program can be listed.
+// compile builds packages in the folder at the paths that they have after the swap, so that the
+// program's own build finds them compiled. With imports, it also builds all others there that the
+// program imports, as far as the program can be listed.
 func (w *workspace) compile(
 	ctx context.Context, packages []string, imports bool, to reports,
 ) error {
@@ -113,17 +112,18 @@ func (w *workspace) compile(
 	if err != nil {
 		return err
 	}
-	inPlace := filepath.Join(w.folder.path, copyName)
-	if err := w.writeWork(inPlace, w.folder.new); err != nil {
+	goWork := filepath.Join(w.folder.new, workFile)
+	inPlace := w.work.moved(w.folder.new, w.folder.path)
+	if err := inPlace.write(goWork, w.folder.new); err != nil {
 		return err
 	}
-	goWork := filepath.Join(w.folder.new, workFile)
 	if imports {
 		// the program's own build reports what is wrong with it
 		list, _ := goCommand(ctx, w.program.dir, goWork, "list", "-e", "-deps",
-			"-overlay="+overlay, "-f={{if not .Error}}{{.ImportPath}}{{end}}", "./...")
-		for pkg := range strings.FieldsSeq(list) {
-			if strings.HasPrefix(pkg, clientGoPath+"/") {
+			"-overlay="+overlay, "-f={{if not .Error}}{{.ImportPath}} {{.Dir}}{{end}}", "./...")
+		for line := range strings.Lines(list) {
+			pkg, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if within(w.folder.path, dir) {
 				packages = append(packages, pkg)
 			}
 		}
@@ -132,15 +132,5 @@ func (w *workspace) compile(
 	if err := goBuild(ctx, w.program.root, goWork, to, args...); err != nil {
 		return err
 	}
-	return errors.Join(os.Remove(overlay), w.writeWork(w.copied(), w.base()))
-}
-
-// copied is the folder of the new copy of client-go.
-func (w *workspace) copied() string { return filepath.Join(w.folder.new, copyName) }
-
-// writeWork writes go.work, with the copy of client-go in a folder. Paths in base are relative.
-func (w *workspace) writeWork(clientGo, base string) error {
-	work := *w.work
-	work.use = append(slices.Clone(work.use), clientGo)
-	return work.write(filepath.Join(w.folder.new, workFile), base)
+	return errors.Join(os.Remove(overlay), w.work.write(goWork, w.base()))
 }
