@@ -44,16 +44,23 @@ func TestSwap_CompilesWhatChanged(t *testing.T) {
 		compiled(t, dir, result.GoWork, "./..."))
 }
 
-// With Imports, swap compiles all packages of client-go that the program imports, even if another
-// part of the program does not compile.
+// With Imports, swap compiles all packages of client-go that the program imports, as far as they and
+// the program compile.
 func TestSwap_CompilesWhatTheProgramImports(t *testing.T) {
 	dir := program.write(t)
-	write(t, dir, "broken/main.go", "package main\n\nimport _ "+
+	options := swap.Options{
+		Program: dir, Pieces: []string{"workqueue"}, Imports: true, Log: io.Discard}
+	write(t, dir, "other/main.go", "package main\n\nimport _ "+
 		"\"k8s.io/client-go/nowhere\"\n\nvar x int = \n")
-	result, err := swap.Swap(t.Context(), swap.Options{
-		Program: dir, Pieces: []string{"workqueue"}, Imports: true, Log: io.Discard})
+	result, err := swap.Swap(t.Context(), options)
 	require.NoError(t, err)
 	assert.Equal(t, "example.org/program\n", compiled(t, dir, result.GoWork, "."))
+
+	write(t, dir, "other/main.go", "package main\n\nimport _ \"k8s.io/client-go/broken\"\n")
+	write(t, dir, "fork/broken/broken.go", "package broken\n\nvar _ = missing\n")
+	_, err = swap.Swap(t.Context(), options)
+	require.NoError(t, err)
+	assert.Equal(t, ourQueue, run(t, dir, result.GoWork))
 }
 
 // A second swap of the same leaves the folder that the first one wrote, with the sums that builds

@@ -117,19 +117,23 @@ func (w *workspace) compile(
 	if err := inPlace.write(goWork, w.folder.new); err != nil {
 		return err
 	}
+	var imported []string
 	if imports {
-		// the program's own build reports what is wrong with it
 		list, _ := goCommand(ctx, w.program.dir, goWork, "list", "-e", "-deps",
 			"-overlay="+overlay, "-f={{if not .Error}}{{.ImportPath}} {{.Dir}}{{end}}", "./...")
 		for line := range strings.Lines(list) {
 			pkg, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
 			if within(w.folder.path, dir) {
-				packages = append(packages, pkg)
+				imported = append(imported, pkg)
 			}
 		}
 	}
 	args := append([]string{"-overlay=" + overlay}, packages...)
-	if err := goBuild(ctx, w.program.root, goWork, to, args...); err != nil {
+	err = goBuild(ctx, w.program.root, goWork, to, append(slices.Clone(args), imported...)...)
+	if err != nil && len(imported) > 0 { // the program's own build reports errors in those
+		err = goBuild(ctx, w.program.root, goWork, to, args...)
+	}
+	if err != nil {
 		return err
 	}
 	return errors.Join(os.Remove(overlay), w.work.write(goWork, w.base()))
