@@ -44,8 +44,8 @@ func TestSwap_CompilesWhatChanged(t *testing.T) {
 		compiled(t, dir, result.GoWork, "./..."))
 }
 
-// With Imports, swap compiles all packages of client-go that the program imports, as far as they and
-// the program compile.
+// With Imports, swap compiles all packages of client-go that the program imports, as far as they
+// and the program compile.
 func TestSwap_CompilesWhatTheProgramImports(t *testing.T) {
 	dir := program.write(t)
 	options := swap.Options{
