@@ -26,6 +26,8 @@ type Facts struct {
 	// TooMany is the number of goroutines if there are too many to look at: then it is not known
 	// whether requests wait now.
 	TooMany int `json:"tooManyGoroutines,omitempty"`
+	// Errors is the number of those that came from runtime.HandleError; nil without HearErrors.
+	Errors *int `json:"errors,omitempty"`
 	// Keys are those of queues that were reconciled most often, the most frequent first.
 	Keys []KeyFacts `json:"keys"`
 }
@@ -105,6 +107,8 @@ type KeyFacts struct {
 	Of     int `json:"of"`
 	// Last are the last reconciles, the newest first. The first one may be running.
 	Last []Reconcile `json:"last"`
+	// Limited is the last AddRateLimited since the last Forget; nil if it is not known.
+	Limited *Limited `json:"lastAddRateLimited,omitempty"`
 }
 
 // queueFacts are counted while keys are reconciled. Results and Median are made when they are read.
@@ -179,6 +183,7 @@ func (j *Journal) facts() (f Facts, keys []counted) {
 	if !f.Recording {
 		return f, nil
 	}
+	f.Errors = j.failures.known()
 	for _, h := range j.handlers {
 		facts := *h
 		facts.Kinds = maps.Clone(h.Kinds)
@@ -244,7 +249,8 @@ func (j *Journal) Adds(informer, handler string) bool {
 }
 
 // About returns the last calls of handlers for objects with a key, the newest first, and what is
-// remembered of the key in each queue. Keys have the form of printable.Canonical.
+// remembered of the key in each queue. Keys have the form of printable.Canonical. A key may have no
+// reconciles, and AddRateLimited.
 func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -261,7 +267,7 @@ func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 	})
 	slices.SortStableFunc(calls, func(a, b Call) int { return b.Time.Compare(a.Time) })
 	j.keys.all(func(p place, h *history) {
-		if h.count > 0 && printable.Canonical(p.key) == key {
+		if (h.count > 0 || h.limited != nil) && printable.Canonical(p.key) == key {
 			queues = append(queues, h.facts(p))
 		}
 	})
@@ -271,6 +277,7 @@ func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 func (h *history) facts(p place) KeyFacts {
 	f := KeyFacts{Queue: p.queue.name, Key: p.key, Reconciles: h.count, Last: []Reconcile{}}
 	f.Echoes, f.Of = h.echoed()
+	f.Limited = h.limited // nothing changes it
 	if h.current != nil {
 		f.Last = append(f.Last, h.current.copied())
 	}
