@@ -25,7 +25,7 @@ func (s *search) knownOf(queue string) (known journal.KeyFacts, ok bool) {
 }
 
 // failed returns the last failure of the key in a queue, if its error is known. Otherwise it says
-// who called AddRateLimited, if the key waits for that or is ready.
+// what called AddRateLimited, if the key waits for that or is ready.
 func (s *search) failed(q Queue, known journal.KeyFacts) (failing []FailingKey) {
 	var last journal.Reconcile
 	if len(known.Last) > 0 {

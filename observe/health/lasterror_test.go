@@ -41,8 +41,8 @@ const (
 	reportedAs = ", the last error 2s ago: no such volume"
 )
 
-// Without an error the answer has who called AddRateLimited, and how long the reconcile took. That
-// the program reports none is said only if all of them would have been heard.
+// Without an error the answer has the caller of AddRateLimited, and how long the reconcile took.
+// That the program reports no error is said only if all errors would have been heard.
 func TestWhy_NoErrorIsReported(t *testing.T) {
 	for name, row := range map[string]struct {
 		hears bool
@@ -168,7 +168,7 @@ func TestWhy_OthersCallAddRateLimited(t *testing.T) {
 	})
 }
 
-// A success forgets who called AddRateLimited: the key waits although it has not failed.
+// A success forgets the caller of AddRateLimited: the key waits although it has not failed.
 func TestWhy_ASuccessAfterAddRateLimited(t *testing.T) {
 	witnessed(t, func(w *witness) {
 		w.hearErrors()

@@ -58,7 +58,7 @@ type Cause struct {
 type Limited struct {
 	Time  time.Time `json:"time"`
 	Place string    `json:"place"` // the function that called it, and its line
-	// Kind is Retry if the call ended a reconcile of the key. Otherwise By says in what it was made.
+	// Kind is Retry if the call ended a reconcile of the key. Otherwise By says where it was made.
 	Kind Kind   `json:"kind"`
 	By   string `json:"by,omitempty"`
 }
