@@ -15,11 +15,11 @@
 // [Journal.Record] is called; the page of package health does so when it is asked.
 //
 // Read record.go and journal.go (what is remembered), then handler.go, fields.go and queue.go (the
-// decorators), loop.go (writes that cause reconciles), failed.go (errors), goroutine.go, recent.go
-// (the bound), facts.go (what is read) and throttled.go (what goroutines wait for). Then run
-// go test -v ./observe/journal. Goroutines: none, except runtime's for cleanups. Locking: the
-// Journal's mutex, under which no code of the program runs; those of its looks, which readers alone
-// take.
+// decorators), apart.go, loop.go (writes that cause reconciles), failed.go (errors), goroutine.go,
+// recent.go (the bound), periods.go, facts.go (what is read) and throttled.go (what goroutines wait
+// for). Then run go test -v ./observe/journal. Goroutines: none, except runtime's for cleanups.
+// Locking: the Journal's mutex, under which no code of the program runs; those of its looks, which
+// readers alone take.
 package journal
 
 import (
@@ -155,6 +155,7 @@ type history struct {
 
 	echoes uint64 // a bit for each of the last reconciles: it echoes the one before
 	count  int
+	recent periods[int]
 }
 
 // objectID is an object as a handler gets it.
@@ -207,7 +208,7 @@ func (j *Journal) leave(goroutine int64, call *Call) {
 	call.nameLocked()
 	facts := entry(j.handlers, [2]string{call.Informer, call.Handler}, &HandlerFacts{
 		Informer: call.Informer, Handler: call.Handler, Kinds: map[Kind]int{}})
-	facts.note(call)
+	facts.note(call, j.periodLocked())
 }
 
 // doing returns what a goroutine does now: the call of a handler, or the work that it has, which is
@@ -374,6 +375,7 @@ func (j *Journal) begin(w work, worker Worker) {
 		More: h.more, Result: Running}
 	h.echoes = h.echoes<<1 | j.echoBitLocked(h)
 	h.count++
+	*h.recent.in(j.periodLocked())++
 	h.causes, h.more = nil, 0
 }
 
@@ -451,7 +453,7 @@ func (j *Journal) end(w work) {
 		j.failures.ends(worker.goroutine, p, r.Start)
 	}
 	j.keys.put(p, h, h.bytes(p))
-	entry(j.queues, p.queue.name, &queueFacts{}).note(r)
+	entry(j.queues, p.queue.name, &queueFacts{}).note(r, j.periodLocked())
 }
 
 // drop forgets the workers of a queue that was collected.
