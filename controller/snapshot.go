@@ -4,6 +4,7 @@ package controller
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -61,19 +62,71 @@ func (c *Controller[K]) Status() Status {
 // waiting, running or failing. Ready, Waiting and Limited are empty if the queue is not a
 // workqueue.ExtendedInterface.
 func (c *Controller[K]) Snapshot() Snapshot[K] {
+	s := c.snapshot()
+	if c.extended != nil {
+		content := c.extended.Snapshot()
+		s.Ready, s.Waiting, s.Limited = content.Ready, content.Waiting, content.Limited
+	}
+	s.Failing = c.keys.longestFailing(math.MaxInt)
+	return s
+}
+
+// Part is a part of a Snapshot, for debug pages of controllers of any size. Running is whole: it
+// has at most one key for each worker. Status has the lengths of Running and Failing.
+type Part[K comparable] struct {
+	Snapshot[K]
+	Total   workqueue.Totals // the lengths of Ready and Waiting
+	Numbers []int            // the places of the Ready keys, as of a workqueue.Part
+}
+
+// SnapshotOf returns the first limit keys of each list. Its memory grows with limit alone if the
+// queue is a workqueue.Partial.
+func (c *Controller[K]) SnapshotOf(limit int) Part[K] {
+	p := c.part(func() workqueue.Part[K] { return workqueue.SnapshotOf(c.extended, limit) })
+	p.Failing = c.keys.longestFailing(limit)
+	return p
+}
+
+// Find returns the keys that match, and all of Running. It calls match for each key that is ready
+// or waits, without a lock, if the queue is a workqueue.Partial. A key that moves meanwhile may be
+// found twice, or not.
+func (c *Controller[K]) Find(match func(key K) bool) Part[K] {
+	p := c.part(func() workqueue.Part[K] { return workqueue.Find(c.extended, match) })
+	keys := map[K]bool{} // a key that failed is ready, waits or runs
+	for _, key := range p.Ready {
+		keys[key] = true
+	}
+	for _, w := range p.Waiting {
+		keys[w.Item] = true
+	}
+	for _, r := range p.Running {
+		if match(r.Key) {
+			keys[r.Key] = true
+		}
+	}
+	p.Failing = c.keys.failingOf(keys)
+	return p
+}
+
+// part adds a part of the content of the queue to a snapshot.
+func (c *Controller[K]) part(content func() workqueue.Part[K]) Part[K] {
+	p := Part[K]{Snapshot: c.snapshot()}
+	if c.extended != nil {
+		found := content()
+		p.Ready, p.Waiting, p.Limited = found.Ready, found.Waiting, found.Limited
+		p.Total, p.Numbers = found.Total, found.Numbers
+	}
+	return p
+}
+
+// snapshot returns a Snapshot without Failing and without the content of the queue.
+func (c *Controller[K]) snapshot() Snapshot[K] {
 	s := Snapshot[K]{Status: c.Status()}
 	c.keys.snapshot(&s)
 	if c.misuse == nil {
 		s.Missing = c.missingCaches()
 	}
-	if c.extended != nil {
-		content := c.extended.Snapshot()
-		s.Ready, s.Waiting, s.Limited = content.Ready, content.Waiting, content.Limited
-	}
 	slices.SortFunc(s.Running, func(a, b Running[K]) int { return a.Since.Compare(b.Since) })
-	slices.SortFunc(s.Failing, func(a, b FailedKey[K]) int {
-		return a.First.Time.Compare(b.First.Time)
-	})
 	return s
 }
 
@@ -89,8 +142,43 @@ func (k *keyTracker[K]) snapshot(s *Snapshot[K]) {
 	for key, call := range k.calls {
 		s.Running = append(s.Running, Running[K]{key, call.reconcileID(), call.since()})
 	}
-	for _, f := range k.failing {
-		s.Failing = append(s.Failing, *f)
-	}
 	s.Outcomes = maps.Clone(k.outcomes)
+}
+
+// longestFailing returns the limit keys that have failed longest, the longest first.
+func (k *keyTracker[K]) longestFailing(limit int) (longest []FailedKey[K]) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	byFirst := func(a, b FailedKey[K]) int { return a.First.Time.Compare(b.First.Time) }
+	if len(k.failing) <= limit {
+		for _, f := range k.failing {
+			longest = append(longest, *f)
+		}
+		slices.SortFunc(longest, byFirst)
+		return longest
+	}
+	for _, f := range k.failing {
+		if len(longest) >= limit && (limit == 0 || byFirst(longest[limit-1], *f) <= 0) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(longest, *f, byFirst)
+		longest = slices.Insert(longest, at, *f)
+		longest = longest[:min(limit, len(longest))]
+	}
+	return longest
+}
+
+// failingOf returns those of the keys that failed, the longest first.
+func (k *keyTracker[K]) failingOf(keys map[K]bool) (failing []FailedKey[K]) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key := range keys {
+		if f := k.failing[key]; f != nil {
+			failing = append(failing, *f)
+		}
+	}
+	slices.SortFunc(failing, func(a, b FailedKey[K]) int {
+		return a.First.Time.Compare(b.First.Time)
+	})
+	return failing
 }

@@ -57,3 +57,55 @@ func TestSnapshot(t *testing.T) {
 		assert.Zero(t, w.c.Status().Running)
 	})
 }
+
+// A part has the first keys of each list, or those that match, and the lengths of the whole lists.
+func TestSnapshot_Part(t *testing.T) {
+	story(t, Options[string]{Workers: 2}, func(w *world) {
+		w.answers("hangs", "hold")
+		w.answers("hangs too", "hold")
+		for _, key := range []string{"fails", "fails too", "fails last"} {
+			w.answers(key, "error", "error", "error", "error", "error")
+		}
+		w.answers("later", "after 1h")
+		w.run()
+		for _, key := range []string{"fails", "fails too", "fails last", "later"} {
+			w.change(key)
+			w.after(time.Nanosecond)
+		}
+		w.change("hangs", "hangs too")
+		w.after(time.Nanosecond)
+		w.change("a", "b", "c")
+		w.after(time.Nanosecond)
+		whole := w.c.Snapshot()
+		require.Len(t, whole.Ready, 3)
+		require.Len(t, whole.Waiting, 4)
+		require.Len(t, whole.Failing, 3)
+		for limit := range 5 {
+			p := w.c.SnapshotOf(limit)
+			assert.Equal(t, whole.Status, p.Status)
+			assert.Equal(t, workqueue.Totals{Ready: 3, Processing: 2, Waiting: 4}, p.Total)
+			assert.Len(t, p.Running, 2)
+			assert.ElementsMatch(t, whole.Ready[:min(limit, 3)], p.Ready)
+			assert.Len(t, p.Numbers, min(limit, 3))
+			assert.ElementsMatch(t, whole.Waiting[:limit], p.Waiting)
+			assert.ElementsMatch(t, whole.Failing[:min(limit, 3)], p.Failing)
+		}
+		for _, key := range []string{"b", "fails too", "hangs", "later", "no"} {
+			p := w.c.Find(func(other string) bool { return other == key })
+			assert.Equal(t, whole.Status, p.Status)
+			assert.Equal(t, workqueue.Totals{Ready: 3, Processing: 2, Waiting: 4}, p.Total)
+			assert.Len(t, p.Running, 2)
+			if key == "b" {
+				assert.Equal(t, []string{"b"}, p.Ready)
+				assert.Equal(t, []int{2}, p.Numbers)
+			}
+			for _, w := range p.Waiting {
+				assert.Equal(t, key, w.Item)
+			}
+			waits := key == "fails too" || key == "later"
+			assert.Equal(t, waits, len(p.Waiting) == 1)
+			assert.Equal(t, key == "fails too", len(p.Failing) == 1)
+		}
+		w.stop()
+	})
+}

@@ -18,12 +18,8 @@
 package devtools
 
 import (
-	"context"
 	"os"
-	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/runtime"
 
 	"example.com/informerstack/compat/internal/found"
 	"example.com/informerstack/informer"
@@ -52,14 +48,8 @@ func init() {
 	}
 	handler.SetJournal(j)
 	found.To(show, j)
-	runtime.ErrorHandlers = slices.Concat([]runtime.ErrorHandler{failed(j)}, runtime.ErrorHandlers)
+	j.HearErrors() // queues of client-go do not get them
 	serveFromEnvironment()
-}
-
-// failed notes the errors of runtime.HandleError: queues of client-go do not get them. It comes
-// before the handlers that write them to the log, which can hang.
-func failed(j *journal.Journal) runtime.ErrorHandler {
-	return func(_ context.Context, err error, _ string, _ ...any) { j.Failed(err) }
 }
 
 // show adds a thing to the page until it is collected: the page does not keep it in memory.

@@ -3,6 +3,7 @@
 package health
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/informerstack/controller"
 	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/workqueue"
 )
@@ -38,6 +40,24 @@ func TestCost_OfManyKeys(t *testing.T) {
 	for i := range keys {
 		queue.Add(fmt.Sprintf("namespace/name-%07d", i))
 	}
+	requireCheap(t, h, "queue large")
+}
+
+// The same of the keys of a controller.
+func TestCost_OfManyKeysOfAController(t *testing.T) {
+	h := New()
+	c := controller.New("large", func(context.Context, string) (controller.Result, error) {
+		return controller.Result{}, nil
+	}, controller.Options[string]{})
+	AddController(h, c)
+	for i := range 200_000 {
+		c.Enqueue(fmt.Sprintf("namespace/name-%07d", i))
+	}
+	requireCheap(t, h, "controller large")
+}
+
+// requireCheap checks the memory of questions about 200,000 keys that are ready.
+func requireCheap(t *testing.T, h *Handler, name string) {
 	ask := func(query string) (text string, allocated uint64) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -50,7 +70,7 @@ func TestCost_OfManyKeys(t *testing.T) {
 	require.Contains(t, text, "ready: 200000")
 	require.Less(t, bytes, uint64(mebibyte))
 	text, bytes = ask("why=namespace/name-0199999")
-	require.Contains(t, text, "namespace/name-0199999 is number 200000 of 200000 in queue large")
+	require.Contains(t, text, "namespace/name-0199999 is number 200000 of 200000 in "+name)
 	require.Less(t, bytes, uint64(mebibyte))
 	text, bytes = ask("why=namespace/none")
 	require.Contains(t, text, "nothing is known of namespace/none")

@@ -229,19 +229,21 @@ func (f *finder) unread(i Informer, facts journal.Facts) {
 }
 
 func (f *finder) handler(h journal.HandlerFacts) {
-	if h.Calls >= enoughCalls && h.Time/time.Duration(h.Calls) > journal.SlowCall &&
-		f.now.Sub(h.LastSlow) < over {
+	recent := h.Recent
+	if recent.Calls >= enoughCalls &&
+		recent.Time/time.Duration(recent.Calls) > journal.SlowCall && f.now.Sub(h.LastSlow) < over {
 		f.add(HandlerSlow, "informer.md", "Move the work to the worker: a handler delays all "+
 			"later changes of its informer.", "handler %s of informer %s takes %s per call, "+
 			"and took at most %s", h.Handler, h.Informer,
-			short(h.Time/time.Duration(h.Calls)), short(h.Longest))
+			short(recent.Time/time.Duration(recent.Calls)), short(recent.Longest))
 	}
-	updates := h.Kinds[journal.Updated]
-	if h.Idle >= idleUpdates && h.Idle > updates/2 && f.now.Sub(h.LastIdle) < over {
+	if recent.Idle >= idleUpdates && recent.Idle > recent.Updates/2 &&
+		f.now.Sub(h.LastIdle) < over {
 		f.add(IdleUpdates, "devtools.md", "Find the program that writes objects without a "+
 			"change, by the manager in the reasons of a key. If a transform drops fields, they "+
-			"may be what changed.", "%d of %d updates that handler %s of informer %s got changed "+
-			"no field that this informer keeps", h.Idle, updates, h.Handler, h.Informer)
+			"may be what changed.", "%d of the last %d updates that handler %s of informer %s got "+
+			"changed no field that this informer keeps", recent.Idle, recent.Updates,
+			h.Handler, h.Informer)
 	}
 }
 
@@ -324,15 +326,15 @@ func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
 				"with that key then%s", k.Queue, k.Key, k.Echoes, k.Of, wrote)
 		return
 	}
-	period := f.now.Sub(facts.Since)
+	period := f.now.Sub(facts.RecentSince)
 	for _, q := range facts.Queues {
-		if q.Queue == k.Queue && period > hotPeriod && k.Reconciles >= hotCount &&
-			float64(k.Reconciles) > period.Seconds() && k.Reconciles*2 > q.Reconciles &&
-			k.Reconciles < q.Reconciles { // there are others
+		if q.Queue == k.Queue && period > hotPeriod && k.Recent >= hotCount &&
+			float64(k.Recent) > period.Seconds() && k.Recent*2 > q.Recent.Reconciles &&
+			k.Recent < q.Recent.Reconciles { // there are others
 			f.addKey(k.Key, HotKey, "devtools.md", "Ask for the reasons of the key. Use "+
 				"AddAfter with a short time, so that changes are merged.",
 				"queue %s reconciled %s %d times in %s, more often than all its other keys",
-				k.Queue, k.Key, k.Reconciles, short(period))
+				k.Queue, k.Key, k.Recent, short(period))
 		}
 	}
 }
@@ -354,12 +356,13 @@ func nearEnds(last []journal.Reconcile) bool {
 }
 
 func (f *finder) reconciles(q journal.QueueFacts, keys []journal.KeyFacts) {
-	if q.Resyncs >= resyncsAtLeast && q.Resyncs*2 > q.Reconciles && resynced(q.Queue, keys) &&
-		f.now.Sub(q.LastResync) < over {
+	recent := q.Recent
+	if recent.Resyncs >= resyncsAtLeast && recent.Resyncs*2 > recent.Reconciles &&
+		resynced(q.Queue, keys) && f.now.Sub(q.LastResync) < over {
 		f.add(ResyncTimer, "informer.md", "A resync repeats what the store has, and finds no "+
 			"lost change. For work at a time use AddAfter; otherwise raise the period.",
-			"%d of %d reconciles of queue %s were caused by resyncs alone", q.Resyncs,
-			q.Reconciles, q.Queue)
+			"%d of the last %d reconciles of queue %s were caused by resyncs alone",
+			recent.Resyncs, recent.Reconciles, q.Queue)
 	}
 	retries := q.Results[journal.Retried]
 	if q.Results[journal.NoForget] >= enoughCalls && q.Results[journal.Forgotten] == 0 &&

@@ -343,8 +343,8 @@ func TestFindings(t *testing.T) {
 		}, 2 * time.Minute, health.HotKey, "queue settings reconciled default/settings-4 " +
 			"\\d+ times in 2m0s, more often than all its other keys"},
 		"a resync as a timer": {func(p *program) { p.resync = 5 * time.Second }, 3 * time.Minute,
-			health.ResyncTimer, "\\d+ of \\d+ reconciles of queue settings were caused by " +
-				"resyncs alone"},
+			health.ResyncTimer, "\\d+ of the last \\d+ reconciles of queue settings were caused " +
+				"by resyncs alone"},
 		"a cached object is changed": {func(p *program) {
 			p.reconcile = func(key string) error {
 				if key == "default/settings-5" {
@@ -559,8 +559,8 @@ func TestFindings_OfIdleUpdates(t *testing.T) {
 		}
 		assert.Empty(t, page.Page().Findings)
 		update("red")
-		requireFinding(t, page.Page(), health.IdleUpdates, "20 of 20 updates that handler idle of "+
-			"informer configmaps got changed no field that this informer keeps")
+		requireFinding(t, page.Page(), health.IdleUpdates, "20 of the last 20 updates that "+
+			"handler idle of informer configmaps got changed no field that this informer keeps")
 		for range 20 {
 			update("blue")
 		}

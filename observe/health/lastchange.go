@@ -120,6 +120,7 @@ func (s *search) follow(
 	other := newSearch(k.Key, s.now)
 	other.found, other.standby = map[Reason][]string{}, s.standby
 	_, other.reconciles = s.about(other.text)
+	other.errors, other.recorded = s.errors, s.recorded
 	p.Queues = slices.DeleteFunc(slices.Clone(p.Queues), func(q Queue) bool {
 		return q.Name != k.Queue
 	})

@@ -256,7 +256,7 @@ const (
 )
 
 // Page returns the present state of everything that was added, with whole lists, and the reasons of
-// the hundred keys that were reconciled most often.
+// the hundred keys that were reconciled most often in the last minutes.
 func (h *Handler) Page() Page { return h.page(math.MaxInt) }
 
 // snapshot reads the informers before the queues: a change that moves on is seen twice, not missed.

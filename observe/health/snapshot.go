@@ -4,6 +4,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -232,7 +233,12 @@ func describeInformer(name string, s informer.Status) Informer {
 }
 
 func describeController[K comparable](subject *controller.Controller[K], w wanted) Controller {
-	s := subject.Snapshot()
+	var s controller.Part[K]
+	if w.match == nil {
+		s = subject.SnapshotOf(w.limit)
+	} else {
+		s = subject.Find(func(key K) bool { return w.match(keyText(key)) })
+	}
 	running := len(s.Running) // also those that do not match: an answer has the longest
 	if w.match == nil {
 		running = min(running, w.limit)
@@ -240,15 +246,16 @@ func describeController[K comparable](subject *controller.Controller[K], w wante
 	c := Controller{
 		Name:        printable.Short(s.Name),
 		Phase:       s.Phase,
-		Ready:       list(s.Ready, w, keyText[K], own[string]),
-		Waiting:     list(s.Waiting, w, describeWaiting[K], WaitingKey.key),
+		Ready:       listOf(s.Ready, s.Total.Ready, keyText[K]),
+		Waiting:     listOf(s.Waiting, s.Total.Waiting, describeWaiting[K]),
 		Running:     listOf(s.Running[:running], len(s.Running), describeRunning[K]),
-		Failing:     list(s.Failing, w, describeFailing[K], FailingKey.key),
-		DeadLetters: list(subject.DeadLetters().List(), w, describeDeadLetter[K], DeadLetter.key),
+		Failing:     listOf(s.Failing, s.Status.Failing, describeFailing[K]),
+		DeadLetters: lettersOf(subject, w),
 		Evicted:     s.Evicted,
 		KeyErrors:   s.KeyErrors,
 		Outcomes:    map[string]uint64{},
 	}
+	c.Ready.numbers = s.Numbers
 	c.Ready.Total = max(c.Ready.Total, s.Queued) // a queue without Snapshot has only a length
 	for outcome, count := range s.Outcomes {
 		c.Outcomes[string(outcome)] = count
@@ -298,18 +305,18 @@ func describeDeadLetter[K comparable](d controller.FailedKey[K]) DeadLetter {
 	}
 }
 
-// list describes the items that are wanted.
-func list[S, T any](items []S, w wanted, describe func(S) T, key func(T) string) List[T] {
-	l := List[T]{Total: len(items), Items: []T{}}
-	for i, item := range items {
-		if w.match == nil && i == w.limit {
-			break
-		}
-		if described := describe(item); w.match == nil || w.match(key(described)) {
-			l.Items, l.numbers = append(l.Items, described), append(l.numbers, i+1)
-		}
+// lettersOf describes the dead letters that are wanted. Options of the controller bound them.
+func lettersOf[K comparable](subject *controller.Controller[K], w wanted) List[DeadLetter] {
+	letters := subject.DeadLetters().List()
+	total := len(letters)
+	if w.match != nil {
+		letters = slices.DeleteFunc(letters, func(l controller.FailedKey[K]) bool {
+			return !w.match(keyText(l.Key))
+		})
+	} else {
+		letters = letters[:min(w.limit, len(letters))]
 	}
-	return l
+	return listOf(letters, total, describeDeadLetter[K])
 }
 
 // listOf describes items of a list of total items.
@@ -320,12 +327,6 @@ func listOf[S, T any](items []S, total int, describe func(S) T) List[T] {
 	}
 	return l
 }
-
-func own[T any](item T) T { return item }
-
-func (k WaitingKey) key() string { return k.Key }
-func (k FailingKey) key() string { return k.Key }
-func (k DeadLetter) key() string { return k.Key }
 
 func keyText[K comparable](key K) string { return printable.KeyOf(key) }
 

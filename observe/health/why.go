@@ -64,6 +64,7 @@ func (h *Handler) lookFor(key string, stacks, last bool) Answer {
 	s.now = page.Time
 	if j := h.recording(); j != nil {
 		s.calls, s.reconciles = j.About(s.text)
+		s.errors, s.recorded = j.Errors()
 		s.adds, s.about, s.now = j.Adds, j.About, time.Now()
 	}
 	return s.answer(page)
@@ -75,6 +76,7 @@ func (p Page) Why(key string) Answer {
 	s := newSearch(key, p.Time)
 	s.kept = true
 	if p.Journal != nil {
+		s.errors, s.recorded = p.Journal.Errors, p.Journal.Since
 		for _, k := range p.Journal.Keys {
 			if s.is(k.Key) {
 				k.Last = slices.Clone(k.Last)
@@ -104,6 +106,8 @@ type search struct {
 	reconciles []journal.KeyFacts
 	adds       func(informer, handler string) bool // whether a handler adds keys at all
 	about      func(key string) ([]journal.Call, []journal.KeyFacts)
+	errors     *int      // of runtime.HandleError, if they are heard
+	recorded   time.Time // since then
 
 	found     map[Reason][]string
 	queues    int           // and controllers
@@ -169,7 +173,8 @@ func (s *search) answer(p Page) Answer {
 	}
 	a := Answer{Time: s.now, Key: keyText(s.asked), Evidence: []string{}, Stack: s.stack,
 		Goroutines: s.goroutines,
-		Calls:      s.calls, Reconciles: s.reconciles}
+		Calls:      s.calls, Reconciles: slices.DeleteFunc(slices.Clone(s.reconciles),
+			func(k journal.KeyFacts) bool { return k.Reconciles == 0 })}
 	for _, reason := range fromWorker {
 		for _, sentence := range s.found[reason] {
 			if a.Reason == "" {
@@ -275,8 +280,8 @@ func (s *search) queue(q Queue, only bool) {
 		s.ready("queue "+q.Name, q.Ready, s.workersOf(q))
 	}
 	var failing []FailingKey
-	if only {
-		failing = s.failed(q.Name)
+	if known, ok := s.knownOf(q.Name); ok && only {
+		failing = s.failed(q, known)
 	}
 	s.waiting("queue "+q.Name, q.Waiting, rateLimited, failing)
 }
@@ -301,28 +306,6 @@ func (s *search) workersOf(q Queue) string {
 		longest = ", the longest for " + short(s.now.Sub(first))
 	}
 	return fmt.Sprintf("; its workers have %s%s", plural(q.Processing.Total, "other key"), longest)
-}
-
-// failed returns the last failure of the key in a queue, if its error is known. It is not known if
-// several queues have the name, even those that the program no longer has.
-func (s *search) failed(queue string) (failing []FailingKey) {
-	queues := 0
-	for _, known := range s.reconciles {
-		if known.Queue != queue {
-			continue
-		}
-		if queues++; queues > 1 {
-			return nil
-		}
-		if len(known.Last) == 0 {
-			continue
-		}
-		if r := known.Last[0]; r.Result == journal.Retried && r.Error != "" {
-			failing = append(failing, FailingKey{Key: known.Key, LastError: r.Error,
-				Last: r.Start.Add(r.Duration)})
-		}
-	}
-	return failing
 }
 
 func (s *search) processing(q Queue, item string) {
@@ -410,7 +393,7 @@ func (s *search) waiting(
 		if !s.is(w.Key) {
 			continue
 		}
-		reason, after := Scheduled, "AddAfter or RequeueAfter"
+		reason := Scheduled
 		attempts, last := w.Attempts, ""
 		for _, f := range failing {
 			if s.is(f.Key) {
@@ -420,18 +403,28 @@ func (s *search) waiting(
 			}
 		}
 		if attempts > 0 {
-			reason, after = Delayed, count(attempts)+last
+			reason = Delayed
 		}
 		s.add(reason, "%s joins %s in %s, at %s, after %s", s.text, name,
-			short(w.Due.Sub(s.now)), w.Due.Format(time.RFC3339), after)
+			short(w.Due.Sub(s.now)), w.Due.Format(time.RFC3339), count(attempts)+last)
 	}
 }
 
 // failures and rateLimited say what the limiter of a controller, and of a queue, has counted.
-// Handlers, too, may call AddRateLimited of a queue.
-func failures(n int) string { return plural(n, "failure") }
+// Handlers, too, may call AddRateLimited of a queue, and a key that Forget was called for may wait.
+func failures(n int) string {
+	if n == 0 {
+		return "AddAfter or RequeueAfter"
+	}
+	return plural(n, "failure")
+}
 
-func rateLimited(n int) string { return plural(n, "call") + " of AddRateLimited" }
+func rateLimited(n int) string {
+	if n == 0 {
+		return "AddAfter, or AddRateLimited before a Forget"
+	}
+	return plural(n, "call") + " of AddRateLimited"
+}
 
 func (s *search) controller(c Controller) {
 	s.queues++

@@ -533,7 +533,7 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 	queue.Done(key)
 	answer = page.Why("ns/b")
 	assert.Equal(t, health.Reconciled, answer.Reason)
-	assert.Regexp(t, "ns/b joins queue .* in .*, after AddAfter or RequeueAfter",
+	assert.Regexp(t, "ns/b joins queue .* in .*, after AddAfter, or AddRateLimited before a Forget",
 		answer.Evidence[0])
 }
 

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"example.com/informerstack/internal/tools/measure"
 	"example.com/informerstack/workqueue"
 )
 
@@ -95,4 +96,22 @@ func BenchmarkFacts(b *testing.B) {
 		w.journal.Facts(100)
 	}
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")
+}
+
+// The fields of an update that changes the status of a pod.
+func BenchmarkDifferences(b *testing.B) {
+	before := measure.Pod(1)
+	after := before.DeepCopy()
+	after.ResourceVersion, after.Status.PodIP = "2", "10.0.0.1"
+	for _, row := range []struct {
+		name        string
+		differences func(before, after any) []string
+	}{{"apart", differences}, {"whole", allDifferences}} {
+		b.Run("objects="+row.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				row.differences(before, after)
+			}
+		})
+	}
 }

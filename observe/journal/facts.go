@@ -13,10 +13,13 @@ import (
 
 // Facts is what was remembered since the recording began.
 type Facts struct {
-	Recording bool           `json:"recording"`
-	Since     time.Time      `json:"since"`
-	Handlers  []HandlerFacts `json:"handlers"`
-	Queues    []QueueFacts   `json:"queues"`
+	Recording bool      `json:"recording"`
+	Since     time.Time `json:"since"`
+	// RecentSince is when the Recent counts begin: Since, or five to ten minutes ago.
+	RecentSince time.Time `json:"-"`
+
+	Handlers []HandlerFacts `json:"handlers"`
+	Queues   []QueueFacts   `json:"queues"`
 	// Arrows lead from handlers to the queues that they add keys to.
 	Arrows []Arrow `json:"arrows"`
 	// Modified are objects that were changed in a cache, one for each informer.
@@ -26,7 +29,10 @@ type Facts struct {
 	// TooMany is the number of goroutines if there are too many to look at: then it is not known
 	// whether requests wait now.
 	TooMany int `json:"tooManyGoroutines,omitempty"`
-	// Keys are those of queues that were reconciled most often, the most frequent first.
+	// Errors is the number of those that came from runtime.HandleError; nil without HearErrors.
+	Errors *int `json:"errors,omitempty"`
+	// Keys are those of queues that were reconciled most often since RecentSince, the most frequent
+	// first, and then those that were not since.
 	Keys []KeyFacts `json:"keys"`
 }
 
@@ -47,13 +53,23 @@ type HandlerFacts struct {
 	LastIdle time.Time `json:"lastIdle,omitzero"`
 	LastSlow time.Time `json:"lastSlow,omitzero"`
 	// Running is a call that has not returned.
-	Running *Call `json:"running,omitempty"`
+	Running *Call      `json:"running,omitempty"`
+	Recent  CallCounts `json:"-"`
+
+	recent periods[CallCounts]
 }
 
 // SlowCall is how long no call takes that only adds a key.
 const SlowCall = 5 * time.Millisecond
 
-func (f *HandlerFacts) note(call *Call) {
+func (f *HandlerFacts) note(call *Call, at int64) {
+	recent := f.recent.in(at)
+	recent.Calls++
+	recent.Time += call.Duration
+	recent.Longest = max(recent.Longest, call.Duration)
+	if call.Kind == Updated {
+		recent.Updates++
+	}
 	f.Calls++
 	f.Kinds[call.Kind]++
 	if len(call.Added) == 0 {
@@ -61,6 +77,7 @@ func (f *HandlerFacts) note(call *Call) {
 	}
 	if call.Fields != nil && len(call.Fields) == 0 && !call.partial {
 		f.Idle++
+		recent.Idle++
 		f.LastIdle = call.Time
 	}
 	if call.Duration > SlowCall {
@@ -83,6 +100,8 @@ type QueueFacts struct {
 	// LastResync and LastNoForget are when the last of these reconciles began.
 	LastResync   time.Time `json:"lastResync,omitzero"`
 	LastNoForget time.Time `json:"lastNoForget,omitzero"`
+
+	Recent ReconcileCounts `json:"-"`
 }
 
 // Arrow leads from a handler to a queue.
@@ -98,6 +117,7 @@ type KeyFacts struct {
 	Queue      string `json:"queue"`
 	Key        string `json:"key"`
 	Reconciles int    `json:"reconciles"`
+	Recent     int    `json:"-"` // of Reconciles, those since RecentSince
 	// Echoes is the number of the last Of reconciles that the one before has caused: it, or another
 	// part of this program, wrote the object meanwhile, and the only causes are updates of it that
 	// came until 250 ms after the end.
@@ -105,6 +125,8 @@ type KeyFacts struct {
 	Of     int `json:"of"`
 	// Last are the last reconciles, the newest first. The first one may be running.
 	Last []Reconcile `json:"last"`
+	// Limited is the last AddRateLimited since the last Forget; nil if it is not known.
+	Limited *Limited `json:"lastAddRateLimited,omitempty"`
 }
 
 // queueFacts are counted while keys are reconciled. Results and Median are made when they are read.
@@ -112,11 +134,14 @@ type queueFacts struct {
 	QueueFacts
 	results   map[Result]int
 	durations []time.Duration // of the last ones, a ring
+	recent    periods[ReconcileCounts]
 }
 
 const maxDurations = 64
 
-func (f *queueFacts) note(r *Reconcile) {
+func (f *queueFacts) note(r *Reconcile, at int64) {
+	recent := f.recent.in(at)
+	recent.Reconciles++
 	if f.results == nil {
 		f.results = map[Result]int{}
 	}
@@ -126,6 +151,7 @@ func (f *queueFacts) note(r *Reconcile) {
 	resyncs := !slices.ContainsFunc(r.Causes, func(c Cause) bool { return c.Kind != Resync })
 	if resyncs && r.More == 0 {
 		f.Resyncs++
+		recent.Resyncs++
 		f.LastResync = r.Start
 	}
 	if len(f.durations) < maxDurations {
@@ -137,8 +163,9 @@ func (f *queueFacts) note(r *Reconcile) {
 	f.Reconciles++
 }
 
-func (f *queueFacts) facts(name string) QueueFacts {
+func (f *queueFacts) facts(name string, at int64) QueueFacts {
 	q := f.QueueFacts
+	q.Recent = f.recent.in(at).plus(f.recent.before)
 	q.Queue, q.Results = name, maps.Clone(f.results)
 	if len(f.durations) > 0 {
 		sorted := slices.Sorted(slices.Values(f.durations))
@@ -154,11 +181,14 @@ func (j *Journal) Facts(limit int) Facts {
 	if f.Recording {
 		f.Throttled, f.TooMany = j.looks.take(), tooMany()
 	}
-	slices.SortStableFunc(keys, func(a, b counted) int { return cmp.Compare(b.count, a.count) })
+	slices.SortStableFunc(keys, func(a, b counted) int {
+		return cmp.Or(cmp.Compare(b.recent, a.recent), cmp.Compare(b.count, a.count))
+	})
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	at := j.periodLocked()
 	for _, key := range keys[:min(limit, len(keys))] {
-		f.Keys = append(f.Keys, key.history.facts(key.place))
+		f.Keys = append(f.Keys, key.history.facts(key.place, at))
 	}
 	return f
 }
@@ -168,6 +198,7 @@ type counted struct {
 	place   place
 	history *history
 	count   int
+	recent  int
 }
 
 // facts returns the Facts without keys, and all keys.
@@ -179,8 +210,12 @@ func (j *Journal) facts() (f Facts, keys []counted) {
 	if !f.Recording {
 		return f, nil
 	}
+	at := j.periodLocked()
+	f.RecentSince = j.recentSinceLocked()
+	f.Errors = j.failures.known()
 	for _, h := range j.handlers {
 		facts := *h
+		facts.Recent = h.recent.in(at).plus(h.recent.before)
 		facts.Kinds = maps.Clone(h.Kinds)
 		f.Handlers = append(f.Handlers, facts)
 	}
@@ -191,7 +226,7 @@ func (j *Journal) facts() (f Facts, keys []counted) {
 		f.Modified = append(f.Modified, *m)
 	}
 	for name, q := range j.queues {
-		f.Queues = append(f.Queues, q.facts(name))
+		f.Queues = append(f.Queues, q.facts(name, at))
 	}
 	for arrow, adds := range j.arrows {
 		arrow.Adds = adds
@@ -199,7 +234,7 @@ func (j *Journal) facts() (f Facts, keys []counted) {
 	}
 	j.keys.all(func(p place, h *history) {
 		if h.count > 0 {
-			keys = append(keys, counted{p, h, h.count})
+			keys = append(keys, counted{p, h, h.count, *h.recent.in(at) + h.recent.before})
 		}
 	})
 	slices.SortFunc(f.Handlers, func(a, b HandlerFacts) int {
@@ -244,7 +279,8 @@ func (j *Journal) Adds(informer, handler string) bool {
 }
 
 // About returns the last calls of handlers for objects with a key, the newest first, and what is
-// remembered of the key in each queue. Keys have the form of printable.Canonical.
+// remembered of the key in each queue. Keys have the form of printable.Canonical. A key may have no
+// reconciles, and AddRateLimited.
 func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -261,16 +297,18 @@ func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 	})
 	slices.SortStableFunc(calls, func(a, b Call) int { return b.Time.Compare(a.Time) })
 	j.keys.all(func(p place, h *history) {
-		if h.count > 0 && printable.Canonical(p.key) == key {
-			queues = append(queues, h.facts(p))
+		if (h.count > 0 || h.limited != nil) && printable.Canonical(p.key) == key {
+			queues = append(queues, h.facts(p, j.periodLocked()))
 		}
 	})
 	return calls, queues
 }
 
-func (h *history) facts(p place) KeyFacts {
+func (h *history) facts(p place, at int64) KeyFacts {
 	f := KeyFacts{Queue: p.queue.name, Key: p.key, Reconciles: h.count, Last: []Reconcile{}}
+	f.Recent = *h.recent.in(at) + h.recent.before
 	f.Echoes, f.Of = h.echoed()
+	f.Limited = h.limited // nothing changes it
 	if h.current != nil {
 		f.Last = append(f.Last, h.current.copied())
 	}

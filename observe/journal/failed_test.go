@@ -4,6 +4,7 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,5 +45,24 @@ func TestFailed_IsOfTheWorkersKey(t *testing.T) {
 		})
 		assert.Equal(t, "ended with Forget in 0s, because of: retry after: no such zone",
 			r.String())
+	})
+}
+
+// Goroutines that end after a retry leave nothing that grows.
+func TestFailed_OfGoroutinesThatEnd(t *testing.T) {
+	recorded(t, func(t *testing.T, w *world) {
+		for n := range 2 * maxNames {
+			w.queue.Add(fmt.Sprint(n))
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				key, _ := w.queue.Get()
+				w.queue.AddRateLimited(key)
+				w.queue.Done(key)
+			}()
+			<-done
+		}
+		assert.LessOrEqual(t, len(w.journal.failures.ended), maxNames)
+		assert.NotEmpty(t, w.journal.failures.ended)
 	})
 }

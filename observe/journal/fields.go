@@ -130,7 +130,9 @@ func owners(before, after []metav1.ManagedFieldsEntry) []string {
 // differences returns the paths of the fields that differ, such as .spec.replicas. A list is one
 // field. Those that every write changes are left out: an empty list means that they alone differ.
 // It returns nil if the objects cannot be compared.
-func differences(before, after any) []string {
+func differences(before, after any) []string { return allDifferences(apart(before, after)) }
+
+func allDifferences(before, after any) []string {
 	old, err := typedValue(before)
 	now, err2 := typedValue(after)
 	if err != nil || err2 != nil {

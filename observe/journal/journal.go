@@ -15,16 +15,15 @@
 // [Journal.Record] is called; the page of package health does so when it is asked.
 //
 // Read record.go and journal.go (what is remembered), then handler.go, fields.go and queue.go (the
-// decorators), loop.go (writes that cause reconciles), goroutine.go, recent.go (the bound),
-// facts.go (what is read) and throttled.go (what goroutines wait for). Then run
-// go test -v ./observe/journal. Goroutines: none, except runtime's for cleanups. Locking: the
-// Journal's mutex, under which no code of the program runs; those of its looks, which readers alone
-// take.
+// decorators), apart.go, loop.go (writes that cause reconciles), failed.go (errors), goroutine.go,
+// recent.go (the bound), periods.go, facts.go (what is read) and throttled.go (what goroutines wait
+// for). Then run go test -v ./observe/journal. Goroutines: none, except runtime's for cleanups.
+// Locking: the Journal's mutex, under which no code of the program runs; those of its looks, which
+// readers alone take.
 package journal
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -88,6 +87,7 @@ type Journal struct {
 	compared time.Duration         // spent on comparing objects
 	skipped  map[reflect.Type]bool // types of objects that cannot be compared
 	changed  map[changeID]change   // of the last updates: each handler asks
+	failures failures
 }
 
 // New returns a Journal that does not record yet.
@@ -117,6 +117,7 @@ func (j *Journal) forgetLocked(since time.Time) {
 	j.samples, j.modified = map[sampleID]sample{}, map[string]*Modified{}
 	j.compared, j.changed = 0, map[changeID]change{}
 	j.skipped = map[reflect.Type]bool{}
+	j.failures.forget()
 }
 
 func (j *Journal) recording() bool {
@@ -148,11 +149,13 @@ type history struct {
 	more    int     // causes that were dropped
 	delayed *Cause  // of the AddAfter or AddRateLimited that is due first, else the last; see begin
 	later   *Cause  // of an AddAfter that is due later
+	limited *Limited
 	current *Reconcile
 	last    []Reconcile
 
 	echoes uint64 // a bit for each of the last reconciles: it echoes the one before
 	count  int
+	recent periods[int]
 }
 
 // objectID is an object as a handler gets it.
@@ -205,7 +208,7 @@ func (j *Journal) leave(goroutine int64, call *Call) {
 	call.nameLocked()
 	facts := entry(j.handlers, [2]string{call.Informer, call.Handler}, &HandlerFacts{
 		Informer: call.Informer, Handler: call.Handler, Kinds: map[Kind]int{}})
-	facts.note(call)
+	facts.note(call, j.periodLocked())
 }
 
 // doing returns what a goroutine does now: the call of a handler, or the work that it has, which is
@@ -231,6 +234,11 @@ func (j *Journal) doing(goroutine int64, w work) (call *Call, has work) {
 // at once.
 func (j *Journal) added(w work, c Cause, delayed bool) {
 	p := w.place()
+	var limited *Limited
+	if c.Kind == Retry {
+		limited = &Limited{Time: c.Time,
+			Place: printable.Short(callsite.Place("journal", "workqueue"))}
+	}
 	call, has := j.doing(goroutine(), w)
 	retry := c.Kind == Retry && call == nil // also by a goroutine that the worker started
 	switch {
@@ -256,6 +264,10 @@ func (j *Journal) added(w work, c Cause, delayed bool) {
 		r.Error = cmp.Or(c.Error, r.Error)
 	case has == w && r.Result == Running && delayed:
 		r.Result = Postponed
+	}
+	if limited != nil {
+		limited.note(c)
+		h.limited = limited
 	}
 	switch {
 	case delayed && h.delayed != nil && h.delayed.due().After(c.Time) &&
@@ -363,26 +375,8 @@ func (j *Journal) begin(w work, worker Worker) {
 		More: h.more, Result: Running}
 	h.echoes = h.echoes<<1 | j.echoBitLocked(h)
 	h.count++
+	*h.recent.in(j.periodLocked())++
 	h.causes, h.more = nil, 0
-}
-
-// Failed notes an error that the program reports in the goroutine of a worker: the reconcile of its
-// key ends with it. Other goroutines may report errors, too.
-func (j *Journal) Failed(err error) {
-	if err == nil || !j.recording() {
-		return
-	}
-	own, text := goroutine(), printable.Short(fmt.Sprint(err))
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for w, worker := range j.workers {
-		if worker.goroutine != own {
-			continue
-		}
-		if h, exists := j.keys.get(place{w.queue, worker.key}); exists && h.current != nil {
-			h.current.Error = text
-		}
-	}
 }
 
 func (j *Journal) forgotten(p place) {
@@ -392,6 +386,7 @@ func (j *Journal) forgotten(p place) {
 	if !exists {
 		return
 	}
+	h.limited = nil
 	switch r := h.ending(); {
 	case r == nil:
 	case r == h.current:
@@ -407,6 +402,7 @@ func (j *Journal) tookLocked(w work, worker Worker) {
 	if len(j.workers) >= maxKeys {
 		return
 	}
+	delete(j.failures.ended, worker.goroutine)
 	before := j.newest[worker.goroutine]
 	if left, exists := j.workers[before]; exists && left.later.queue == nil {
 		left.later = w
@@ -431,7 +427,8 @@ func (j *Journal) doneLocked(w work) {
 }
 
 // end notes Done, before it is made.
-func (j *Journal) end(p place) {
+func (j *Journal) end(w work) {
+	p := w.place()
 	j.checkKey(printable.Canonical(p.key), "a reconcile by queue "+p.queue.name)
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -452,8 +449,11 @@ func (j *Journal) end(p place) {
 		r.Result = NoForget
 	}
 	h.last = last(append(h.last, *r))
+	if worker, known := j.workers[w]; known && r.Result == Retried && r.Error == "" {
+		j.failures.ends(worker.goroutine, p, r.Start)
+	}
 	j.keys.put(p, h, h.bytes(p))
-	entry(j.queues, p.queue.name, &queueFacts{}).note(r)
+	entry(j.queues, p.queue.name, &queueFacts{}).note(r, j.periodLocked())
 }
 
 // drop forgets the workers of a queue that was collected.

@@ -90,9 +90,9 @@ func TestQueueFacts_MedianOfTheLastReconciles(t *testing.T) {
 	for range 4 * maxDurations {
 		d := time.Duration(random.IntN(1000)) + time.Duration(len(all)) // they become longer
 		all = append(all, d)
-		f.note(&Reconcile{Result: Forgotten, Duration: d})
+		f.note(&Reconcile{Result: Forgotten, Duration: d}, 0)
 		sorted := slices.Sorted(slices.Values(all[max(0, len(all)-maxDurations):]))
-		got := f.facts("queue")
+		got := f.facts("queue", 0)
 		require.Equal(t, sorted[len(sorted)/2], got.Median, "after %d", len(all))
 		require.Equal(t, len(all), got.Reconciles)
 		require.Equal(t, map[Result]int{Forgotten: len(all)}, got.Results)

@@ -108,7 +108,7 @@ func (q *DelayingQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown
 // Done notes the end of the work on item.
 func (q *DelayingQueue[T]) Done(item T) {
 	if q.journal.recording() {
-		q.journal.end(work{q.name, item}.place())
+		q.journal.end(work{q.name, item})
 	}
 	q.journal.done(work{q.name, item})
 	q.delaying.Done(item)

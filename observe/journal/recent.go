@@ -123,6 +123,9 @@ func (h *history) bytes(p place) int {
 			count([]Cause{*cause})
 		}
 	}
+	if h.limited != nil {
+		n += causeBytes + len(h.limited.Place) + len(h.limited.By)
+	}
 	for _, r := range h.last {
 		n += callBytes + len(r.Error)
 		count(r.Causes)

@@ -54,6 +54,26 @@ type Cause struct {
 	Error string        `json:"error,omitempty"`
 }
 
+// Limited is a call of AddRateLimited, which the limiter of a queue counts as a failure.
+type Limited struct {
+	Time  time.Time `json:"time"`
+	Place string    `json:"place"` // the function that called it, and its line
+	// Kind is Retry if the call ended a reconcile of the key. Otherwise By says where it was made.
+	Kind Kind   `json:"kind"`
+	By   string `json:"by,omitempty"`
+}
+
+func (l *Limited) note(c Cause) {
+	switch l.Kind = c.Kind; {
+	case c.Call != nil:
+		l.By = "handler " + c.Call.Handler
+	case c.Kind == ByWorker:
+		l.By = "the worker that had " + c.By
+	case c.Kind == Program:
+		l.By = "no call of a handler and no reconcile"
+	}
+}
+
 // Kind says what a handler was called for, or what else added a key.
 type Kind string
 

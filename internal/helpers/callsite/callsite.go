@@ -10,6 +10,8 @@
 package callsite
 
 import (
+	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -43,13 +45,24 @@ func Name() string {
 // Function returns the first function on the way to the caller that belongs to no package with one
 // of the names, such as "main.NewController".
 func Function(without ...string) string {
+	name, _ := caller(without)
+	return name
+}
+
+// Place returns Function and its line, as stacks have it: "main.NewController main.go:48".
+func Place(without ...string) string {
+	name, frame := caller(without)
+	return fmt.Sprintf("%s %s:%d", name, filepath.Base(frame.File), frame.Line)
+}
+
+func caller(without []string) (name string, frame runtime.Frame) {
 	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
 	for {
 		frame, more := frames.Next()
 		name := frame.Function[strings.LastIndex(frame.Function, "/")+1:]
 		if of, _, _ := strings.Cut(name, "."); !slices.Contains(without, of) || !more {
-			return name
+			return name, frame
 		}
 	}
 }

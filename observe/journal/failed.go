@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/runtime"
+
+	"example.com/informerstack/internal/helpers/printable"
+)
+
+// failures are the errors that a program reports.
+type failures struct {
+	heard bool // they come from runtime.HandleError, also before Record
+	count int
+	ended map[int64]ended // the last work of goroutines that have taken no other since
+}
+
+// ended is a reconcile with a retry. Its worker may report the error after Done.
+type ended struct {
+	place place
+	start time.Time
+	at    time.Time
+}
+
+func (f *failures) forget() { f.count, f.ended = 0, map[int64]ended{} }
+
+// ends notes the end of a reconcile with a retry and without an error.
+func (f *failures) ends(goroutine int64, p place, start time.Time) {
+	if len(f.ended) >= maxNames { // few are younger than afterDone
+		clear(f.ended)
+	}
+	f.ended[goroutine] = ended{p, start, time.Now()}
+}
+
+// known returns the number of errors, or nil if they are not heard.
+func (f *failures) known() *int {
+	if !f.heard {
+		return nil
+	}
+	count := f.count
+	return &count
+}
+
+// HearErrors calls Failed for each error of runtime.HandleError from now on, before the handlers
+// that write it to the log, which can hang. As each change of runtime.ErrorHandlers, it must come
+// before the first error.
+func (j *Journal) HearErrors() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.failures.heard = true
+	runtime.ErrorHandlers = slices.Concat([]runtime.ErrorHandler{
+		func(_ context.Context, err error, _ string, _ ...any) { j.Failed(err) },
+	}, runtime.ErrorHandlers)
+}
+
+// Failed notes an error that the program reports in the goroutine of a worker: the reconcile of its
+// key ends with it, or has just ended with a retry. Other goroutines may report errors, too.
+func (j *Journal) Failed(err error) {
+	if err == nil || !j.recording() {
+		return
+	}
+	own, text := goroutine(), printable.Short(fmt.Sprint(err))
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.failures.count++
+	busy := false
+	for w, worker := range j.workers {
+		if worker.goroutine != own {
+			continue
+		}
+		busy = true
+		if h, exists := j.keys.get(place{w.queue, worker.key}); exists && h.current != nil {
+			h.current.Error = text
+		}
+	}
+	ended, known := j.failures.ended[own]
+	if busy || !known || time.Since(ended.at) > afterDone {
+		return
+	}
+	delete(j.failures.ended, own)
+	h, _ := j.keys.get(ended.place)
+	if h == nil || len(h.last) == 0 || !h.last[len(h.last)-1].Start.Equal(ended.start) {
+		return
+	}
+	h.last[len(h.last)-1].Error = text
+	if h.delayed != nil && h.delayed.Kind == Retry {
+		h.delayed.Error = text
+	}
+	j.keys.put(ended.place, h, h.bytes(ended.place))
+}
+
+// Errors returns the number of errors that came from runtime.HandleError since the recording began;
+// nil without HearErrors.
+func (j *Journal) Errors() (heard *int, since time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.failures.known(), j.since
+}
