@@ -64,7 +64,7 @@ func (h *Handler) lookFor(key string, stacks, last bool) Answer {
 	s.now = page.Time
 	if j := h.recording(); j != nil {
 		s.calls, s.reconciles = j.About(s.text)
-		s.adds, s.about, s.now = j.Adds, j.About, time.Now()
+		s.adds, s.about, s.scope, s.now = j.Adds, j.About, j.Scope(), time.Now()
 	}
 	return s.answer(page)
 }
@@ -104,6 +104,7 @@ type search struct {
 	reconciles []journal.KeyFacts
 	adds       func(informer, handler string) bool // whether a handler adds keys at all
 	about      func(key string) ([]journal.Call, []journal.KeyFacts)
+	scope      *journal.Scope
 
 	found     map[Reason][]string
 	queues    int           // and controllers
@@ -169,7 +170,7 @@ func (s *search) answer(p Page) Answer {
 	}
 	a := Answer{Time: s.now, Key: keyText(s.asked), Evidence: []string{}, Stack: s.stack,
 		Goroutines: s.goroutines,
-		Calls:      s.calls, Reconciles: s.reconciles}
+		Calls:      s.calls, Reconciles: s.reconciles, Recorded: s.scope}
 	for _, reason := range fromWorker {
 		for _, sentence := range s.found[reason] {
 			if a.Reason == "" {
@@ -182,6 +183,7 @@ func (s *search) answer(p Page) Answer {
 	if p, ok := s.places[a.Sentence]; ok {
 		a.Other, a.Stack = p.key, p.stack
 	}
+	a.shortStack()
 	a.Evidence = append(a.Evidence, s.remarks...)
 	switch {
 	case a.Reason != Handled && a.Reason != Behind || a.Other != "":
