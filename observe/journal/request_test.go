@@ -60,6 +60,7 @@ func TestJournal_KnowsTheRequestsOfAReconcile(t *testing.T) {
 			<-other
 			w.send(t, http.MethodPatch, path, meanwhile(func() {
 				_, queues := w.journal.About("default/settings")
+				require.Len(t, queues[0].Last[0].Requests, 3)
 				assert.Zero(t, queues[0].Last[0].Requests[2].Duration, "it is awaited")
 			}))
 		})
