@@ -271,7 +271,8 @@ func (j *Journal) Adds(informer, handler string) bool {
 }
 
 // About returns the last calls of handlers for objects with a key, the newest first, and what is
-// remembered of the key in each queue. Keys have the form of printable.Canonical.
+// remembered of the key in each queue, without a reconcile if it has only been added. Keys have the
+// form of printable.Canonical.
 func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
