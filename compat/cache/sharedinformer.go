@@ -227,6 +227,7 @@ func (s *sharedInformer) AddEventHandlerWithOptions(
 	registration, err := s.core.AddEventHandlerWithOptions(noted, options)
 	if err == nil {
 		noted.Named(registration.Status().Name)
+		noted.Pending(func() time.Duration { return registration.Status().OldestPending })
 	}
 	return registration, err
 }

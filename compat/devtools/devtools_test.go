@@ -291,6 +291,8 @@ func TestHandler_ShowsTheWorkerOfAKey(t *testing.T) {
 		assert.Regexp(t, "^a worker of queue worker hangs has had "+key+" for .*s, and has not "+
 			"called Done$", answer.Sentence)
 		assert.Regexp(t, `devtools\.hang devtools_test.go:\d+$`, answer.Stack[1])
+		require.Len(t, answer.Sources, len(answer.Stack)-1)
+		assert.Regexp(t, `/devtools/devtools_test.go:\d+$`, answer.Sources[0])
 	}
 }
 
@@ -362,6 +364,9 @@ func TestHandler_KnowsWhyAKeyWasReconciled(t *testing.T) {
 			answer := Handler().Why(key)
 			assert.Equal(t, want.reason, answer.Reason)
 			assert.Regexp(t, "^"+want.sentence+"$", answer.Sentence)
+			if assert.NotEmpty(t, answer.Calls) {
+				assert.NotZero(t, answer.Calls[0].Queued, "when the informer queued it")
+			}
 		}, time.Minute, time.Millisecond)
 	}
 	var arrows []journal.Arrow

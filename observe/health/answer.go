@@ -27,6 +27,8 @@ type Answer struct {
 	Evidence []string `json:"evidence"`
 	// Stack is that of the goroutine that has the key, if it is known: its state, then its frames.
 	Stack []string `json:"stack,omitempty"`
+	// Sources has the path and the line of each frame in Stack, which has only the file's name.
+	Sources []string `json:"sources,omitempty"`
 	// Goroutines is their number if there are too many to look at the stack without asking: the
 	// request needs stacks=1.
 	Goroutines int `json:"goroutines,omitempty"`
@@ -34,6 +36,21 @@ type Answer struct {
 	// reconciles of the key in each queue, the newest first, as far as a journal knows them.
 	Calls      []journal.Call     `json:"calls,omitempty"`
 	Reconciles []journal.KeyFacts `json:"reconciles,omitempty"`
+	// Recorded says what the journal knows of all keys; nil if that is not known.
+	Recorded *journal.Scope `json:"recorded,omitempty"`
+}
+
+// shortStack moves the paths of the stack's frames to Sources.
+func (a *Answer) shortStack() {
+	for i, frame := range a.Stack {
+		if i == 0 {
+			a.Stack = slices.Clone(a.Stack)
+			continue // the goroutine's state
+		}
+		function, source, _ := strings.Cut(frame, "\t")
+		a.Stack[i] = function + " " + source[strings.LastIndex(source, "/")+1:]
+		a.Sources = append(a.Sources, source)
+	}
 }
 
 // Reason is the place of a key. The constants are in order, from the worker to the server.
@@ -93,6 +110,9 @@ func (a Answer) String() string {
 		line("    %s ago: %s; %s", short(a.Time.Sub(call.Time)), call, added)
 	}
 	for _, queue := range a.Reconciles {
+		if len(queue.Last) == 0 {
+			continue
+		}
 		line("  last reconciles of %d by queue %s:", queue.Reconciles, queue.Queue)
 		for _, r := range queue.Last {
 			line("    %s ago: %s", short(a.Time.Sub(r.Start)), r)

@@ -21,19 +21,31 @@ var pageStyle string
 //go:embed web/messages.js
 var pageMessages string
 
+//go:embed web/timeline.js
+var timelineScript string
+
+//go:embed web/chart.js
+var chartScript string
+
+//go:embed web/rates.js
+var ratesScript string
+
 //go:embed web/page.js
 var pageScript string
+
+// scripts are one: they share their names. The page begins when all are there.
+var scripts = pageMessages + pageScript + timelineScript + chartScript + ratesScript
 
 // web is the page in one file. It asks the path that it came from for JSON.
 var web = func() string {
 	return strings.NewReplacer(
-		"{{style}}", pageStyle, "{{script}}", pageMessages+pageScript).Replace(pageHTML)
+		"{{style}}", pageStyle, "{{script}}", scripts).Replace(pageHTML)
 }()
 
 // webPolicy lets the page run its own script and style, and ask its own server, nothing else.
 var webPolicy = fmt.Sprintf("default-src 'none'; connect-src 'self'; img-src data:; base-uri "+
 	"'none'; form-action 'none'; frame-ancestors 'none'; script-src '%s'; style-src '%s'",
-	digest(pageMessages+pageScript), digest(pageStyle))
+	digest(scripts), digest(pageStyle))
 
 func digest(content string) string {
 	sum := sha256.Sum256([]byte(content))

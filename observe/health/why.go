@@ -65,7 +65,7 @@ func (h *Handler) lookFor(key string, stacks, last bool) Answer {
 	if j := h.recording(); j != nil {
 		s.calls, s.reconciles = j.About(s.text)
 		s.errors, s.recorded = j.Errors()
-		s.adds, s.about, s.now = j.Adds, j.About, time.Now()
+		s.adds, s.about, s.scope, s.now = j.Adds, j.About, j.Scope(), time.Now()
 	}
 	return s.answer(page)
 }
@@ -108,6 +108,7 @@ type search struct {
 	about      func(key string) ([]journal.Call, []journal.KeyFacts)
 	errors     *int      // of runtime.HandleError, if they are heard
 	recorded   time.Time // since then
+	scope      *journal.Scope
 
 	found     map[Reason][]string
 	queues    int           // and controllers
@@ -173,8 +174,7 @@ func (s *search) answer(p Page) Answer {
 	}
 	a := Answer{Time: s.now, Key: keyText(s.asked), Evidence: []string{}, Stack: s.stack,
 		Goroutines: s.goroutines,
-		Calls:      s.calls, Reconciles: slices.DeleteFunc(slices.Clone(s.reconciles),
-			func(k journal.KeyFacts) bool { return k.Reconciles == 0 })}
+		Calls:      s.calls, Reconciles: s.reconciles, Recorded: s.scope}
 	for _, reason := range fromWorker {
 		for _, sentence := range s.found[reason] {
 			if a.Reason == "" {
@@ -187,6 +187,7 @@ func (s *search) answer(p Page) Answer {
 	if p, ok := s.places[a.Sentence]; ok {
 		a.Other, a.Stack = p.key, p.stack
 	}
+	a.shortStack()
 	a.Evidence = append(a.Evidence, s.remarks...)
 	switch {
 	case a.Reason != Handled && a.Reason != Behind || a.Other != "":

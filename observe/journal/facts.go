@@ -127,6 +127,33 @@ type KeyFacts struct {
 	Last []Reconcile `json:"last"`
 	// Limited is the last AddRateLimited since the last Forget; nil if it is not known.
 	Limited *Limited `json:"lastAddRateLimited,omitempty"`
+	// Waiting are the Adds since the last Get, delayed ones included.
+	Waiting []Cause `json:"waiting,omitempty"`
+}
+
+// Scope says what a Journal knows of all keys.
+type Scope struct {
+	// Since is the time after which the calls and reconciles of a key were dropped only for later
+	// ones of the same key: when the recording began, or when it last had no room.
+	Since time.Time `json:"since"`
+	// Requests is true if a client sends its requests through Journal.Writes.
+	Requests bool `json:"requests"`
+}
+
+// Scope returns the Scope of the recording; nil if nothing is recorded.
+func (j *Journal) Scope() *Scope {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.recording() {
+		return nil
+	}
+	s := Scope{Since: j.since, Requests: j.requests}
+	for _, lost := range []time.Time{j.objects.lost, j.keys.lost} {
+		if lost.After(s.Since) {
+			s.Since = lost
+		}
+	}
+	return &s
 }
 
 // queueFacts are counted while keys are reconciled. Results and Median are made when they are read.
@@ -279,8 +306,8 @@ func (j *Journal) Adds(informer, handler string) bool {
 }
 
 // About returns the last calls of handlers for objects with a key, the newest first, and what is
-// remembered of the key in each queue. Keys have the form of printable.Canonical. A key may have no
-// reconciles, and AddRateLimited.
+// remembered of the key in each queue, without a reconcile if it has only been added. Keys have the
+// form of printable.Canonical.
 func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -297,7 +324,7 @@ func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 	})
 	slices.SortStableFunc(calls, func(a, b Call) int { return b.Time.Compare(a.Time) })
 	j.keys.all(func(p place, h *history) {
-		if (h.count > 0 || h.limited != nil) && printable.Canonical(p.key) == key {
+		if printable.Canonical(p.key) == key {
 			queues = append(queues, h.facts(p, j.periodLocked()))
 		}
 	})
@@ -315,16 +342,31 @@ func (h *history) facts(p place, at int64) KeyFacts {
 	for _, r := range slices.Backward(h.last) {
 		f.Last = append(f.Last, r.copied())
 	}
+	waiting := slices.Clone(h.causes)
+	if h.delayed != nil && (len(f.Last) == 0 || !h.delayed.Time.Before(f.Last[0].Start)) {
+		waiting = append(waiting, *h.delayed)
+	}
+	f.Waiting = copiedCauses(waiting)
 	return f
+}
+
+func copiedCauses(causes []Cause) []Cause {
+	causes = slices.Clone(causes)
+	for i, c := range causes {
+		if c.Call != nil {
+			causes[i].Call = c.Call.copied()
+		}
+	}
+	return causes
 }
 
 // copied returns a copy for readers without the Journal's lock.
 func (r Reconcile) copied() Reconcile {
-	r.Causes = slices.Clone(r.Causes)
-	for i, c := range r.Causes {
-		if c.Call != nil {
-			r.Causes[i].Call = c.Call.copied()
-		}
+	r.Causes = copiedCauses(r.Causes)
+	r.Requests = slices.Clone(r.Requests)
+	for i, request := range r.Requests {
+		copied := *request
+		r.Requests[i] = &copied
 	}
 	return r
 }

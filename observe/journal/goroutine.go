@@ -4,7 +4,6 @@ package journal
 
 import (
 	"bytes"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -31,7 +30,8 @@ type Worker struct {
 	journal   *Journal // nil in Journal.workers
 }
 
-// Stack returns the state of the goroutine at a time, and then its frames, innermost first; nil if
+// Stack returns the state of the goroutine at a time, and then its frames, innermost first, each
+// with a tab before the path and the line; nil if
 // it had ended. at is the zero time if no look was taken since the worker took the item: the
 // process stops during a look at all goroutines, so looks are as rare as those of Throttled. No
 // look is taken if TooMany goroutines exist, unless anyway is true.
@@ -173,7 +173,7 @@ func (l *workerLook) stacksOf(wanted map[int64]bool) map[int64][]string {
 
 // short returns a line for each of the first frames, without the arguments, which are numbers:
 //
-//	main.reconcile main.go:48
+//	main.reconcile	/src/main.go:48
 func short(frames string) []string {
 	var lines []string
 	function := ""
@@ -186,8 +186,8 @@ func short(frames string) []string {
 			}
 			continue
 		}
-		place, _, _ = strings.Cut(place, " ")
-		if lines = append(lines, function+" "+filepath.Base(place)); len(lines) == maxFrames {
+		place, _, _ = strings.Cut(place, " +0x")
+		if lines = append(lines, function+"\t"+place); len(lines) == maxFrames {
 			break
 		}
 	}

@@ -30,6 +30,7 @@ type Handler[H EventHandler] struct {
 	journal  *Journal
 	informer string
 	called   *handlerName
+	oldest   atomic.Pointer[func() time.Duration] // not in called, which the Journal keeps
 }
 
 // handlerName is the identity of a handler, without the handler: two handlers may have one name.
@@ -51,6 +52,10 @@ func (h *Handler[H]) Named(name string) {
 	name = printable.Short(name)
 	h.called.name.Store(&name)
 }
+
+// Pending sets how the handler learns when the change was queued that it is called for: oldest
+// returns its age in a call, as OldestPending of the registration's Status does. It must not block.
+func (h *Handler[H]) Pending(oldest func() time.Duration) { h.oldest.Store(&oldest) }
 
 // OnAdd notes an object that is new to the handler.
 func (h *Handler[H]) OnAdd(obj any, isInInitialList bool) {
@@ -111,6 +116,11 @@ func (h *Handler[H]) note(kind Kind, before, obj any) (end func()) {
 	}
 	goroutine := goroutine()
 	call.Time = time.Now() // the comparisons are no part of it
+	if oldest := h.oldest.Load(); oldest != nil {
+		if age := (*oldest)(); age > 0 {
+			call.Queued = call.Time.Add(-age)
+		}
+	}
 	h.journal.enter(goroutine, call)
 	return func() {
 		h.journal.leave(goroutine, call)

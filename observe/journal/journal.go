@@ -82,6 +82,7 @@ type Journal struct {
 	queues   map[string]*queueFacts
 	arrows   map[Arrow]int
 	writes   *recent[string, time.Time] // of this program, by the key of the object
+	requests bool                       // one was seen
 	samples  map[sampleID]sample
 	modified map[string]*Modified  // by informer
 	compared time.Duration         // spent on comparing objects
@@ -113,7 +114,7 @@ func (j *Journal) forgetLocked(since time.Time) {
 	j.handlers = map[[2]string]*HandlerFacts{}
 	j.queues = map[string]*queueFacts{}
 	j.arrows = map[Arrow]int{}
-	j.writes = newRecent[string, time.Time]()
+	j.writes, j.requests = newRecent[string, time.Time](), false
 	j.samples, j.modified = map[sampleID]sample{}, map[string]*Modified{}
 	j.compared, j.changed = 0, map[changeID]change{}
 	j.skipped = map[reflect.Type]bool{}
@@ -172,6 +173,9 @@ func (j *Journal) enter(goroutine int64, call *Call) {
 	j.calls[goroutine] = call
 	id := objectID{call.Key, call.Informer, call.called}
 	calls, _ := j.objects.get(id)
+	if call.Number = 1; len(calls) > 0 {
+		call.Number = calls[len(calls)-1].Number + 1
+	}
 	calls = remember(calls, call)
 	j.objects.put(id, calls, bytesOf(calls))
 }

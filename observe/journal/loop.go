@@ -29,8 +29,8 @@ const (
 var manager = filepath.Base(os.Args[0])
 
 // Writes notes the writes of this program, so that an update of an object that it wrote is known as
-// its own. It is for rest.Config.Wrap. Without it, an update is known as its own by its manager, if
-// that is the name of the program's file.
+// its own, and the requests of the goroutines that have keys. It is for rest.Config.Wrap. Without
+// it, an update is known as its own by its manager, if that is the name of the program's file.
 func (j *Journal) Writes(next http.RoundTripper) http.RoundTripper { return writes{next, j} }
 
 type writes struct {
@@ -44,7 +44,9 @@ func (w writes) WrappedRoundTripper() http.RoundTripper { return w.next }
 // RoundTrip implements http.RoundTripper. It notes a write that was accepted.
 func (w writes) RoundTrip(request *http.Request) (*http.Response, error) {
 	sent := time.Now()
+	answered := w.journal.sent(request, sent)
 	response, err := w.next.RoundTrip(request)
+	answered(response, err)
 	isRead := request.Method == http.MethodGet || request.Method == http.MethodHead
 	if isRead || request.URL.Query().Has("dryRun") || err != nil || !w.journal.recording() ||
 		response.StatusCode >= http.StatusMultipleChoices {

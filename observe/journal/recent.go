@@ -5,6 +5,7 @@ package journal
 import (
 	"container/list"
 	"slices"
+	"time"
 )
 
 // recent is a map of at most maxKeys entries with at most maxBytes, except the one that was put
@@ -13,6 +14,7 @@ type recent[K comparable, V any] struct {
 	entries map[K]*list.Element
 	order   *list.List // of pairs, the last used first
 	bytes   int
+	lost    time.Time // when an entry was dropped last
 }
 
 type pair[K comparable, V any] struct {
@@ -49,6 +51,7 @@ func (r *recent[K, V]) put(key K, value V, bytes int) {
 		oldest := r.order.Remove(r.order.Back()).(*pair[K, V])
 		delete(r.entries, oldest.key)
 		r.bytes -= oldest.bytes
+		r.lost = time.Now()
 	}
 }
 
@@ -83,7 +86,7 @@ func remember(calls []*Call, call *Call) []*Call {
 // The sizes are rough: what the structs take, and the texts that are their own. A Call that is a
 // Cause, too, counts twice.
 const (
-	callBytes  = 336
+	callBytes  = 376
 	causeBytes = 112
 	placeBytes = 512
 )
@@ -127,8 +130,11 @@ func (h *history) bytes(p place) int {
 		n += causeBytes + len(h.limited.Place) + len(h.limited.By)
 	}
 	for _, r := range h.last {
-		n += callBytes + len(r.Error)
+		n += callBytes + len(r.Error) + r.requestBytes()
 		count(r.Causes)
+	}
+	if h.current != nil {
+		n += h.current.requestBytes()
 	}
 	return n
 }

@@ -15,6 +15,11 @@ type Call struct {
 	// ResourceVersion is that of the object, and Was the one before an update.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	Was             string `json:"was,omitempty"`
+	// Queued is when the informer queued the change for the handler; zero if it is not known.
+	Queued time.Time `json:"queued,omitzero"`
+	// Number counts the calls of the handler for the object, those that were dropped included. It
+	// begins with 1.
+	Number int `json:"number"`
 	// Fields are the paths of the changed fields, without their values, and Managers the owners of
 	// the change in managedFields. Both are nil if they are not known; see fields.go.
 	Fields   []string `json:"fields,omitempty"`
@@ -104,10 +109,27 @@ type Reconcile struct {
 	More     int           `json:"moreCauses,omitempty"`
 	Result   Result        `json:"result"`
 	Error    string        `json:"error,omitempty"`
+	// Requests are those that its goroutine has sent through Journal.Writes: the first ones and the
+	// last. MoreRequests were sent between them.
+	Requests     []*Request `json:"requests,omitempty"`
+	MoreRequests int        `json:"moreRequests,omitempty"`
 	// Text is String, in an answer about a key.
 	Text string `json:"text,omitempty"`
 
 	forgotten bool
+}
+
+// Request is a request to the API server, without its parameters and its body.
+type Request struct {
+	Time time.Time `json:"time"`
+	// Duration is the time until the headers of the answer; 0 while they are awaited.
+	Duration time.Duration `json:"durationNanoseconds"`
+	Method   string        `json:"method"`
+	// Path ends with the subresource: what a proxy would pass on is not kept.
+	Path string `json:"path"`
+	// Status is that of the answer, and Error what happened in place of an answer.
+	Status int    `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"`
 }
 
 // Result is how a reconcile ended, as far as the queue knows.

@@ -126,6 +126,7 @@ func (o *observation) register(
 	registration, err := objects.AddEventHandler(noted)
 	if err == nil {
 		noted.Named(registration.Status().Name)
+		noted.Pending(func() time.Duration { return registration.Status().OldestPending })
 	}
 	return registration, err
 }

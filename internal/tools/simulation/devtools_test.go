@@ -190,7 +190,7 @@ func (k *work) stored(key string) uint64 {
 func (k *work) checkReasonsLocked(key string, j *journal.Journal) {
 	_, queues := j.About(key)
 	s := k.keys[key]
-	if len(queues) != 1 || s.begun.IsZero() {
+	if len(queues) != 1 || len(queues[0].Last) == 0 || s.begun.IsZero() {
 		return
 	}
 	newest := queues[0].Last[0]

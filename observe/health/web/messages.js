@@ -19,6 +19,10 @@ const messages = {
     reflector: "Reflector", store: "Store", handlers: "Handler", workqueue: "Workqueue", workers: "Workers",
     version: "version", phase: "phase", oldest: "oldest", leader: "leader", member: "member", target: "is to own", leaving: "leaves", stuck: "takes no shard", filtering: "informers that receive objects of other replicas, and drop them", renewal: "last renewal", ago: "ago", never: "never", more: "more",
     yes: "leads", no: "does not lead", stack: "its goroutine", readStacks: "read its stack (the program stops for that long)", lastCalls: "Last calls of its handlers", lastReconciles: "Last reconciles",
+    asText: "Last calls and reconciles, as text", timeline: "Timeline", timelineHelp: "Click an item for its details. Drag over a range to zoom. Hatched: not known.", earlier: "Earlier", later: "Later", zoomIn: "Zoom in", zoomOut: "Zoom out", zoomAll: "All",
+    recordedFrom: "recorded from", completeFrom: "complete from", worker: "worker", request: "requests", requests: "requests", queuedFor: "stored, and queued for", waited: "added, until a worker took it",
+    began: "began", response: "answer", took: "took", lasts: "has lasted", fields: "changed", noField: "no field that the informer keeps", managers: "by", error: "error", retriedAt: "retried at", notTaken: "no worker has taken it since", awaited: "no answer yet",
+    rates: "The last minutes", added: "added by handlers", ended: "reconciles", depth: "ready", to: "up to", openIn: "Click copies the line. Links to", editorNone: "no editor", copied: "copied", sources: "source",
     notStarted: "not started", notSynced: "not synced", synced: "synced", stopped: "stopped", close: "Close", none: "none", filtered: "added no key",
     reasons: {
       reconciling: "A worker has it", queued: "It waits for a worker", delayed: "It failed, and waits for its time", scheduled: "It waits for its time", givenUp: "It was given up",
@@ -50,6 +54,10 @@ const messages = {
     reflector: "Reflector", store: "Store", handlers: "Handler", workqueue: "Workqueue", workers: "Worker",
     version: "版本", phase: "阶段", oldest: "最早", leader: "leader", member: "成员", target: "应有", leaving: "正在离开", stuck: "不接收分片", filtering: "收到其他副本的对象并丢弃它们的 informer", renewal: "上次续约", ago: "前", never: "从未", more: "更多",
     yes: "正在领导", no: "未领导", stack: "它的 goroutine", readStacks: "读取它的栈（程序会停这么久）", lastCalls: "最近的 handler 调用", lastReconciles: "最近的 reconcile",
+    asText: "最近的调用和 reconcile（文字）", timeline: "时间线", timelineHelp: "点击条目看详情，拖过一段时间来放大。斜线部分未知。", earlier: "更早", later: "更晚", zoomIn: "放大", zoomOut: "缩小", zoomAll: "全部",
+    recordedFrom: "记录始于", completeFrom: "完整记录始于", worker: "worker", request: "请求", requests: "请求", queuedFor: "已存入缓存，等待", waited: "已加入，到被 worker 取走",
+    began: "开始", response: "应答", took: "用时", lasts: "已持续", fields: "变化", noField: "informer 保留的字段都没变", managers: "由谁", error: "错误", retriedAt: "重试于", notTaken: "之后没有 worker 取走它", awaited: "尚无应答",
+    rates: "最近几分钟", added: "handler 加入", ended: "reconcile", depth: "就绪", to: "最高", openIn: "点击复制行号。链接到", editorNone: "无编辑器", copied: "已复制", sources: "源码",
     notStarted: "未启动", notSynced: "未同步", synced: "已同步", stopped: "已停止", close: "关闭", none: "无", filtered: "没有加入 key",
     reasons: {
       reconciling: "worker 正在处理", queued: "在等 worker", delayed: "失败过，还没到重试时间", scheduled: "还没到时间", givenUp: "已放弃",

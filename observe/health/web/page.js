@@ -10,6 +10,8 @@ let lang = settings.get("lang") || (navigator.language.startsWith("zh") ? "zh" :
 let theme = settings.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 let asked = settings.get("why") || "";
 let opened = settings.get("path") || "";
+let editor = settings.get("editor") || "";
+let listed = false; // the text below an answer is open
 let paused = false;
 let page = null;
 let answer = null;
@@ -61,7 +63,7 @@ const clock = (time) => new Date(time).toLocaleTimeString(lang, { hour12: false 
 // Pieces
 
 const dim = (...children) => el("span", { class: "dim" }, ...children);
-const chip = (key) => el("button", { type: "button", class: "key", "data-id": `key ${key}`, onclick: () => ask(key) }, key);
+const chip = (key) => el("a", { class: "key", "data-id": `key ${key}`, href: address({ why: key }) }, key);
 
 function chips(list, name = (item) => item) {
   const more = list.total - list.items.length;
@@ -73,7 +75,7 @@ function table(head, rows) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": head[0][0] }, el("table", {},
     el("thead", {}, el("tr", {}, head.map(([title], i) => el("th", { scope: "col", ...numbers[i] }, title)))),
     el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, i) =>
-      el(i ? "td" : "th", i ? numbers[i] : { scope: "row" }, ...[cell].flat(Infinity).map(asText)))))),
+      el(i ? "td" : "th", i ? { ...numbers[i], "data-head": head[i][0] } : { scope: "row" }, ...[cell].flat(Infinity).map(asText)))))),
   ));
 }
 
@@ -84,7 +86,8 @@ const asText = (child) => (child instanceof Node || child === null ? child : Str
 function showFindings() {
   show("findings", page.findings.length
     ? page.findings.map((f) => el("div", { class: "card finding" },
-      el("h3", {}, text("kinds")[f.kind] || f.kind),
+      el("h3", {}, f.key ? el("a", { href: address({ why: f.key }), "data-id": `finding ${f.kind} ${f.key}` }, text("kinds")[f.kind] || f.kind)
+        : text("kinds")[f.kind] || f.kind),
       el("p", {}, f.sentence, " ", f.key ? chip(f.key) : ""), el("p", { class: "dim" }, f.advice, " ", el("code", {}, f.chapter))))
     : el("p", { class: "dim" }, text("noFindings")));
 }
@@ -232,17 +235,51 @@ function showAnswer() {
     el("p", {}, answer.sentence),
     answer.evidence.length ? el("ul", { class: "facts" }, answer.evidence.map((e) => el("li", {}, e))) : "",
     answer.goroutines ? el("button", { type: "button", onclick: readStacks }, text("readStacks")) : "",
-    answer.stack ? [el("p", {}, text("stack")), el("pre", { tabindex: "0" }, answer.stack.join("\n"))] : "",
-    answer.calls ? [el("h3", {}, text("lastCalls")), el("ul", { class: "facts" }, answer.calls.map((c) =>
+    answer.stack ? stackOf(answer) : "",
+    answer.calls || answer.reconciles ? el("details", { open: listed && "" }, el("summary", {}, text("asText")), answer.calls ? [el("h3", {}, text("lastCalls")), el("ul", { class: "facts" }, answer.calls.map((c) =>
       el("li", {}, line(c), " ", dim(c.added.length ? `→ ${c.added.join(", ")}` : text("filtered")))))] : "",
     (answer.reconciles || []).map((k) => [el("h3", {}, `${text("lastReconciles")} · ${k.queue} (${k.reconciles})`),
-      el("ul", { class: "facts" }, k.last.map((r) => el("li", {}, line(r))))])));
+      el("ul", { class: "facts" }, k.last.map((r) => el("li", {}, line(r))))])) : ""));
 }
+
+// editors open a file at a line. A path that is not absolute was trimmed by the compiler.
+const editors = {
+  "VS Code": (file, n) => `vscode://file${file}:${n}`,
+  JetBrains: (file, n) => `idea://open?file=${file}&line=${n}`,
+};
+
+function stackOf({ stack, sources = [] }) {
+  const [state, ...frames] = stack;
+  const choice = el("select", { id: "editor", "data-id": "editor", "aria-label": text("openIn") },
+    ["", ...Object.keys(editors)].map((name) => el("option", { value: name, selected: editor === name && "" }, name || text("editorNone"))));
+  return [el("p", {}, `${text("stack")}: ${state}`),
+    el("ol", { class: "stack" }, frames.map((frame, i) => {
+      const cut = frame.lastIndexOf(" "), source = sources[i] || "", [, file, line] = /^(\/.*):(\d+)$/.exec(source) || [];
+      return el("li", {}, `${frame.slice(0, cut)} `,
+        source ? el("button", { type: "button", class: "source", "data-id": `source ${i}`, "data-source": source }, frame.slice(cut + 1)) : frame.slice(cut + 1),
+        editors[editor] && file ? [" ", el("a", { href: editors[editor](encodeURI(file), line), "data-id": `open ${i}` }, editor)] : "");
+    })),
+    sources.length ? el("p", { class: "note" }, text("openIn"), " ", choice) : ""];
+}
+
+// copy puts a path into the clipboard, or selects it if the page may not.
+async function copy(button) {
+  const { source } = button.dataset;
+  const done = await navigator.clipboard?.writeText(source).then(() => true, () => false);
+  const shown = document.querySelector(`[data-source="${CSS.escape(source)}"]`) || button;
+  shown.textContent = done ? `${text("copied")} ${source}` : source;
+  if (!done) getSelection().selectAllChildren(shown);
+}
+
+byId("answer").addEventListener("click", (event) => { if (event.target.dataset.source) copy(event.target); });
+byId("answer").addEventListener("toggle", (event) => { listed = event.target.open; }, true);
+byId("answer").addEventListener("change", (event) => { editor = event.target.value; remember(); showAll(); });
 
 function showAll() {
   document.documentElement.lang = lang;
   document.documentElement.dataset.theme = theme;
   for (const node of document.querySelectorAll("[data-text]")) node.textContent = text(node.dataset.text);
+  for (const node of document.querySelectorAll("[data-label]")) node.setAttribute("aria-label", text(node.dataset.label));
   byId("pause").setAttribute("aria-pressed", String(paused));
   if (!page) return;
   document.title = `${page.program} · informerstack devtools`;
@@ -252,7 +289,7 @@ function showAll() {
   const mode = frames ? text("recorded") : paused ? text("paused") : text("live");
   state.textContent = lost ? text("lost")
     : `${mode} · ${clock(page.time)}${page.journal ? ` · ${text("since")} ${clock(page.journal.since)}` : ""}`;
-  for (const section of [showAnswer, showFindings, showPaths, showInformers, showQueues, showBusiest, showElections, showGroups]) section();
+  for (const section of [showAnswer, showTimeline, showFindings, showPaths, showInformers, showQueues, showRates, showBusiest, showElections, showGroups]) section();
   const keys = new Set((page.journal ? page.journal.keys : []).map((k) => k.key));
   for (const q of page.queues) for (const k of [...q.ready.items, ...q.processing.items]) keys.add(k);
   const options = [...keys].map((value) => el("option", { value }));
@@ -280,6 +317,7 @@ async function refresh() {
   if (frame !== wanted) return; // the slider was moved, which has asked for another frame
   page = next || page;
   lost = !next;
+  if (next) noteRates();
   byId("frames").hidden = !frames;
   byId("pause").hidden = frames > 0;
   if (frames && frame < 0) {
@@ -312,25 +350,38 @@ async function readStacks() {
 async function ask(key) {
   asked = key;
   byId("key").value = key;
-  answer = null;
-  remember();
+  answer = view = null;
+  picked = pointed = "";
   if (asked) await refreshAnswer();
   showAll();
   if (asked) byId("ask-title").scrollIntoView({ block: "nearest" });
 }
 
-function remember() {
-  const known = { lang, theme, why: asked, path: opened };
-  history.replaceState(null, "", `#${new URLSearchParams(Object.entries(known).filter(([, value]) => value))}`);
+// address returns the fragment for what is shown, with changes.
+function address(changes = {}) {
+  const known = { lang, theme, why: asked, path: opened, editor, ...changes };
+  return `#${new URLSearchParams(Object.entries(known).filter(([, value]) => value))}`;
 }
 
-byId("ask").addEventListener("submit", (event) => { event.preventDefault(); ask(byId("key").value.trim()); });
+const remember = () => history.replaceState(null, "", address());
+
+// A key is a link: Back returns to the question before.
+addEventListener("hashchange", () => {
+  const key = new URLSearchParams(location.hash.slice(1)).get("why") || "";
+  if (key !== asked) ask(key);
+});
+
+byId("ask").addEventListener("submit", (event) => { 
+  event.preventDefault();
+  const key = byId("key").value.trim();
+  if (key === asked) ask(key);
+  else location.hash = address({ why: key });
+});
 byId("pause").addEventListener("click", () => { paused = !paused; showAll(); });
 byId("lang").addEventListener("click", () => { lang = lang === "zh" ? "en" : "zh"; remember(); showAll(); });
 byId("theme").addEventListener("click", () => { theme = theme === "dark" ? "light" : "dark"; remember(); showAll(); });
 byId("frame").addEventListener("input", () => { frame = Number(byId("frame").value); refresh(); });
 byId("key").value = asked;
 
-showAll();
-refresh();
+addEventListener("DOMContentLoaded", () => { showAll(); refresh(); });
 setInterval(() => { if (!paused && !document.hidden && !frames && !asking) refresh(); }, period);

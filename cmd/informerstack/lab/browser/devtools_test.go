@@ -3,11 +3,8 @@
 package browser
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"image"
-	"image/png"
 	"math/bits"
 	"net/http"
 	"net/http/httptest"
@@ -60,6 +57,9 @@ func (c configMaps) Selection() (selection informer.FactoryKey, known bool) {
 		Namespace: "default", LabelSelector: "app=web"}, true
 }
 
+// manager is that of this program's writes. The pictures have another name of the program.
+var manager = filepath.Base(os.Args[0])
+
 // hostile is a name that would run a script if it were read as HTML.
 const hostile = `<img src=x onerror="document.title='hostile'">`
 
@@ -106,7 +106,7 @@ func newDebugged(t *testing.T, names ...string) *debugged {
 		reconcile(func(key string) {
 			after := object("loops", fmt.Sprint(10+i))
 			after.ManagedFields = []metav1.ManagedFieldsEntry{{ // it was written by this program
-				Manager: filepath.Base(os.Args[0]), Operation: metav1.ManagedFieldsOperationUpdate}}
+				Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate}}
 			handler.OnUpdate(object("loops", "3"), after)
 			queue.Forget(key)
 		})
@@ -159,7 +159,7 @@ func TestDevtools_FollowsAFinding(t *testing.T) {
 	p.click(".finding .key")
 	p.await("the answer", has("#answer .reason", "A worker has it default/loops"))
 	p.await("the reasons", has("#answer li", "update of default/loops"))
-	p.await("the stack", has("#answer pre", "browser.hangs devtools_test.go"))
+	p.await("the stack", has("#answer .stack li", "browser.hangs devtools_test.go"))
 	p.run(chromedp.SetValue("#key", "default/filtered"))
 	p.click("#ask button")
 	p.await("another answer", has("#answer .reason", "A handler filtered it out default/filtered"))
@@ -379,11 +379,7 @@ func TestPictures_OfDevtools(t *testing.T) {
 		p.click("#paths .open")
 		p.await("the path", element(".stop"))
 		evaluate[bool](p, `document.activeElement.blur(); scrollTo(0, 0); true`)
-		shot := p.shoot(page.Viewport{
-			Width: float64(l.width), Height: float64(l.height), Scale: 1})
-		var encoded bytes.Buffer
-		best := png.Encoder{CompressionLevel: png.BestCompression}
-		require.NoError(t, best.Encode(&encoded, reduced([]image.Image{shot})[0]))
-		require.NoError(t, os.WriteFile(picture(name), encoded.Bytes(), 0o644))
+		writePicture(t, name, p.shoot(page.Viewport{
+			Width: float64(l.width), Height: float64(l.height), Scale: 1}))
 	}
 }
