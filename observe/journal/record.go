@@ -84,6 +84,8 @@ type Reconcile struct {
 	More     int           `json:"moreCauses,omitempty"`
 	Result   Result        `json:"result"`
 	Error    string        `json:"error,omitempty"`
+	// Returned says that reconcile has returned the Error.
+	Returned bool `json:"returned,omitempty"`
 	// Text is String, in an answer about a key.
 	Text string `json:"text,omitempty"`
 
