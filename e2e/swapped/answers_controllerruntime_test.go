@@ -25,8 +25,9 @@ type askedCopies struct {
 	first, second *debugger
 }
 
-// An operator of controller-runtime answers where its keys are, while permissions, the server and
-// the lease are taken from it; with its own queue it says that it cannot see it.
+// An operator of controller-runtime with its own queue answers where its keys are, while
+// permissions, the server and the lease are taken from it. The second one has a queue of
+// client-go's names.
 func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 	t.Setenv("INFORMERSTACK_DEVTOOLS", "127.0.0.1:0")
 	servers := cluster.New(t, cluster.Options{})
@@ -35,10 +36,10 @@ func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 	c := &askedCopies{copies: newCopies(t, servers), gate: newGate(t, servers)}
 	c.gate.allow(copierRules...)
 	first := c.start(program, "first", "--kubeconfig", c.gate.kubeconfig(),
-		"--priority-queue=false", "--ask-in-handler", "--lease-duration", longLease)
+		"--ask-in-handler", "--lease-duration", longLease)
 	first.leads(true)
 	c.first = newDebugger(t, first.process)
-	second := c.start(program, "second", "--lease-duration", longLease)
+	second := c.start(program, "second", "--priority-queue=false", "--lease-duration", longLease)
 	second.leads(false)
 	c.second = newDebugger(t, second.process)
 	play(t, c, func(t *testing.T) {
@@ -126,8 +127,8 @@ func (c *askedCopies) mayNoLonger() {
 	c.gate.allow(copierRules[:len(copierRules)-1]...)
 	c.create("d", "1")
 	c.first.answers(c.key("d"), `^\S+/d joins queue configmap in \S+, at \S+, after \d+ calls? `+
-		`of AddRateLimited\n  `+
-		configMapInformer+` has \S+/d at resourceVersion \d+`)
+		`of AddRateLimited, the last error \S+ ago: secrets is forbidden: User "weak" cannot `+
+		`create [^\n]*\n  `+configMapInformer+` has \S+/d at resourceVersion \d+`)
 	c.gate.cut()
 	c.first.answers(c.key("d"), `informer SharedIndexInformer \*v1\.Secret may be old: \d+ failures? `+
 		`in a row, the last one .*secrets is forbidden: User "weak" cannot `)
@@ -139,14 +140,14 @@ func (c *askedCopies) waits() {
 	c.second.answers(c.key("a"), `this process does not lead \S+/copier \(\w+\): \S+ does\n`)
 }
 
-// The leader cannot renew its lease and ends. The other process has controller-runtime's queue.
+// The leader cannot renew its lease and ends. The other process takes over.
 func (c *askedCopies) losesLease() {
 	c.gate.hold(http.MethodPut, "/leases/copier")
 	c.first.answers(c.key("a"), `this process leads \S+/copier, and has not renewed the lease for `+
 		`\d\d\.\d+s`)
 	c.first.answers("", `(^|\n)finding: this process leads \S+/copier, and has not renewed `)
-	c.second.answers(c.key("a"), `has added no key of any object to these queues: it may use `+
-		`another goroutine, or a queue that is not shown, such as that of controller-runtime`)
+	c.second.answers(c.key("a"), `^queue configmap reconciled \S+/a \S+ ago, and it has not `+
+		`changed since: it ended with Forget in `)
 	assert.NotContains(c.t, c.second.ask("--why", c.key("a")), "does not lead")
 	c.create("e", "1")
 	c.isCopied("e", "1")

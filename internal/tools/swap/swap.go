@@ -16,8 +16,8 @@
 //     shows.
 //
 // Read swap.go, program.go (the modules of the build), pieces.go (the parts that can be swapped),
-// stack.go, folder.go, copy.go, decoding.go, devtools.go, reexport.go, workspace.go, gowork.go,
-// gocmd.go; then go test -v ./internal/tools/swap. Goroutines and locking: none.
+// stack.go, folder.go, copy.go, decoding.go, devtools.go, priority.go, reexport.go, workspace.go,
+// gowork.go, gocmd.go; then go test -v ./internal/tools/swap. Goroutines and locking: none.
 package swap
 
 import (
@@ -99,6 +99,7 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 		if err := f.addDevtools(); err != nil {
 			return nil, err
 		}
+		f.addPriorityQueue(ctx, program, options.Log)
 	}
 	space, err := newWorkspace(program, stack, f)
 	if err != nil {
