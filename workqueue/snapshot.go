@@ -22,6 +22,8 @@ type Snapshot[T comparable] struct {
 	Taken uint64
 	// Limited is the number of items that the limiter remembers: see Tracker.
 	Limited int
+	// Priorities are those of Ready and Waiting items that are not 0, in a queue with priorities.
+	Priorities map[T]int
 }
 
 // Waiting is an item that is added to the queue at Due.

@@ -18,13 +18,14 @@
 //	a handler for compat/cache, on an informer of client-go EventHandler
 //	controller-runtime's controller.Options.NewQueue        NewQueue, as it is
 //	manager.Options.LeaderElectionResourceLockInterface     Lock
+//	a reconciler, for the page of compat/devtools           ShowErrors
 //
 // Types that have client-go's method sets need no adapter: queues, rate limiters, stores without
 // indexes, list and watch functions, event recorders. An adapter converts the values that it passes
 // on: handlers get client-go's tombstones, and a store accepts them.
 //
-// Read informer.go, handler.go, watcherror.go, indexer.go, queue.go, lock.go; the program in
-// compat/example has all three pieces in a controller-runtime manager. Then go test -v
+// Read informer.go, handler.go, watcherror.go, indexer.go, queue.go, priority.go, lock.go; the
+// program in compat/example has all three pieces in a controller-runtime manager. Then go test -v
 // ./compat/adapt. Goroutines: none. Locking: none. The package also compiles under "informerstack
 // swap": there client-go's types are ours, and no conversion is needed.
 //

@@ -21,24 +21,27 @@ const longLease = "60s"
 // askedCopies are copies with two operators: the first leads, and the second waits.
 type askedCopies struct {
 	*copies
+	column        *column
 	gate          *gate // of the first
 	first, second *debugger
 }
 
-// An operator of controller-runtime answers where its keys are, while permissions, the server and
-// the lease are taken from it; with its own queue it says that it cannot see it.
+// An operator of controller-runtime with its own queue answers where its keys are, while
+// permissions, the server and the lease are taken from it. The second one has a queue of
+// client-go's names. The first lines are those of docs/reports/answers.md.
 func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 	t.Setenv("INFORMERSTACK_DEVTOOLS", "127.0.0.1:0")
 	servers := cluster.New(t, cluster.Options{})
 	goWork := swap(t, "controllerruntime", "--devtools", "127.0.0.1:0")
 	program := compile(t, "controllerruntime", goWork, "./manager")
-	c := &askedCopies{copies: newCopies(t, servers), gate: newGate(t, servers)}
+	c := &askedCopies{copies: newCopies(t, servers), gate: newGate(t, servers),
+		column: newColumn(t, "controller-runtime")}
 	c.gate.allow(copierRules...)
 	first := c.start(program, "first", "--kubeconfig", c.gate.kubeconfig(),
-		"--priority-queue=false", "--ask-in-handler", "--lease-duration", longLease)
+		"--ask-in-handler", "--lease-duration", longLease)
 	first.leads(true)
 	c.first = newDebugger(t, first.process)
-	second := c.start(program, "second", "--lease-duration", longLease)
+	second := c.start(program, "second", "--priority-queue=false", "--lease-duration", longLease)
 	second.leads(false)
 	c.second = newDebugger(t, second.process)
 	play(t, c, func(t *testing.T) {
@@ -72,34 +75,30 @@ const configMapInformer = `informer SharedIndexInformer \*v1\.ConfigMap`
 func (c *askedCopies) works() {
 	c.create("a", "1")
 	c.isCopied("a", "1")
-	c.first.answers(c.key("a"), `^queue configmap reconciled \S+/a \S+ ago, and it has not `+
-		`changed since: it ended with Forget in \S+, because of: (initial list|add) of \S+/a at `+
+	c.column.says(c.first, "healthy", c.key("a"), `because of: (initial list|add) of \S+/a at `+
 		`resourceVersion \d+, informer SharedIndexInformer \*v1.(ConfigMap|Secret), handler`)
 	c.deleteCopy("a")
 	c.isCopied("a", "1")
 	c.first.answers(c.key("a"), `because of: delete of \S+/a at resourceVersion \d+, informer `+
 		`SharedIndexInformer \*v1.Secret`)
-	c.first.answers(c.key("missing"), `^no informer has \S+/missing \(`)
+	c.column.says(c.first, "no such object", c.key("missing"))
 }
 
 func (c *askedCopies) filters() {
 	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Create(c.t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "unlabelled"}}, metav1.CreateOptions{})
 	require.NoError(c.t, err)
-	c.first.answers(c.key("unlabelled"), `^a handler was called \S+ ago, and no Add was `+
-		`seen within the call: add of `)
+	c.column.says(c.first, "object filtered", c.key("unlabelled"))
 }
 
 func (c *askedCopies) hangs() {
 	release := c.gate.hold(http.MethodPost, "/secrets")
 	defer release()
 	c.create("hangs", "1")
-	c.first.answers(c.key("hangs"), `^a worker of queue configmap has had \S+/hangs for \S+, and `+
-		`has not called Done.*  its goroutine: select.*    main\.\(\*copier\)\.Reconcile `+
-		`main\.go:\d+\n`)
+	c.column.says(c.first, "reconcile hangs", c.key("hangs"),
+		`  its goroutine: select.*    main\.\(\*copier\)\.Reconcile main\.go:\d+\n`)
 	c.create("waits", "1")
-	c.first.answers(c.key("waits"), `^\S+/waits is number 1 of 1 in queue configmap; its workers `+
-		`have 1 other key, the longest for \S+\n`)
+	c.column.says(c.first, "all workers hang", c.key("waits"))
 	c.first.answers("", `(^|\n)finding: a worker of queue configmap has had \S+/hangs for \S+\n`)
 	release()
 	c.isCopied("waits", "1")
@@ -111,11 +110,9 @@ func (c *askedCopies) blocks() {
 	defer release()
 	c.create("b", "1")
 	c.create("c", "1")
-	for _, name := range []string{"b", "c"} {
-		c.first.answers(c.key(name), `^`+configMapInformer+` has \S+/`+name+` at resourceVersion `+
-			`\d+, and its handler \S+ is 2 calls behind, the oldest for \S+: that of \S+/`+name+
-			` may be one of them\n`)
-	}
+	c.column.says(c.first, "handler blocked", c.key("b"))
+	c.first.answers(c.key("c"), `^`+configMapInformer+` has \S+/c at resourceVersion \d+, and its `+
+		`handler \S+ is 2 calls behind, the oldest for \S+: that of \S+/c may be one of them\n`)
 	c.first.answers("", `(^|\n)finding: a call of handler \S+ of `+configMapInformer+` has not `+
 		`returned for \S+; calls that wait: 1\n`)
 	release()
@@ -125,9 +122,8 @@ func (c *askedCopies) blocks() {
 func (c *askedCopies) mayNoLonger() {
 	c.gate.allow(copierRules[:len(copierRules)-1]...)
 	c.create("d", "1")
-	c.first.answers(c.key("d"), `^\S+/d joins queue configmap in \S+, at \S+, after \d+ calls? `+
-		`of AddRateLimited\n  `+
-		configMapInformer+` has \S+/d at resourceVersion \d+`)
+	c.column.says(c.first, "permission to write removed", c.key("d"),
+		`\n  `+configMapInformer+` has \S+/d at resourceVersion \d+`)
 	c.gate.cut()
 	c.first.answers(c.key("d"), `informer SharedIndexInformer \*v1\.Secret may be old: \d+ failures? `+
 		`in a row, the last one .*secrets is forbidden: User "weak" cannot `)
@@ -136,17 +132,16 @@ func (c *askedCopies) mayNoLonger() {
 }
 
 func (c *askedCopies) waits() {
-	c.second.answers(c.key("a"), `this process does not lead \S+/copier \(\w+\): \S+ does\n`)
+	c.column.says(c.second, "another process leads", c.key("a"))
 }
 
-// The leader cannot renew its lease and ends. The other process has controller-runtime's queue.
+// The leader cannot renew its lease and ends. The other process takes over.
 func (c *askedCopies) losesLease() {
 	c.gate.hold(http.MethodPut, "/leases/copier")
-	c.first.answers(c.key("a"), `this process leads \S+/copier, and has not renewed the lease for `+
+	c.column.says(c.first, "the lease is not renewed", c.key("a"), `this process leads \S+/copier, and has not renewed the lease for `+
 		`\d\d\.\d+s`)
 	c.first.answers("", `(^|\n)finding: this process leads \S+/copier, and has not renewed `)
-	c.second.answers(c.key("a"), `has added no key of any object to these queues: it may use `+
-		`another goroutine, or a queue that is not shown, such as that of controller-runtime`)
+	c.column.says(c.second, "this process leads instead", c.key("a"))
 	assert.NotContains(c.t, c.second.ask("--why", c.key("a")), "does not lead")
 	c.create("e", "1")
 	c.isCopied("e", "1")
@@ -154,7 +149,6 @@ func (c *askedCopies) losesLease() {
 
 func (c *askedCopies) loses() {
 	c.servers.KillAPIServer()
-	c.second.answers(c.key("a"), configMapInformer+` may be old: \d+ failures? in a row, the last `+
-		`one .*connection refused`)
+	c.column.says(c.second, "server down", c.key("a"))
 	require.NoError(c.t, c.servers.StartAPIServer(c.t.Context()))
 }

@@ -121,6 +121,8 @@ type Queue struct {
 	Processing List[string]     `json:"processing"`
 	Again      List[string]     `json:"again"` // keys in Processing that were added again since
 	Waiting    List[WaitingKey] `json:"waiting"`
+	// Priorities are those of ready and waiting keys that are not 0, in a queue with priorities.
+	Priorities map[string]int `json:"priorities,omitempty"`
 
 	workers  func() map[string]journal.Worker // nil if they are not known
 	unserved unserved

@@ -93,6 +93,12 @@ func AddQueue[K comparable](
 			unserved:   ready.look(p.Total.Ready > 0 && p.Total.Processing == 0, p.Taken),
 		}
 		q.Ready.numbers = p.Numbers
+		for item, priority := range p.Priorities {
+			if q.Priorities == nil {
+				q.Priorities = map[string]int{}
+			}
+			q.Priorities[keyText(item)] = priority
+		}
 		if known, ok := queue.(interface {
 			Workers() map[string]journal.Worker
 		}); ok {

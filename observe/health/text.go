@@ -163,7 +163,7 @@ func (t *text) controller(c Controller) {
 		return fmt.Sprintf("%s since %s (reconcileID %s)", k.Key, short(t.now.Sub(k.Since)),
 			k.ReconcileID)
 	})
-	t.waiting(c.Waiting, failures)
+	keys(t, "waiting", c.Waiting, func(w WaitingKey) string { return t.waits(w, failures) })
 	keys(t, "failing", c.Failing, func(k FailingKey) string {
 		return fmt.Sprintf("%s %d times since %s, last %s: %s",
 			k.Key, k.Attempts, short(t.now.Sub(k.Since)), t.ago(&k.Last), k.LastError)
@@ -177,10 +177,20 @@ func (t *text) controller(c Controller) {
 func (t *text) queue(q Queue) {
 	t.head("queue %s", q.Name)
 	same := func(key string) string { return key }
-	keys(t, "ready", q.Ready, same)
+	keys(t, "ready", q.Ready, func(key string) string { return key + q.priority(key) })
 	keys(t, "processing", q.Processing, same)
 	keys(t, "again", q.Again, same)
-	t.waiting(q.Waiting, rateLimited)
+	keys(t, "waiting", q.Waiting, func(w WaitingKey) string {
+		return t.waits(w, rateLimited) + q.priority(w.Key)
+	})
+}
+
+// priority returns the priority of a key behind it.
+func (q Queue) priority(key string) string {
+	if priority, ok := q.Priorities[key]; ok {
+		return fmt.Sprintf(" (priority %d)", priority)
+	}
+	return ""
 }
 
 func (t *text) election(e Election) {
@@ -213,14 +223,12 @@ func (t *text) journal(f journal.Facts) {
 	}
 }
 
-func (t *text) waiting(l List[WaitingKey], count func(n int) string) {
-	keys(t, "waiting", l, func(w WaitingKey) string {
-		line := fmt.Sprintf("%s due in %s", w.Key, short(w.Due.Sub(t.now)))
-		if w.Attempts > 0 {
-			line += ", after " + count(w.Attempts)
-		}
-		return line
-	})
+func (t *text) waits(w WaitingKey, count func(n int) string) string {
+	line := fmt.Sprintf("%s due in %s", w.Key, short(w.Due.Sub(t.now)))
+	if w.Attempts > 0 {
+		line += ", after " + count(w.Attempts)
+	}
+	return line
 }
 
 // keys writes a list, one item per line.

@@ -278,13 +278,23 @@ func (s *search) queue(q Queue, only bool) {
 		}
 	}
 	if slices.ContainsFunc(q.Ready.Items, s.is) {
-		s.ready("queue "+q.Name, q.Ready, s.workersOf(q))
+		s.ready("queue "+q.Name, q.Ready, s.priorityIn(q)+s.workersOf(q))
 	}
 	var failing []FailingKey
 	if known, ok := s.knownOf(q.Name); ok && only {
 		failing = s.failed(q, known)
 	}
 	s.waiting("queue "+q.Name, q.Waiting, rateLimited, failing)
+}
+
+// priorityIn says which priority the key has in a queue with priorities.
+func (s *search) priorityIn(q Queue) string {
+	for key, priority := range q.Priorities {
+		if s.is(key) {
+			return fmt.Sprintf(", at priority %d", priority)
+		}
+	}
+	return ""
 }
 
 // workersOf says what the workers of a queue do, in which the key is ready.

@@ -109,6 +109,8 @@ type Reconcile struct {
 	More     int           `json:"moreCauses,omitempty"`
 	Result   Result        `json:"result"`
 	Error    string        `json:"error,omitempty"`
+	// Returned says that reconcile has returned the Error.
+	Returned bool `json:"returned,omitempty"`
 	// Requests are those that its goroutine has sent through Journal.Writes: the first ones and the
 	// last. MoreRequests were sent between them.
 	Requests     []*Request `json:"requests,omitempty"`

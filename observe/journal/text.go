@@ -73,6 +73,8 @@ func (r Reconcile) String() string {
 	case r.Error == "":
 	case r.Result == Retried:
 		result += " (" + r.Error + ")"
+	case r.Returned:
+		meanwhile = "; it returned the error: " + r.Error
 	default: // it may be about something else
 		meanwhile = "; its goroutine reported meanwhile: " + r.Error
 	}

@@ -179,6 +179,12 @@ func shown[T comparable](s workqueue.Snapshot[T]) workqueue.Snapshot[string] {
 		shown.Waiting = append(shown.Waiting, workqueue.Waiting[string]{
 			Item: printable.Key(w.Item), Due: w.Due, Failures: w.Failures})
 	}
+	for item, priority := range s.Priorities {
+		if shown.Priorities == nil {
+			shown.Priorities = map[string]int{}
+		}
+		shown.Priorities[printable.Key(item)] = priority
+	}
 	return shown
 }
 

@@ -194,7 +194,8 @@ var rules = map[string]rule{
 
 	"compat/adapt": {
 		ours: []string{"store", "reflector", "informer", "leaderelection/resourcelock",
-			"compat/cache", "compat/workqueue", "compat/internal/setters"},
+			"compat/cache", "compat/workqueue", "compat/internal/found",
+			"compat/internal/setters", "observe/journal"},
 		outside: []string{
 			"k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue",
 			"k8s.io/client-go/tools/leaderelection/resourcelock",

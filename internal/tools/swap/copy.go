@@ -15,8 +15,7 @@ import (
 )
 
 // copyClientGo copies client-go's files; the files of the swapped packages are replaced by files
-// that re-export ours, and their tests are left out. A link may lead to other files of client-go or
-// of the program, and nowhere else: a fork is code of others.
+// that re-export ours, and their tests are left out.
 func (f *folder) copyClientGo(p *program, exports []export) error {
 	from, err := filepath.EvalSymlinks(p.clientGo.Dir)
 	if err != nil {
@@ -26,23 +25,9 @@ func (f *folder) copyClientGo(p *program, exports []export) error {
 	for _, e := range exports {
 		swapped[filepath.Join(from, filepath.FromSlash(e.clientGo))] = true
 	}
-	roots := []string{from}
-	for _, dir := range p.folders() {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			roots = append(roots, real)
-		}
-	}
 	to := filepath.Join(f.new, copyName)
-	err = copyTree(from, to, func(path string, isDir bool) bool {
-		real, err := filepath.EvalSymlinks(path)
-		inside := func(root string) bool { return within(root, real) }
-		if err != nil || !slices.ContainsFunc(roots, inside) {
-			return true
-		}
-		if isDir {
-			return filepath.Base(path) == ".git" || path == f.new || isSwapFolder(path)
-		}
-		return swapped[filepath.Dir(path)] && strings.HasSuffix(path, ".go")
+	err = f.copyModule(p, from, to, func(file string) bool {
+		return swapped[filepath.Dir(file)] && strings.HasSuffix(file, ".go")
 	})
 	if err != nil {
 		return fmt.Errorf("copy client-go: %w", err)
@@ -53,6 +38,28 @@ func (f *folder) copyClientGo(p *program, exports []export) error {
 		}
 	}
 	return f.editMod(bareModule)
+}
+
+// copyModule copies a module of the build without the files that skip names. A link may lead to
+// other files of the module or of the program, and nowhere else: a fork is code of others.
+func (f *folder) copyModule(p *program, from, to string, skip func(file string) bool) error {
+	var roots []string
+	for _, dir := range append(p.folders(), from) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			roots = append(roots, real)
+		}
+	}
+	return copyTree(from, to, func(path string, isDir bool) bool {
+		real, err := filepath.EvalSymlinks(path)
+		inside := func(root string) bool { return within(root, real) }
+		if err != nil || !slices.ContainsFunc(roots, inside) {
+			return true
+		}
+		if isDir {
+			return filepath.Base(path) == ".git" || path == f.new || isSwapFolder(path)
+		}
+		return skip(path)
+	})
 }
 
 // copyTree copies a folder except what skip names. Links are followed, as the compiler does: the

@@ -57,6 +57,22 @@ func (m *module) String() string {
 	return m.Path + " from " + m.source()
 }
 
+// files returns the folder of the module's files. It downloads those of a module in the build list
+// that have not been needed yet.
+func (m *module) files(ctx context.Context) (dir string, err error) {
+	if m.Dir != "" {
+		return m.Dir, nil
+	}
+	from := m
+	if m.Replace != nil {
+		from = m.Replace
+	}
+	if dir, err = download(ctx, from.Path, from.Version); err != nil {
+		return "", fmt.Errorf("cannot be downloaded: %w", err)
+	}
+	return dir, nil
+}
+
 // source identifies the origin of the module's files: it is the same for the same files, whatever
 // selected them.
 func (m *module) source() string {

@@ -57,14 +57,8 @@ func inspect(ctx context.Context, dir string) (*program, error) {
 	if err := p.supported(); err != nil {
 		return nil, err
 	}
-	if p.clientGo.Dir == "" { // in the build list, but its files have not been needed yet
-		from := p.clientGo
-		if from.Replace != nil {
-			from = from.Replace
-		}
-		if p.clientGo.Dir, err = download(ctx, from.Path, from.Version); err != nil {
-			return nil, bad("%s cannot be downloaded: %v", p.clientGo, err)
-		}
+	if p.clientGo.Dir, err = p.clientGo.files(ctx); err != nil {
+		return nil, bad("%s %v", p.clientGo, err)
 	}
 	return p, nil
 }

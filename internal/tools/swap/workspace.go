@@ -15,10 +15,10 @@ import (
 
 // workspace is the swapped program: its own modules, this one, and the copy of client-go.
 //
-// Law: every module of the program's own build list, client-go aside, has the same files in the
-// workspace's. This module's requirements would raise some: those are pinned by a replace line to
-// the program's version. Also, in a workspace the go command follows fewer indirect requirements:
-// the copy of client-go requires those that would be lost.
+// Law: every module of the program's own build list, except the copied ones, has the same files in
+// the workspace's. This module's requirements would raise some: those are pinned by a replace line
+// to the program's version. Also, in a workspace the go command follows fewer indirect
+// requirements: the copy of client-go requires those that would be lost.
 type workspace struct {
 	program *program
 	folder  *folder
@@ -37,6 +37,9 @@ func newWorkspace(p *program, stack string, f *folder) (*workspace, error) {
 	}
 	for _, path := range []string{clientGoPath, stackPath} {
 		w.work.drop(path)
+	}
+	if dir := filepath.Join(f.new, runtimeCopyName); exists(dir) {
+		w.work.pin(&module{Path: controllerRuntime, Dir: dir})
 	}
 	return w, errors.Join(w.work.add(stack), w.work.add(filepath.Join(f.new, copyName)))
 }
@@ -95,6 +98,7 @@ func (w *workspace) others(ctx context.Context) (raised, lost []*module, err err
 		case m.Main || path == clientGoPath || path == stackPath:
 		case in == nil:
 			lost = append(lost, m)
+		case within(w.folder.new, in.Dir): // the copy of it
 		case in.source() != m.source():
 			raised = append(raised, m)
 		}
