@@ -3,6 +3,7 @@
 package swapped_test
 
 import (
+	"flag"
 	"os"
 	"regexp"
 	"strings"
@@ -44,9 +45,10 @@ func newColumn(t *testing.T, program string) *column {
 		}
 	}
 	require.NotEmpty(t, c.cells, program)
+	some := strings.Contains(flag.Lookup("test.run").Value.String(), "/") // of the steps
 	t.Cleanup(func() {
 		for situation := range c.cells {
-			assert.True(t, t.Failed() || c.seen[situation], "not seen: %s", situation)
+			assert.True(t, t.Failed() || some || c.seen[situation], "not seen: %s", situation)
 		}
 	})
 	return c

@@ -149,7 +149,8 @@ func TestWhy_OthersCallAddRateLimited(t *testing.T) {
 		answer := w.says("default/a", health.Delayed, joinsOnce)
 		requireOne(t, answer.Evidence, `.*lasterror_test.go:\d+ called AddRateLimited 0s ago, in `+
 			`handler handle`)
-		assert.Empty(t, answer.Reconciles)
+		require.Len(t, answer.Reconciles, 1)
+		assert.Empty(t, answer.Reconciles[0].Last)
 	})
 	witnessed(t, func(w *witness) {
 		w.queue.AddRateLimited("default/a")
