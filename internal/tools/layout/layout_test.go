@@ -223,6 +223,7 @@ var rules = map[string]rule{
 	"compat/internal/found": {ours: []string{"workqueue", "observe/journal",
 		"internal/helpers/printable"}},
 	"compat/internal/setters": {ours: []string{"store", "reflector"}},
+	"compat/requests":         {ours: []string{"compat/internal/found"}},
 	"compat/cache/synctrack":  {},
 	"compat/cache/testing":    {outside: []string{"k8s.io/api/"}},
 	"compat/leaderelection": {

@@ -18,9 +18,10 @@
 //     swap: no path and no flag differ. So overlay.go compiles each package where it will be.
 //
 // Read swap.go, program.go (the modules of the build), pieces.go (the parts that can be swapped),
-// stack.go, folder.go, overlay.go, copy.go, decoding.go, devtools.go, priority.go, reexport.go,
-// workspace.go, gowork.go, gocmd.go, build.go; then go test -v ./internal/tools/swap. Goroutines:
-// one, which reports while a build lasts. Locking: what a build has written so far.
+// stack.go, folder.go, overlay.go, copy.go, decoding.go, devtools.go, requests.go, priority.go,
+// reexport.go, workspace.go, gowork.go, gocmd.go, build.go; then
+// go test -v ./internal/tools/swap. Goroutines: one, which reports while a build lasts. Locking:
+// what a build has written so far.
 package swap
 
 import (
@@ -107,6 +108,7 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 		if err := f.addDevtools(); err != nil {
 			return nil, err
 		}
+		f.addRequests(options.Log)
 		f.addPriorityQueue(ctx, program, options.Log)
 	}
 	space, err := newWorkspace(program, stack, f)
