@@ -4,6 +4,7 @@ package swap
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,11 +37,12 @@ func TestRequests_AddsAStatement(t *testing.T) {
 
 // A transport of another shape stays as it is, and the log has one line.
 func TestRequests_UnknownShapes(t *testing.T) {
+	const other = "func(config *Config) error"
 	for text, want := range map[string]string{
 		"package transport":                   "it has no HTTPWrappersForConfig",
 		"package transport\nvar requests int": "it has the name requests itself",
-		"package transport\nfunc HTTPWrappersForConfig(config *Config) error { return nil }": "HTTPWrappersForConfig is " +
-			`"func(config *Config) error" and not "` + wrapShape + `"`,
+		"package transport\n" + strings.Replace(other, "func", "func "+wrapFunction, 1) + "{}": fmt.
+			Sprintf("%s is %q and not %q", wrapFunction, other, wrapShape),
 		"pack": "expected 'package'",
 	} {
 		f := &folder{new: t.TempDir()}
