@@ -212,7 +212,8 @@ queue configmap
 		p.answers("c", "ns/c is number 1 of 3 in queue configmap; no worker has a key now: are "+
 			"the workers running?")
 		p.answers("later", "ns/later joins queue configmap in 1h0m0s, at "+
-			time.Now().Add(time.Hour).Format(time.RFC3339)+", after AddAfter, or AddRateLimited before a Forget")
+			time.Now().Add(time.Hour).Format(time.RFC3339)+
+			", after AddAfter, or AddRateLimited before a Forget")
 	})
 }
 
