@@ -147,7 +147,7 @@ func withShownQueue(text []byte) ([]byte, error) {
 	})
 	if len(returns) != 1 || s.between(returns[0].Pos(), returns[0].End()) != "return pq" ||
 		!strings.Contains(s.between(create.Pos(), create.End()), "\tpq := &priorityqueue[T]{") {
-		return nil, errors.New("New does not return pq")
+		return nil, errors.New("the body of New does not return pq")
 	}
 	return s.replaced(returns[0], shownQueue, "compat/"+adaptName, "observe/journal")
 }
