@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"testing"
 	"time"
@@ -43,6 +44,24 @@ func TestWeb_IsForBrowsers(t *testing.T) {
 		w := get(page, row.target, row.accept)
 		assert.Equal(t, http.StatusOK, w.Code, row.target)
 		assert.Equal(t, row.want, w.Header().Get("Content-Type"), "%s %s", row.target, row.accept)
+	}
+}
+
+// Each reason and each kind of finding has a title in both languages.
+func TestWeb_HasTitles(t *testing.T) {
+	page := get(health.New(), "/debug/informers", browser).Body.String()
+	for file, constant := range map[string]*regexp.Regexp{
+		"answer.go":   regexp.MustCompile(`\bReason += "(\w+)"`),
+		"findings.go": regexp.MustCompile(`\bFindingKind += "(\w+)"`),
+	} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		found := constant.FindAllStringSubmatch(string(text), -1)
+		require.Greater(t, len(found), 10, file)
+		for _, name := range found {
+			titles := regexp.MustCompile(`\b`+name[1]+`: "[^"]`).FindAllString(page, -1)
+			assert.GreaterOrEqual(t, len(titles), 2, name[1])
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ const messages = {
     paths: "Paths", pathsHelp: "Which handler adds keys to which queue. Open one to see where its keys are.",
     noPaths: "No handler has added a key since the recording began.",
     informers: "Informers", queues: "Queues and controllers", busiest: "Keys reconciled most often", elections: "Leader elections", groups: "Shards",
-    noInformers: "No informer was found.", noQueues: "No queue was found. The priority queues of controller-runtime are not shown: for queues that are, set Controller.UsePriorityQueue to false.", noKeys: "No key was reconciled since the recording began.",
+    noInformers: "No informer was found.", noQueues: "No queue was found. The priority queues of controller-runtime are shown only under swap --devtools.", noKeys: "No key was reconciled since the recording began.",
     live: "live", recorded: "recorded", paused: "paused", lost: "the program does not answer", since: "reasons since",
     informer: "informer", handler: "handler", queue: "queue", adds: "added", state: "state", objects: "objects", contact: "last contact", memory: "memory", dataAge: "data as of",
     noSelection: "selectors not known: its client has them", notKnown: "not known", unread: "never read",
@@ -25,8 +25,8 @@ const messages = {
     rates: "The last minutes", added: "added by handlers", ended: "reconciles", depth: "ready", to: "up to", openIn: "Click copies the line. Links to", editorNone: "no editor", copied: "copied", sources: "source",
     notStarted: "not started", notSynced: "not synced", synced: "synced", stopped: "stopped", close: "Close", none: "none", filtered: "added no key",
     reasons: {
-      reconciling: "A worker has it", queued: "It waits for a worker", delayed: "It failed, and waits for its time", scheduled: "It waits for its time", givenUp: "It was given up",
-      behind: "A handler is behind", filtered: "A handler filtered it out", reconciled: "It was reconciled", handled: "Its handlers were called",
+      reconciling: "A worker has it", queued: "It waits for a worker", delayed: "It waits, rate limited", scheduled: "It waits for its time", givenUp: "It was given up",
+      behind: "A handler is behind", stale: "Its informer may miss changes", filtered: "No Add was seen in its handlers", reconciled: "It was reconciled", handled: "Its handlers were called",
       unsynced: "An informer has no list", elsewhere: "Another replica has its shard", unknown: "No informer has it",
     },
     kinds: {
@@ -44,7 +44,7 @@ const messages = {
     paths: "路径", pathsHelp: "哪个 handler 把 key 加入哪个队列。点开一条，看它的 key 走到了哪里。",
     noPaths: "开始记录以来，没有 handler 加过 key。",
     informers: "Informer", queues: "队列与控制器", busiest: "reconcile 次数最多的 key", elections: "选主", groups: "分片",
-    noInformers: "没有找到 informer。", noQueues: "没有找到队列。controller-runtime 的优先级队列无法显示：把 Controller.UsePriorityQueue 设为 false，就会使用可以显示的队列。", noKeys: "开始记录以来，没有 key 被 reconcile。",
+    noInformers: "没有找到 informer。", noQueues: "没有找到队列。controller-runtime 的优先级队列只有用 swap --devtools 才能显示。", noKeys: "开始记录以来，没有 key 被 reconcile。",
     live: "实时", recorded: "录制", paused: "已暂停", lost: "程序没有响应", since: "原因的记录始于",
     informer: "informer", handler: "handler", queue: "队列", adds: "加入", state: "状态", objects: "对象", contact: "上次联系", memory: "内存", dataAge: "数据截至",
     noSelection: "选择器未知：由它的 client 设定", notKnown: "未知", unread: "从未被读取",
@@ -60,8 +60,8 @@ const messages = {
     rates: "最近几分钟", added: "handler 加入", ended: "reconcile", depth: "就绪", to: "最高", openIn: "点击复制行号。链接到", editorNone: "无编辑器", copied: "已复制", sources: "源码",
     notStarted: "未启动", notSynced: "未同步", synced: "已同步", stopped: "已停止", close: "关闭", none: "无", filtered: "没有加入 key",
     reasons: {
-      reconciling: "worker 正在处理", queued: "在等 worker", delayed: "失败过，还没到重试时间", scheduled: "还没到时间", givenUp: "已放弃",
-      behind: "handler 有积压", filtered: "被 handler 过滤掉了", reconciled: "已经 reconcile 过", handled: "handler 已被调用",
+      reconciling: "worker 正在处理", queued: "在等 worker", delayed: "限速等待中", scheduled: "还没到时间", givenUp: "已放弃",
+      behind: "handler 有积压", stale: "它的 informer 可能漏了变化", filtered: "handler 里没有看到 Add", reconciled: "已经 reconcile 过", handled: "handler 已被调用",
       unsynced: "informer 还没有列表", elsewhere: "它的分片在另一个副本上", unknown: "没有 informer 有它",
     },
     kinds: {

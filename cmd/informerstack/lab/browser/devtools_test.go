@@ -162,13 +162,13 @@ func TestDevtools_FollowsAFinding(t *testing.T) {
 	p.await("the stack", has("#answer .stack li", "browser.hangs devtools_test.go"))
 	p.run(chromedp.SetValue("#key", "default/filtered"))
 	p.click("#ask button")
-	p.await("another answer", has("#answer .reason", "A handler filtered it out default/filtered"))
+	p.await("another answer", has("#answer .reason", "No Add was seen in its handlers default/filtered"))
 	p.click("#paths .open")
 	p.await("the path", `document.querySelectorAll(".stop").length === 5`)
 	p.await("the delayed key", has(".stop .key", "default/fails"))
 	assert.Contains(t, evaluate[string](p, "location.hash"), "why=default%2Ffiltered&path=")
 	p.run(chromedp.Reload())
-	p.await("the answer after a reload", has("#answer .reason", "A handler filtered it out"))
+	p.await("the answer after a reload", has("#answer .reason", "No Add was seen in its handlers"))
 	p.await("the path after a reload", `document.querySelectorAll(".stop").length === 5`)
 }
 
