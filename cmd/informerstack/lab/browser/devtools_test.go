@@ -162,7 +162,8 @@ func TestDevtools_FollowsAFinding(t *testing.T) {
 	p.await("the stack", has("#answer .stack li", "browser.hangs devtools_test.go"))
 	p.run(chromedp.SetValue("#key", "default/filtered"))
 	p.click("#ask button")
-	p.await("another answer", has("#answer .reason", "No Add was seen in its handlers default/filtered"))
+	p.await("another answer",
+		has("#answer .reason", "No Add was seen in its handlers default/filtered"))
 	p.click("#paths .open")
 	p.await("the path", `document.querySelectorAll(".stop").length === 5`)
 	p.await("the delayed key", has(".stop .key", "default/fails"))
