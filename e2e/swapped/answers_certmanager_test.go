@@ -126,7 +126,7 @@ func (i *issuance) lacksIssuer() {
 func (i *issuance) works() {
 	i.asks("healthy", "a", `by queue certificates-readiness:\n`)
 	i.answers("", `\n  `+certificateInformer+` -> handler \S+ -> queue certificates-trigger: \d+ `+
-		`keys added\n`)
+		`keys? added\n`)
 	i.asks("no such object", "missing")
 	i.answers("elsewhere/a", `\n  there is another namespace with this name: `+i.key("a"))
 }

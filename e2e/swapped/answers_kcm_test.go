@@ -70,7 +70,7 @@ func (w *askedWorkload) works() {
 	w.deploy("v1", 3)
 	w.runs(3, "v1")
 	w.asks("healthy", "swapped/web", `because of: .*\(changed: `)
-	w.first.answers("", kcmDeployments+` -> handler deployment\..* -> queue deployment: \d+ keys added`)
+	w.first.answers("", kcmDeployments+` -> handler deployment\..* -> queue deployment: \d+ keys? added`)
 	w.asks("no such object", "swapped/missing")
 	w.says(w.second, "another process leads", "swapped/web", `this process does not lead `+
 		`kube-system/kube-controller-manager \(\w+\): \S+ does\n`)

@@ -91,7 +91,7 @@ func TestSwapped_Devtools(t *testing.T) {
 			`  selects services namespace=team labels=app=web$`,
 		`(?m)^queue settings\n  ready: \d+\n  processing: \d\n    default/hangs$`,
 		`(?m)^  informer ` + kind + ` -> handler main.main.func\d -> queue settings: ` +
-			`\d+ keys added$`,
+			`\d+ keys? added$`,
 	} {
 		assert.Eventually(t, func() bool {
 			page = ask()

@@ -214,11 +214,11 @@ func (t *text) journal(f journal.Facts) {
 			"program has %d goroutines, too many to look at", f.TooMany)
 	}
 	for _, a := range f.Arrows {
-		t.line("  informer %s -> handler %s -> queue %s: %d keys added", a.Informer, a.Handler,
-			a.Queue, a.Adds)
+		t.line("  informer %s -> handler %s -> queue %s: %s added", a.Informer, a.Handler,
+			a.Queue, plural(a.Adds, "key"))
 	}
 	for _, q := range f.Queues {
-		t.line("  queue %s: %d reconciles, the median %s", q.Queue, q.Reconciles,
+		t.line("  queue %s: %s, the median %s", q.Queue, plural(q.Reconciles, "reconcile"),
 			q.Median.Round(time.Microsecond))
 	}
 }

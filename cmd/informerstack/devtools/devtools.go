@@ -23,7 +23,7 @@ const devtoolsHelp = `
 devtools asks a running program for its informers, queues, controllers and elections, or why one
 key is not being reconciled. The program is one of these:
 
-  informerstack swap --devtools ADDRESS    any program on client-go; it prints its URL
+  informerstack swap --devtools ADDRESS    any program on client-go; it prints its link
   compat/devtools.Handler                  a program that imports this stack's client-go names
   observe/health.Handler                   a program on this stack, also informerstack run --listen
 
