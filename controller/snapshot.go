@@ -149,19 +149,18 @@ func (k *keyTracker[K]) snapshot(s *Snapshot[K]) {
 func (k *keyTracker[K]) longestFailing(limit int) (longest []FailedKey[K]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	byFirst := func(a, b FailedKey[K]) int { return a.First.Time.Compare(b.First.Time) }
 	if len(k.failing) <= limit {
 		for _, f := range k.failing {
 			longest = append(longest, *f)
 		}
-		slices.SortFunc(longest, byFirst)
+		slices.SortFunc(longest, byFirst[K])
 		return longest
 	}
 	for _, f := range k.failing {
 		if len(longest) >= limit && (limit == 0 || byFirst(longest[limit-1], *f) <= 0) {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(longest, *f, byFirst)
+		at, _ := slices.BinarySearchFunc(longest, *f, byFirst[K])
 		longest = slices.Insert(longest, at, *f)
 		longest = longest[:min(limit, len(longest))]
 	}
@@ -177,8 +176,8 @@ func (k *keyTracker[K]) failingOf(keys map[K]bool) (failing []FailedKey[K]) {
 			failing = append(failing, *f)
 		}
 	}
-	slices.SortFunc(failing, func(a, b FailedKey[K]) int {
-		return a.First.Time.Compare(b.First.Time)
-	})
+	slices.SortFunc(failing, byFirst[K])
 	return failing
 }
+
+func byFirst[K comparable](a, b FailedKey[K]) int { return a.First.Time.Compare(b.First.Time) }

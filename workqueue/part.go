@@ -28,8 +28,9 @@ type Partial[T comparable] interface {
 	// it holds the lock for the time of a Snapshot of so many items, and of a look at those that
 	// workers have. Again has items of Processing.
 	SnapshotOf(limit int) Part[T]
-	// Find returns the items that match. It calls match for each item, without a lock, and needs 8
-	// bytes for each item that waits. An item that moves meanwhile may be found twice, or not.
+	// Find returns the items that match. It calls match for each item, without a lock. Under the
+	// lock it copies parts of the Ready items, or all with a Config.Order, and a pointer to each
+	// item that waits. An item that moves meanwhile may be found twice, or not.
 	Find(match func(item T) bool) Part[T]
 }
 

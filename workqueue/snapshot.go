@@ -4,7 +4,6 @@ package workqueue
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -36,21 +35,7 @@ type Waiting[T comparable] struct {
 // Snapshot copies the content of the queue under its lock, in time proportional to the content. See
 // Partial for large queues.
 func (q *Typed[T]) Snapshot() Snapshot[T] {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	s := Snapshot[T]{Taken: q.gets}
-	if fifo, ok := q.queue.(*fifo[T]); ok {
-		s.Ready = slices.Clone(fifo.slice[fifo.first:])
-	} else {
-		for item := range q.dirty {
-			if _, processing := q.processing[item]; !processing {
-				s.Ready = append(s.Ready, item)
-			}
-		}
-	}
-	s.Processing = q.longestLocked(len(q.processing))
-	s.Again = q.againLocked(s.Processing)
-	return s
+	return q.SnapshotOf(math.MaxInt).Snapshot
 }
 
 // Snapshot copies the content of the queue, and shortly after it the waiting items.

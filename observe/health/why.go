@@ -30,8 +30,8 @@ const (
 
 // Why answers why a key is not being reconciled. The key is what %v prints of an item of a queue,
 // such as "namespace/name", which is its key in the informers' stores, too. It has no kind: objects
-// of several informers may have it. Why looks at each item of all queues, in parts: no queue is
-// locked for longer than a part takes.
+// of several informers may have it. Why looks at each item of all queues, up to four times:
+// workqueue.Partial says how long a queue is locked.
 func (h *Handler) Why(key string) Answer { return h.why(key, false) }
 
 // why is Why; with stacks it looks at the stack of a worker however many goroutines there are.

@@ -15,8 +15,7 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// Prioritized is a queue with priorities, as that of controller-runtime. O are the options of one
-// Add.
+// Prioritized is a queue with priorities, such as controller-runtime's. O are the options of an Add.
 type Prioritized[T comparable, O any] interface {
 	workqueue.TypedRateLimitingInterface[T]
 	AddWithOpts(o O, items ...T)
@@ -28,8 +27,9 @@ type Inside[T comparable, O any] struct {
 	// Options returns the delay of an Add, and whether it asks the limiter.
 	Options func(o O) (after time.Duration, rateLimited bool)
 	// Look calls ready, and then waiting, for the items of the queue in its order, each until it
-	// returns false. Both are called under the queue's lock, and do not block. Ready items may be
-	// of those that workers have, processing: again are these. The totals are of all items.
+	// returns false. Both are called under the queue's lock, and do not block. The ready items
+	// include those that workers have (processing) and that were added again, which it returns.
+	// The totals are of all items.
 	Look func(
 		processing []T, ready func(item T, priority int) bool,
 		waiting func(item T, priority int, due time.Time) bool,
@@ -159,21 +159,16 @@ func (p *prioritized[T, O]) SnapshotOf(limit int) workqueue.Part[T] {
 
 // Find implements workqueue.Partial. It copies all items of the queue under its lock.
 func (p *prioritized[T, O]) Find(match func(item T) bool) workqueue.Part[T] {
-	part := p.part(math.MaxInt)
-	other := func(item T) bool { return !match(item) }
-	part.Numbers = slices.DeleteFunc(part.Numbers, func(n int) bool {
-		return other(part.Ready[n-1])
-	})
-	part.Ready = slices.DeleteFunc(part.Ready, other)
-	part.Processing = slices.DeleteFunc(part.Processing, other)
-	part.Again = slices.DeleteFunc(part.Again, other)
-	part.Waiting = slices.DeleteFunc(part.Waiting, func(w workqueue.Waiting[T]) bool {
-		return other(w.Item)
-	})
-	maps.DeleteFunc(part.Priorities, func(item T, _ int) bool { return other(item) })
+	part := workqueue.Find(copied[T](p.part(math.MaxInt).Snapshot), match)
+	maps.DeleteFunc(part.Priorities, func(item T, _ int) bool { return !match(item) })
 	p.count(&part)
 	return part
 }
+
+// copied is the content of a queue.
+type copied[T comparable] workqueue.Snapshot[T]
+
+func (c copied[T]) Snapshot() workqueue.Snapshot[T] { return workqueue.Snapshot[T](c) }
 
 // part returns the first limit ready and waiting items, and all others.
 func (p *prioritized[T, O]) part(limit int) (part workqueue.Part[T]) {
