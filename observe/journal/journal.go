@@ -14,10 +14,11 @@
 // [NewRateLimitingQueue], and give it to health.Handler.SetJournal. Nothing is remembered until
 // [Journal.Record] is called; the page of package health does so when it is asked.
 //
-// Read record.go and journal.go (what is remembered), then handler.go, fields.go, queue.go and
-// priority.go (the decorators), apart.go, loop.go (writes that cause reconciles), failed.go
-// (errors), goroutine.go, recent.go (the bound), periods.go, facts.go (what is read) and
-// throttled.go (what goroutines wait for). Then run go test -v ./observe/journal. Goroutines: none,
+// Read record.go and journal.go (what is remembered), recent.go and periods.go (for how long), then
+// handler.go, fields.go and apart.go (changed fields), queue.go and priority.go (the decorators of
+// queues), request.go and loop.go (requests, and writes that cause reconciles), failed.go (errors),
+// goroutine.go and throttled.go (what goroutines do), facts.go and text.go (what is shown) and
+// modified.go (changed objects). Then run go test -v ./observe/journal. Goroutines: none,
 // except runtime's for cleanups. Locking: the Journal's mutex, under which no code of the program
 // runs; those of its looks, which readers alone take, and of queues with priorities.
 package journal

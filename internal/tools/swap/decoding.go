@@ -6,12 +6,8 @@ import (
 	"fmt"
 	"go/ast"
 	"go/format"
-	"go/parser"
-	"go/token"
 	"go/types"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"example.com/informerstack/compat/decoding"
@@ -39,15 +35,7 @@ var decodingCalls = map[string]string{
 
 // addDecoding changes the copy's rest. A rest of another shape stays as it is. The log says which.
 func (f *folder) addDecoding(log io.Writer) {
-	path := filepath.Join(f.new, copyName, filepath.FromSlash(decodingFile))
-	text, err := os.ReadFile(path)
-	if err == nil {
-		text, err = withDecoding(text)
-	}
-	if err == nil {
-		err = os.WriteFile(path, text, 0o644)
-	}
-	if err != nil {
+	if err := f.rewrite(decodingFile, withDecoding); err != nil {
 		fmt.Fprintf(log, "client-go decodes LISTs and WATCHes: its %s has an unknown shape: %v\n",
 			decodingFile, err)
 		return
@@ -58,17 +46,13 @@ func (f *folder) addDecoding(log io.Writer) {
 
 // withDecoding returns the file of requests with the changed expressions.
 func withDecoding(text []byte) ([]byte, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), decodingFile, text,
-		parser.ParseComments|parser.SkipObjectResolution)
+	s, err := parseFree(decodingFile, text, decodingPackage)
 	if err != nil {
 		return nil, err
 	}
-	if mentions(file, decodingPackage) {
-		return nil, fmt.Errorf("it has the name %s itself", decodingPackage)
-	}
 	var negotiators []ast.Expr // in the order of the file
 	hasURL := false
-	for _, decl := range file.Decls {
+	for _, decl := range s.file.Decls {
 		fn, ok := decl.(*ast.FuncDecl)
 		if !ok || fn.Body == nil || !isOfRequest(fn.Recv) {
 			continue
@@ -92,17 +76,16 @@ func withDecoding(text []byte) ([]byte, error) {
 	if !hasURL {
 		return nil, fmt.Errorf("found no URL of a request")
 	}
-	s := source{text, file}
 	var changed strings.Builder
-	from := file.Name.End()
-	fmt.Fprintf(&changed, "%s\n\nimport %q\n", s.between(file.FileStart, from),
+	from := s.file.Name.End()
+	fmt.Fprintf(&changed, "%s\n\nimport %q\n", s.between(s.file.FileStart, from),
 		stackPath+"/compat/"+decodingPackage)
 	for _, n := range negotiators {
 		fmt.Fprintf(&changed, "%s%s.Negotiator(ctx, %s, r.URL)", s.between(from, n.Pos()),
 			decodingPackage, s.between(n.Pos(), n.End()))
 		from = n.End()
 	}
-	changed.WriteString(s.between(from, file.FileEnd))
+	changed.WriteString(s.between(from, s.file.FileEnd))
 	return format.Source([]byte(changed.String()))
 }
 
@@ -123,16 +106,6 @@ func takesContext(parameters []*ast.Field) bool {
 	return len(parameters) > 0 && len(parameters[0].Names) == 1 &&
 		parameters[0].Names[0].Name == "ctx" &&
 		types.ExprString(parameters[0].Type) == "context.Context"
-}
-
-// mentions reports whether name is an identifier of file.
-func mentions(file *ast.File, name string) (found bool) {
-	ast.Inspect(file, func(n ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		found = found || ok && id.Name == name
-		return true
-	})
-	return found
 }
 
 // callsOf returns x of the calls x.method(…) in which x is a field called Negotiator.

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/format"
-	"go/parser"
-	"go/token"
 	"go/types"
 	"io"
 	"maps"
@@ -220,30 +217,4 @@ func withReturned(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("found %d times %s", len(found), want)
 	}
 	return s.replaced(found[0], want+"\n\t"+adaptName+".Returned(err)", "compat/"+adaptName)
-}
-
-// parseFree parses a file, and rejects one that uses a name that is to be imported.
-func parseFree(name string, text []byte, free ...string) (source, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), name, text,
-		parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		return source{}, err
-	}
-	if i := slices.IndexFunc(free, func(n string) bool { return mentions(file, n) }); i >= 0 {
-		return source{}, fmt.Errorf("it has the name %s itself", free[i])
-	}
-	return source{text, file}, nil
-}
-
-// replaced returns the text with another one in place of a node, and with imports of this module's
-// packages.
-func (s source) replaced(old ast.Node, with string, packages ...string) ([]byte, error) {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n", s.between(s.file.FileStart, s.file.Name.End()))
-	for _, path := range packages {
-		fmt.Fprintf(&text, "\nimport %q", stackPath+"/"+path)
-	}
-	fmt.Fprintf(&text, "\n%s%s%s", s.between(s.file.Name.End(), old.Pos()), with,
-		s.between(old.End(), s.file.FileEnd))
-	return format.Source([]byte(text.String()))
 }

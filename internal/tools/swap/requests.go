@@ -7,8 +7,6 @@ import (
 	"go/ast"
 	"go/types"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -26,15 +24,7 @@ const (
 
 // addRequests changes the copy's transport. One of another shape stays as it is. The log says so.
 func (f *folder) addRequests(log io.Writer) {
-	path := filepath.Join(f.new, copyName, filepath.FromSlash(transportFile))
-	text, err := os.ReadFile(path)
-	if err == nil {
-		text, err = withRequests(text)
-	}
-	if err == nil {
-		err = os.WriteFile(path, text, 0o644)
-	}
-	if err != nil {
+	if err := f.rewrite(transportFile, withRequests); err != nil {
 		fmt.Fprintf(log, "devtools do not show requests: client-go's %s has an unknown shape: %v\n",
 			transportFile, err)
 	}

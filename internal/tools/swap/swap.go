@@ -13,15 +13,15 @@
 //  2. The folder is complete or absent: an error leaves an earlier folder unchanged.
 //  3. The same program, pieces and stack give the same files.
 //  4. A folder is replaced only if an earlier swap wrote it, as the first line of its go.work
-//     shows, and only if something in it has changed. It may be swapped by two at once.
+//     shows, and only if something in it has changed. Two swaps may write it at the same time.
 //  5. The program's own build finds compiled packages of this one, and of its builds without a
 //     swap: no path and no flag differ. So overlay.go compiles each package where it will be.
 //
 // Read swap.go, program.go (the modules of the build), pieces.go (the parts that can be swapped),
-// stack.go, folder.go, overlay.go, copy.go, decoding.go, devtools.go, requests.go, priority.go,
-// reexport.go, workspace.go, gowork.go, gocmd.go, build.go; then
-// go test -v ./internal/tools/swap. Goroutines: one, which reports while a build lasts. Locking:
-// what a build has written so far.
+// stack.go, folder.go, copy.go and reexport.go (the copy), rewrite.go, decoding.go, devtools.go,
+// requests.go and priority.go (files of it that change), workspace.go, gowork.go, gocmd.go,
+// overlay.go and build.go; then go test -v ./internal/tools/swap. Goroutines: one, which reports
+// while a build lasts. Locking: what a build has written so far.
 package swap
 
 import (
