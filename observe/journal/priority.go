@@ -15,7 +15,8 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// Prioritized is a queue with priorities, such as controller-runtime's. O are the options of an Add.
+// Prioritized is a queue with priorities, such as controller-runtime's. O are the options of an
+// Add.
 type Prioritized[T comparable, O any] interface {
 	workqueue.TypedRateLimitingInterface[T]
 	AddWithOpts(o O, items ...T)
