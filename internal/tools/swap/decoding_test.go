@@ -12,13 +12,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Two expressions of client-go's rest change, and nothing else.
-func TestDecoding_ChangesTwoExpressions(t *testing.T) {
+// clientGoText returns a file of client-go.
+func clientGoText(t *testing.T, name string) []byte {
+	t.Helper()
 	clientGo, err := goCommand(t.Context(), ".", "off", "list", "-m", "-f", "{{.Dir}}",
 		clientGoPath)
 	require.NoError(t, err)
-	before, err := os.ReadFile(filepath.Join(clientGo, filepath.FromSlash(decodingFile)))
+	text, err := os.ReadFile(filepath.Join(clientGo, filepath.FromSlash(name)))
 	require.NoError(t, err)
+	return text
+}
+
+// Two expressions of client-go's rest change, and nothing else.
+func TestDecoding_ChangesTwoExpressions(t *testing.T) {
+	before := clientGoText(t, decodingFile)
 	after, err := withDecoding(before)
 	require.NoError(t, err)
 	got := strings.Split(string(after), "\n")

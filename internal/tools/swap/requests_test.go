@@ -16,11 +16,7 @@ import (
 
 // One statement and its import are added to client-go's transport, and nothing else changes.
 func TestRequests_AddsAStatement(t *testing.T) {
-	clientGo, err := goCommand(t.Context(), ".", "off", "list", "-m", "-f", "{{.Dir}}",
-		clientGoPath)
-	require.NoError(t, err)
-	before, err := os.ReadFile(filepath.Join(clientGo, filepath.FromSlash(transportFile)))
-	require.NoError(t, err)
+	before := clientGoText(t, transportFile)
 	after, err := withRequests(before)
 	require.NoError(t, err)
 	const added = "\trt = requests.Shown(rt)\n"
