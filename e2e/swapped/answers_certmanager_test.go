@@ -146,7 +146,7 @@ func (i *issuance) filters() {
 	require.NoError(i.gate.t, err)
 	const metadata = `informer SharedIndexInformer \*v1\.PartialObjectMetadata`
 	i.asks("object filtered", "plain", `: add of \S+/plain at resourceVersion \d+, `+
-		metadata+`, handler \S+; added no key\n`)
+		metadata+`, handler \S+; no Add was seen\n`)
 }
 
 func (i *issuance) meetsQuota() {

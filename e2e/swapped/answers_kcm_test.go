@@ -95,7 +95,7 @@ func (w *askedWorkload) filters() {
 	}, metav1.CreateOptions{})
 	require.NoError(w.t, err)
 	w.asks("object filtered", "swapped/alone", `informer SharedIndexInformer \*v1\.Pod, handler `+
-		`\S+; added no key\n`) // the text has ten calls
+		`\S+; no Add was seen\n`) // the text has ten calls
 	require.NoError(w.t, w.client.CoreV1().Pods(w.namespace).Delete(w.t.Context(), "alone",
 		*metav1.NewDeleteOptions(0)))
 }

@@ -103,7 +103,7 @@ func (a Answer) String() string {
 		line("  last calls of handlers:")
 	}
 	for _, call := range a.Calls[:min(maxCalls, len(a.Calls))] {
-		added := "added no key"
+		added := "no Add was seen"
 		if len(call.Added) > 0 {
 			added = "added " + strings.Join(call.Added, ", ")
 		}

@@ -41,7 +41,7 @@ func TestTexts_NameTheFirst(t *testing.T) {
 			answer.Calls = append(answer.Calls, call)
 			if i < maxCalls {
 				want += fmt.Sprintf("    1s ago: %s; %s\n", call,
-					map[bool]string{false: "added no key", true: "added a, b"}[i%2 > 0])
+					map[bool]string{false: "no Add was seen", true: "added a, b"}[i%2 > 0])
 			}
 		}
 		require.Equal(t, want, answer.String())

@@ -23,7 +23,7 @@ const messages = {
     recordedFrom: "recorded from", completeFrom: "complete from", worker: "worker", request: "requests", requests: "requests", queuedFor: "stored, and queued for", waited: "added, until a worker took it",
     began: "began", response: "answer", took: "took", lasts: "has lasted", fields: "changed", noField: "no field that the informer keeps", managers: "by", error: "error", retriedAt: "retried at", notTaken: "no worker has taken it since", awaited: "no answer yet",
     rates: "The last minutes", added: "added by handlers", ended: "reconciles", depth: "ready", to: "up to", openIn: "Click copies the line. Links to", editorNone: "no editor", copied: "copied", sources: "source",
-    notStarted: "not started", notSynced: "not synced", synced: "synced", stopped: "stopped", close: "Close", none: "none", filtered: "added no key",
+    notStarted: "not started", notSynced: "not synced", synced: "synced", stopped: "stopped", close: "Close", none: "none", filtered: "no Add was seen",
     reasons: {
       reconciling: "A worker has it", queued: "It waits for a worker", delayed: "It waits, rate limited", scheduled: "It waits for its time", givenUp: "It was given up",
       behind: "A handler is behind", stale: "Its informer may miss changes", filtered: "No Add was seen in its handlers", reconciled: "It was reconciled", handled: "Its handlers were called",
@@ -58,7 +58,7 @@ const messages = {
     recordedFrom: "记录始于", completeFrom: "完整记录始于", worker: "worker", request: "请求", requests: "请求", queuedFor: "已存入缓存，等待", waited: "已加入，到被 worker 取走",
     began: "开始", response: "应答", took: "用时", lasts: "已持续", fields: "变化", noField: "informer 保留的字段都没变", managers: "由谁", error: "错误", retriedAt: "重试于", notTaken: "之后没有 worker 取走它", awaited: "尚无应答",
     rates: "最近几分钟", added: "handler 加入", ended: "reconcile", depth: "就绪", to: "最高", openIn: "点击复制行号。链接到", editorNone: "无编辑器", copied: "已复制", sources: "源码",
-    notStarted: "未启动", notSynced: "未同步", synced: "已同步", stopped: "已停止", close: "关闭", none: "无", filtered: "没有加入 key",
+    notStarted: "未启动", notSynced: "未同步", synced: "已同步", stopped: "已停止", close: "关闭", none: "无", filtered: "没有看到 Add",
     reasons: {
       reconciling: "worker 正在处理", queued: "在等 worker", delayed: "限速等待中", scheduled: "还没到时间", givenUp: "已放弃",
       behind: "handler 有积压", stale: "它的 informer 可能漏了变化", filtered: "handler 里没有看到 Add", reconciled: "已经 reconcile 过", handled: "handler 已被调用",
