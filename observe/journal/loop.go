@@ -42,14 +42,14 @@ type writes struct {
 func (w writes) WrappedRoundTripper() http.RoundTripper { return w.next }
 
 // RoundTrip implements http.RoundTripper. It notes a write that was accepted.
-func (w writes) RoundTrip(request *http.Request) (*http.Response, error) {
+func (w writes) RoundTrip(request *http.Request) (response *http.Response, err error) {
 	sent := time.Now()
 	answered := w.journal.sent(request, sent)
-	response, err := w.next.RoundTrip(request)
-	answered(response, err)
+	defer func() { answered(response, err) }()
+	response, err = w.next.RoundTrip(request)
 	isRead := request.Method == http.MethodGet || request.Method == http.MethodHead
-	if isRead || request.URL.Query().Has("dryRun") || err != nil || !w.journal.recording() ||
-		response.StatusCode >= http.StatusMultipleChoices {
+	if isRead || err != nil || response == nil || request.URL == nil || !w.journal.recording() ||
+		response.StatusCode >= http.StatusMultipleChoices || request.URL.Query().Has("dryRun") {
 		return response, err
 	}
 	if key, _ := objects.OfPath(request.URL.Path); key != "" {

@@ -19,11 +19,12 @@ const (
 )
 
 // sent notes a request if its goroutine has a key. answered notes the end: an http.Client calls its
-// RoundTripper in the goroutine of the caller.
+// RoundTripper in the goroutine of the caller. A RoundTripper that panics has neither an answer nor
+// an error, and so has one that breaks the rules of its interface.
 func (j *Journal) sent(
 	request *http.Request, now time.Time,
 ) (answered func(*http.Response, error)) {
-	if !j.recording() {
+	if !j.recording() || request.URL == nil {
 		return func(*http.Response, error) {}
 	}
 	own := goroutine()
@@ -41,16 +42,16 @@ func (j *Journal) sent(
 	h.current.noteRequest(noted)
 	j.keys.put(p, h, h.bytes(p))
 	return func(response *http.Response, err error) {
-		text := ""
-		if err != nil {
+		status, text := 0, "no answer and no error: the transport has failed"
+		switch {
+		case err != nil:
 			text = printable.Short(fmt.Sprint(err))
+		case response != nil:
+			status, text = response.StatusCode, ""
 		}
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		noted.Duration, noted.Error = max(time.Since(now), time.Nanosecond), text
-		if err == nil {
-			noted.Status = response.StatusCode
-		}
+		noted.Duration, noted.Status, noted.Error = max(time.Since(now), time.Nanosecond), status, text
 	}
 }
 

@@ -75,6 +75,41 @@ func TestJournal_KnowsTheRequestsOfAReconcile(t *testing.T) {
 	})
 }
 
+// brokenTransport breaks the rules of a RoundTripper.
+type brokenTransport func() *http.Response
+
+func (b brokenTransport) RoundTrip(*http.Request) (*http.Response, error) { return b(), nil }
+
+// A transport that panics, or that has no answer and no error, does so without the journal, too:
+// the program sees the same, and the request is no longer awaited.
+func TestJournal_SurvivesBrokenTransports(t *testing.T) {
+	recorded(t, func(t *testing.T, w *world) {
+		w.handler.OnAdd(settings("1"), false)
+		r := w.reconcile(t, func(string) {
+			for _, method := range []string{http.MethodGet, http.MethodPut} {
+				w.send(t, method, "/api/v1/nodes", brokenTransport(func() *http.Response {
+					time.Sleep(time.Second)
+					return nil
+				}))
+				assert.PanicsWithValue(t, "broken", func() {
+					w.send(t, method, "/api/v1/nodes", brokenTransport(func() *http.Response {
+						time.Sleep(time.Second)
+						panic("broken")
+					}))
+				})
+			}
+			response, err := w.journal.Writes(answer(200)).RoundTrip(&http.Request{})
+			require.NoError(t, err)
+			assert.Equal(t, 200, response.StatusCode, "a transport may need no URL")
+		})
+		require.Len(t, r.Requests, 4)
+		for _, request := range r.Requests {
+			assert.Equal(t, time.Second, request.Duration)
+			assert.Contains(t, request.Error, "no answer and no error")
+		}
+	})
+}
+
 // The first ones and the last of many requests are kept.
 func TestJournal_BoundsTheRequestsOfAReconcile(t *testing.T) {
 	recorded(t, func(t *testing.T, w *world) {
