@@ -34,6 +34,9 @@ func (f *failures) ends(goroutine int64, p place, start time.Time) {
 	if len(f.ended) >= maxNames { // few are younger than afterDone
 		clear(f.ended)
 	}
+	if _, several := f.ended[goroutine]; several {
+		p = place{} // an error may be about the other one
+	}
 	f.ended[goroutine] = ended{p, start, time.Now()}
 }
 
@@ -59,7 +62,9 @@ func (j *Journal) HearErrors() {
 }
 
 // Failed notes an error that the program reports in the goroutine of a worker: the reconcile of its
-// key ends with it, or has just ended with a retry. Other goroutines may report errors, too.
+// key ends with it, or has just ended with a retry. Other goroutines may report errors, too. Nothing
+// says which key it is about if the goroutine has several, and what reconcile has returned, or the
+// queue got, is no guess.
 func (j *Journal) Failed(err error) {
 	if err == nil || !j.recording() {
 		return
@@ -68,18 +73,18 @@ func (j *Journal) Failed(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.failures.count++
-	busy := false
+	busy, only := 0, place{}
 	for w, worker := range j.workers {
-		if worker.goroutine != own {
-			continue
-		}
-		busy = true
-		if h, exists := j.keys.get(place{w.queue, worker.key}); exists && h.current != nil {
-			h.current.Error = text
+		if worker.goroutine == own {
+			busy++
+			only = place{w.queue, worker.key}
 		}
 	}
+	if h, exists := j.keys.get(only); busy == 1 && exists && h.current != nil && !h.current.exact {
+		h.current.Error = text
+	}
 	ended, known := j.failures.ended[own]
-	if busy || !known || time.Since(ended.at) > afterDone {
+	if busy > 0 || !known || time.Since(ended.at) > afterDone {
 		return
 	}
 	delete(j.failures.ended, own)

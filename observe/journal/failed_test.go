@@ -48,6 +48,47 @@ func TestFailed_IsOfTheWorkersKey(t *testing.T) {
 	})
 }
 
+// What reconcile has returned, or the queue got, stays: the worker may report something else.
+func TestFailed_ReplacesNoExactError(t *testing.T) {
+	recorded(t, func(t *testing.T, w *world) {
+		w.queue.Add("default/a")
+		r := w.reconcile(t, func(key string) {
+			w.journal.Returned(errors.New("no such volume"))
+			w.journal.Failed(errors.New("the event was not recorded"))
+			w.queue.Forget(key)
+		})
+		assert.Contains(t, r.String(), "it returned the error: no such volume")
+		w.queue.Add("default/a")
+		r = w.reconcile(t, func(key string) {
+			w.queue.AddFailed(key, errors.New("no such zone"))
+			w.journal.Failed(errors.New("the event was not recorded"))
+		})
+		assert.Contains(t, r.String(), "ended with AddRateLimited (no such zone)")
+	})
+}
+
+// A batch worker has several keys in one goroutine: which of them an error is about is not known.
+func TestFailed_OfABatch(t *testing.T) {
+	recorded(t, func(t *testing.T, w *world) {
+		for _, key := range []string{"a", "b"} {
+			w.queue.Add(key)
+			w.queue.Get()
+		}
+		for _, key := range []string{"a", "b"} {
+			w.journal.Failed(errors.New("no volume for " + key))
+			w.queue.AddRateLimited(key)
+		}
+		w.queue.Done("a")
+		w.queue.Done("b")
+		w.journal.Failed(errors.New("no volume for a"))
+		for _, key := range []string{"a", "b"} {
+			_, queues := w.journal.About(key)
+			assert.Empty(t, queues[0].Last[0].Error)
+			assert.Equal(t, Retried, queues[0].Last[0].Result)
+		}
+	})
+}
+
 // Goroutines that end after a retry leave nothing that grows.
 func TestFailed_OfGoroutinesThatEnd(t *testing.T) {
 	recorded(t, func(t *testing.T, w *world) {

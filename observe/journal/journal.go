@@ -266,7 +266,7 @@ func (j *Journal) added(w work, c Cause, delayed bool) {
 	case retry:
 		c.Kind, c.By = Retry, ""
 		j.resultLocked(r, Retried)
-		r.Error = cmp.Or(c.Error, r.Error)
+		r.Error, r.exact = cmp.Or(c.Error, r.Error), r.exact || c.Error != ""
 	case has == w && r.Result == Running && delayed:
 		r.Result = Postponed
 	}

@@ -233,6 +233,6 @@ func (j *Journal) Returned(err error) {
 		return
 	}
 	if h, exists := j.keys.get(place{w.queue, j.workers[w].key}); exists && h.current != nil {
-		h.current.Error, h.current.Returned = text, true
+		h.current.Error, h.current.Returned, h.current.exact = text, true, true
 	}
 }

@@ -119,6 +119,7 @@ type Reconcile struct {
 	Text string `json:"text,omitempty"`
 
 	forgotten bool
+	exact     bool // the Error was returned, or the queue got it
 }
 
 // Request is a request to the API server, without its parameters and its body.
