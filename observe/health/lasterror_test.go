@@ -75,6 +75,24 @@ func TestWhy_NoErrorIsReported(t *testing.T) {
 	}
 }
 
+// A program that replaces the handlers of errors is not said to report no error.
+func TestWhy_TheProgramReplacesErrorHandlers(t *testing.T) {
+	witnessed(t, func(w *witness) {
+		w.hearErrors()
+		runtime.ErrorHandlers = []runtime.ErrorHandler{
+			func(context.Context, error, string, ...any) {},
+		}
+		w.changes(5)
+		key, _ := w.queue.Get()
+		time.Sleep(3 * time.Millisecond)
+		runtime.HandleError(errors.New("no such volume"))
+		w.queue.AddRateLimited(key)
+		w.queue.Done(key)
+		answer := w.says("default/a", health.Delayed, joinsOnce)
+		requireOne(t, answer.Evidence, `.* called AddRateLimited 0s ago`+notKnown)
+	})
+}
+
 // requireOne checks that one of the lines matches.
 func requireOne(t *testing.T, lines []string, pattern string) {
 	t.Helper()

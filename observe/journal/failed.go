@@ -5,6 +5,7 @@ package journal
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -15,9 +16,10 @@ import (
 
 // failures are the errors that a program reports.
 type failures struct {
-	heard bool // they come from runtime.HandleError, also before Record
-	count int
-	ended map[int64]ended // the last work of goroutines that have taken no other since
+	heard   bool    // they come from runtime.HandleError, also before Record
+	handler uintptr // the code of what hears them
+	count   int
+	ended   map[int64]ended // the last work of goroutines that have taken no other since
 }
 
 // ended is a reconcile with a retry. Its worker may report the error after Done.
@@ -40,9 +42,12 @@ func (f *failures) ends(goroutine int64, p place, start time.Time) {
 	f.ended[goroutine] = ended{p, start, time.Now()}
 }
 
-// known returns the number of errors, or nil if they are not heard.
+// known returns the number of errors, or nil if they are not heard: a program may have replaced the
+// handlers of errors since.
 func (f *failures) known() *int {
-	if !f.heard {
+	if !f.heard || !slices.ContainsFunc(runtime.ErrorHandlers, func(h runtime.ErrorHandler) bool {
+		return reflect.ValueOf(h).Pointer() == f.handler
+	}) {
 		return nil
 	}
 	count := f.count
@@ -55,10 +60,11 @@ func (f *failures) known() *int {
 func (j *Journal) HearErrors() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.failures.heard = true
-	runtime.ErrorHandlers = slices.Concat([]runtime.ErrorHandler{
-		func(_ context.Context, err error, _ string, _ ...any) { j.Failed(err) },
-	}, runtime.ErrorHandlers)
+	var hear runtime.ErrorHandler = func(_ context.Context, err error, _ string, _ ...any) {
+		j.Failed(err)
+	}
+	j.failures.heard, j.failures.handler = true, reflect.ValueOf(hear).Pointer()
+	runtime.ErrorHandlers = slices.Concat([]runtime.ErrorHandler{hear}, runtime.ErrorHandlers)
 }
 
 // Failed notes an error that the program reports in the goroutine of a worker: the reconcile of its
@@ -100,7 +106,7 @@ func (j *Journal) Failed(err error) {
 }
 
 // Errors returns the number of errors that came from runtime.HandleError since the recording began;
-// nil without HearErrors.
+// nil without HearErrors, or once the program has replaced runtime.ErrorHandlers.
 func (j *Journal) Errors() (heard *int, since time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
