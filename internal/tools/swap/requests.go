@@ -7,18 +7,20 @@ import (
 	"go/ast"
 	"go/types"
 	"io"
-	"strings"
 )
 
 // Devtools see the requests of the program's clients, because the copy's transport wraps each
-// transport first:
+// transport after the program's own function has, which may need the type of client-go's:
 //
-//	func HTTPWrappersForConfig(config *Config, rt http.RoundTripper) (http.RoundTripper, error) {
-//		rt = requests.Shown(rt)
+//	if config.WrapTransport != nil {
+//		rt = config.WrapTransport(rt)
+//	}
+//	rt = requests.Shown(rt)
 const (
 	transportFile = "transport/round_trippers.go"
 	wrapFunction  = "HTTPWrappersForConfig"
 	wrapShape     = "func(config *Config, rt http.RoundTripper) (http.RoundTripper, error)"
+	wrapFirst     = "if config.WrapTransport != nil {\n\t\trt = config.WrapTransport(rt)\n\t}"
 	requestsName  = "requests"
 )
 
@@ -44,9 +46,14 @@ func withRequests(text []byte) ([]byte, error) {
 		if shape := types.ExprString(fn.Type); shape != wrapShape {
 			return nil, fmt.Errorf("%s is %q and not %q", wrapFunction, shape, wrapShape)
 		}
-		body, _ := strings.CutPrefix(s.between(fn.Body.Pos(), fn.Body.End()), "{")
-		return s.replaced(fn.Body, "{\n\trt = "+requestsName+".Shown(rt)\n"+body,
-			"compat/"+requestsName)
+		if len(fn.Body.List) > 0 {
+			first := fn.Body.List[0]
+			if s.between(first.Pos(), first.End()) == wrapFirst {
+				return s.replaced(first, wrapFirst+"\n\trt = "+requestsName+".Shown(rt)",
+					"compat/"+requestsName)
+			}
+		}
+		return nil, fmt.Errorf("%s does not begin with WrapTransport", wrapFunction)
 	}
 	return nil, fmt.Errorf("it has no %s", wrapFunction)
 }

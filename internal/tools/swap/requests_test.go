@@ -27,8 +27,8 @@ func TestRequests_AddsAStatement(t *testing.T) {
 	without = strings.Replace(without, imported, "", 1)
 	compact := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	assert.Equal(t, compact(string(before)), compact(without))
-	assert.Less(t, strings.Index(string(after), "HTTPWrappersForConfig(config"),
-		strings.Index(string(after), added))
+	// the program's function gets client-go's transport, and may need its type
+	assert.Contains(t, string(after), "\t\trt = config.WrapTransport(rt)\n\t}\n"+added)
 }
 
 // A transport of another shape stays as it is, and the log has one line.
@@ -39,6 +39,8 @@ func TestRequests_UnknownShapes(t *testing.T) {
 		"package transport\nvar requests int": "it has the name requests itself",
 		"package transport\n" + strings.Replace(other, "func", "func "+wrapFunction, 1) + "{}": fmt.
 			Sprintf("%s is %q and not %q", wrapFunction, other, wrapShape),
+		"package transport\n" + strings.Replace(wrapShape, "func", "func "+wrapFunction, 1) +
+			"{ return rt, nil }": "does not begin with WrapTransport",
 		"pack": "expected 'package'",
 	} {
 		f := &folder{new: t.TempDir()}
