@@ -49,3 +49,39 @@ func TestFolder_MovesBesideOthers(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, left, 1)
 }
+
+// An overlay is made while another swap takes the place of the folder that an earlier one wrote.
+func TestFolder_OverlayBesideOthers(t *testing.T) {
+	place := filepath.Join(t.TempDir(), FolderName)
+	f := &folder{}
+	require.NoError(t, f.make(place))
+	defer f.abandon()
+	stop := make(chan struct{})
+	var other sync.WaitGroup
+	other.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			f := &folder{}
+			if !assert.NoError(t, f.make(place)) {
+				return
+			}
+			for i := range 20 {
+				dir := filepath.Join(f.new, copyName, strconv.Itoa(i))
+				assert.NoError(t, os.MkdirAll(dir, 0o755))
+				assert.NoError(t, os.WriteFile(filepath.Join(dir, strconv.Itoa(n)), nil, 0o644))
+			}
+			assert.NoError(t, f.commit())
+			f.abandon()
+		}
+	})
+	for range 100 {
+		_, err := f.overlay()
+		assert.NoError(t, err)
+	}
+	close(stop)
+	other.Wait()
+}

@@ -4,6 +4,7 @@ package swap
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,10 +20,10 @@ const overlayFile = "overlay.json"
 func (f *folder) overlay() (file string, err error) {
 	replace := map[string]string{}
 	for _, dir := range []string{f.path, f.new} {
-		if missing(dir) {
-			continue
-		}
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if dir == f.path && errors.Is(err, fs.ErrNotExist) {
+				return nil // no earlier swap, or another one that takes its place now
+			}
 			if err != nil || entry.IsDir() || filepath.Dir(path) == dir {
 				return err
 			}
