@@ -3,12 +3,14 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -99,6 +101,31 @@ func mutate(random *rand.Rand, v reflect.Value, depth int) {
 	case reflect.Uint8:
 		v.SetUint(random.Uint64N(3))
 	}
+}
+
+// mode has no JSON for its zero value, as many enums of programs.
+type mode int
+
+func (m mode) MarshalJSON() ([]byte, error) {
+	if m == 0 {
+		return nil, errors.New("no mode")
+	}
+	return []byte(`"on"`), nil
+}
+
+// What is the same in both objects may have no JSON once it is zero: the objects are compared whole.
+func TestApart_OfTypesWithoutAZeroValue(t *testing.T) {
+	type settings struct {
+		Mode  mode `json:"mode"`
+		Modes struct {
+			Mode mode `json:"mode"`
+		} `json:"modes"`
+		Size int `json:"size"`
+	}
+	before, after := &settings{Mode: 1, Size: 1}, &settings{Mode: 1, Size: 2}
+	before.Modes.Mode, after.Modes.Mode = 1, 1
+	assert.Equal(t, []string{".size"}, allDifferences(before, after))
+	assert.Equal(t, []string{".size"}, differences(before, after))
 }
 
 // Objects that hold another one by a pointer share it with the cache: it is not changed.

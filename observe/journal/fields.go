@@ -129,8 +129,16 @@ func owners(before, after []metav1.ManagedFieldsEntry) []string {
 
 // differences returns the paths of the fields that differ, such as .spec.replicas. A list is one
 // field. Those that every write changes are left out: an empty list means that they alone differ.
-// It returns nil if the objects cannot be compared.
-func differences(before, after any) []string { return allDifferences(apart(before, after)) }
+// It returns nil if the objects cannot be compared. What is the same in both may have no JSON once it
+// is left out, such as an enum without a zero value: then they are compared whole.
+func differences(before, after any) (fields []string) {
+	defer func() {
+		if recover() != nil {
+			fields = allDifferences(before, after)
+		}
+	}()
+	return allDifferences(apart(before, after))
+}
 
 func allDifferences(before, after any) []string {
 	old, err := typedValue(before)
