@@ -89,6 +89,28 @@ func TestFailed_OfABatch(t *testing.T) {
 	})
 }
 
+// Another worker adds a key with AddRateLimited while it is reconciled: that is no retry.
+func TestAddRateLimited_OfAnotherWorker(t *testing.T) {
+	recorded(t, func(t *testing.T, w *world) {
+		w.queue.Add("default/a")
+		r := w.reconcile(t, func(key string) {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				w.queue.Add("default/b")
+				other, _ := w.queue.Get()
+				w.queue.AddRateLimited(key)
+				w.queue.Done(other)
+			}()
+			<-done
+			w.queue.Forget(key)
+		})
+		assert.Equal(t, Forgotten, r.Result)
+		_, queues := w.journal.About("default/a")
+		assert.Equal(t, ByWorker, queues[0].Waiting[0].Kind)
+	})
+}
+
 // Goroutines that end after a retry leave nothing that grows.
 func TestFailed_OfGoroutinesThatEnd(t *testing.T) {
 	recorded(t, func(t *testing.T, w *world) {

@@ -261,9 +261,10 @@ func (j *Journal) added(w work, c Cause, delayed bool) {
 		j.addedByLocked(call, p)
 	}
 	h := j.historyLocked(p)
+	isOthers := has.queue != nil && has != w && h.current != nil // its own worker has it still
 	switch r := h.ending(); {
 	case r == nil:
-	case retry:
+	case retry && !isOthers:
 		c.Kind, c.By = Retry, ""
 		j.resultLocked(r, Retried)
 		r.Error, r.exact = cmp.Or(c.Error, r.Error), r.exact || c.Error != ""
