@@ -113,7 +113,8 @@ func (m mode) MarshalJSON() ([]byte, error) {
 	return []byte(`"on"`), nil
 }
 
-// What is the same in both objects may have no JSON once it is zero: the objects are compared whole.
+// A field that is the same in both objects may have no JSON once it is zero: the objects are then
+// compared whole.
 func TestApart_OfTypesWithoutAZeroValue(t *testing.T) {
 	type settings struct {
 		Mode  mode `json:"mode"`

@@ -68,9 +68,9 @@ func (j *Journal) HearErrors() {
 }
 
 // Failed notes an error that the program reports in the goroutine of a worker: the reconcile of its
-// key ends with it, or has just ended with a retry. Other goroutines may report errors, too. Nothing
-// says which key it is about if the goroutine has several, and what reconcile has returned, or the
-// queue got, is no guess.
+// key ends with it, or has just ended with a retry. Other goroutines may report errors, too. It is
+// left out if the goroutine has several keys, since it may be about any, and if reconcile has
+// returned an error, or the queue got one.
 func (j *Journal) Failed(err error) {
 	if err == nil || !j.recording() {
 		return

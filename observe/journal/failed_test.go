@@ -48,7 +48,7 @@ func TestFailed_IsOfTheWorkersKey(t *testing.T) {
 	})
 }
 
-// What reconcile has returned, or the queue got, stays: the worker may report something else.
+// An error that reconcile has returned, or the queue got, stays: the worker may report others.
 func TestFailed_ReplacesNoExactError(t *testing.T) {
 	recorded(t, func(t *testing.T, w *world) {
 		w.queue.Add("default/a")

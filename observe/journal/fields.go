@@ -129,8 +129,8 @@ func owners(before, after []metav1.ManagedFieldsEntry) []string {
 
 // differences returns the paths of the fields that differ, such as .spec.replicas. A list is one
 // field. Those that every write changes are left out: an empty list means that they alone differ.
-// It returns nil if the objects cannot be compared. What is the same in both may have no JSON once it
-// is left out, such as an enum without a zero value: then they are compared whole.
+// It returns nil if the objects cannot be compared. A field that is the same in both, such as an
+// enum, may have no JSON once it is zero: then they are compared whole.
 func differences(before, after any) (fields []string) {
 	defer func() {
 		if recover() != nil {

@@ -51,7 +51,8 @@ func (j *Journal) sent(
 		}
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		noted.Duration, noted.Status, noted.Error = max(time.Since(now), time.Nanosecond), status, text
+		noted.Duration = max(time.Since(now), time.Nanosecond)
+		noted.Status, noted.Error = status, text
 	}
 }
 
