@@ -79,14 +79,14 @@ func (j *Journal) Failed(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.failures.count++
-	busy, only := 0, place{}
-	for w, worker := range j.workers {
+	busy, newest := 0, j.newest[own]
+	for _, worker := range j.workers {
 		if worker.goroutine == own {
 			busy++
-			only = place{w.queue, worker.key}
 		}
 	}
-	if h, exists := j.keys.get(only); busy == 1 && exists && h.current != nil && !h.current.exact {
+	h, exists := j.keys.get(place{newest.queue, j.workers[newest].key})
+	if busy == 1 && exists && h.current != nil && !h.current.exact {
 		h.current.Error = text
 	}
 	ended, known := j.failures.ended[own]
@@ -94,7 +94,7 @@ func (j *Journal) Failed(err error) {
 		return
 	}
 	delete(j.failures.ended, own)
-	h, _ := j.keys.get(ended.place)
+	h, _ = j.keys.get(ended.place)
 	if h == nil || len(h.last) == 0 || !h.last[len(h.last)-1].Start.Equal(ended.start) {
 		return
 	}

@@ -5,11 +5,13 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // An error that a worker reports is that of the reconcile, and of the retry, before and after
@@ -108,6 +110,28 @@ func TestAddRateLimited_OfAnotherWorker(t *testing.T) {
 		assert.Equal(t, Forgotten, r.Result)
 		_, queues := w.journal.About("default/a")
 		assert.Equal(t, ByWorker, queues[0].Waiting[0].Kind)
+	})
+}
+
+// A goroutine has more keys than are remembered: what it reports of the last one is no other's.
+func TestFailed_OfAKeyThatIsNotRemembered(t *testing.T) {
+	smallLimits(t)
+	maxBytes = 1 << 20
+	recorded(t, func(t *testing.T, w *world) {
+		for n := range maxKeys + 2 {
+			w.queue.Add(fmt.Sprint(n))
+			w.queue.Get()
+		}
+		w.journal.Returned(errors.New("no such volume"))
+		w.send(t, http.MethodGet, "/api/v1/nodes", answer(200))
+		for n := range maxKeys - 1 { // until it has one key that is remembered
+			w.queue.Done(fmt.Sprint(n))
+		}
+		w.journal.Failed(errors.New("no such zone"))
+		_, queues := w.journal.About(fmt.Sprint(maxKeys - 1))
+		require.Equal(t, Running, queues[0].Last[0].Result)
+		assert.Empty(t, queues[0].Last[0].Error)
+		assert.Empty(t, queues[0].Last[0].Requests)
 	})
 }
 

@@ -405,14 +405,15 @@ func (j *Journal) forgotten(p place) {
 // tookLocked notes the goroutine that has w, and that it has left what it had before, if that is
 // not done.
 func (j *Journal) tookLocked(w work, worker Worker) {
-	if len(j.workers) >= maxKeys {
-		return
-	}
 	delete(j.failures.ended, worker.goroutine)
 	before := j.newest[worker.goroutine]
 	if left, exists := j.workers[before]; exists && left.later.queue == nil {
 		left.later = w
 		j.workers[before] = left
+	}
+	if len(j.workers) >= maxKeys {
+		delete(j.newest, worker.goroutine) // it is not remembered
+		return
 	}
 	j.workers[w], j.newest[worker.goroutine] = worker, w
 }
