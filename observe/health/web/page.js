@@ -6,7 +6,7 @@ const limit = 20;
 const byId = (id) => document.getElementById(id);
 
 const settings = new URLSearchParams(location.hash.slice(1));
-let lang = settings.get("lang") || (navigator.language.startsWith("zh") ? "zh" : "en");
+let lang = ["en", "zh"].find((name) => name === settings.get("lang")) || (navigator.language.startsWith("zh") ? "zh" : "en");
 let theme = settings.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 let asked = settings.get("why") || "";
 let opened = settings.get("path") || "";

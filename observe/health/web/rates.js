@@ -9,13 +9,16 @@ function noteRates() {
   if (frames) return;
   const time = instant(page.time);
   const arrows = page.journal ? page.journal.arrows : [];
-  for (const q of [...page.queues, ...page.controllers.map(asQueue)]) {
-    const all = (samples.get(q.name) || []).filter((s) => time - s.time <= ratesFor && s.time < time);
-    const counted = page.journal && page.journal.queues.find((c) => c.queue === q.name);
-    const adding = arrows.filter((a) => a.queue === q.name);
+  const depths = new Map(); // queues with one name are one, as for the journal
+  for (const q of [...page.queues, ...page.controllers]) depths.set(q.name, (depths.get(q.name) || 0) + q.ready.total);
+  for (const name of samples.keys()) if (!depths.has(name)) samples.delete(name);
+  for (const [name, ready] of depths) {
+    const all = (samples.get(name) || []).filter((s) => time - s.time <= ratesFor && s.time < time);
+    const counted = page.journal && page.journal.queues.find((c) => c.queue === name);
+    const adding = arrows.filter((a) => a.queue === name);
     const since = counted || adding.length ? page.journal.since : ""; // the journal has seen the queue
-    all.push({ time, since, ready: q.ready.total, adds: adding.reduce((n, a) => n + a.adds, 0), dones: counted ? counted.reconciles : 0 });
-    samples.set(q.name, all);
+    all.push({ time, since, ready, adds: adding.reduce((n, a) => n + a.adds, 0), dones: counted ? counted.reconciles : 0 });
+    samples.set(name, all);
   }
 }
 

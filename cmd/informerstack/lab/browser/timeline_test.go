@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"image"
 	"image/png"
 	"net/http"
@@ -346,6 +347,33 @@ func TestDevtools_ShowsRates(t *testing.T) {
 	assert.Equal(t, []string{"2", "2"}, evaluate[[]string](p, `["added", "ended"].map((name) =>
 		[...document.querySelectorAll("#rates polyline." + name)].map((line) =>
 			line.getAttribute("points").split(" ").length).join(" "))`), "no line across a gap")
+}
+
+// Queues with one name have one chart, which has the keys of all of them. The page forgets those of a
+// queue that the program no longer has.
+func TestDevtools_RatesOfOneName(t *testing.T) {
+	t.Parallel()
+	d := newDebugged(t)
+	for n := range 2 {
+		queue := workqueue.NewTyped(workqueue.Config[string]{})
+		t.Cleanup(queue.ShutDown)
+		for key := range 3 + n {
+			queue.Add(fmt.Sprint(key))
+		}
+		health.AddQueue(d.page, "same", queue)
+	}
+	p := openDebugged(t, d.url+"#lang=en", desktop)
+	p.await("the depth of both", `[...document.querySelectorAll("#rates .card")].some((card) =>
+		card.querySelector("h3").textContent === "same" && card.textContent.includes("ready 7"))`)
+	evaluate[bool](p, `samples.set("gone", [...samples.get("same")]), true`)
+	p.await("it is forgotten", `!samples.has("gone")`)
+}
+
+// A link with a language that the page does not have shows the page all the same.
+func TestDevtools_OtherLanguages(t *testing.T) {
+	t.Parallel()
+	p := openDebugged(t, newDebugged(t).url+"#lang=constructor", desktop)
+	p.await("the page", `document.title.endsWith("informerstack devtools") && Object.hasOwn(messages, lang)`)
 }
 
 // Nothing is clipped and nothing is wider than the page, with long names, in both languages and
