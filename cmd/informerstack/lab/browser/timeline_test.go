@@ -349,7 +349,7 @@ func TestDevtools_ShowsRates(t *testing.T) {
 			line.getAttribute("points").split(" ").length).join(" "))`), "no line across a gap")
 }
 
-// Queues with one name have one chart, which has the keys of all of them. The page forgets those of a
+// Queues with one name have one chart, with the keys of all of them. The page forgets those of a
 // queue that the program no longer has.
 func TestDevtools_RatesOfOneName(t *testing.T) {
 	t.Parallel()
