@@ -220,7 +220,7 @@ func TestWaitForResourceVersion_ComparesNumbersOfAnyLength(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			i := NewSharedIndexInformer(staying(c.has), &corev1.Pod{}, Options{})
-			go i.Run(ctx)
+			go i.Run(t.Context()) // not ctx: its end is the wait's alone
 			err := i.WaitForResourceVersion(ctx, c.want)
 			if c.err == "" {
 				assert.NoError(t, err, c.has)
