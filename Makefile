@@ -115,7 +115,7 @@ e2e: ## the tests on a real kube-apiserver and etcd, of two versions, which are 
 
 shards: ## replicas that share 50,000 objects, killed, stopped, cut off, added and removed: fifteen minutes
 	@mkdir -p bin
-	@for gate in true false; do $(GO) -C e2e test -count=1 -timeout 30m -v -run 'TestShards$$' ./recovery \
+	@for gate in true false; do $(GO) -C e2e test -count=1 -timeout 60m -v -run 'TestShards$$' ./recovery \
 		-shard-objects 50000 -shard-rate 500 -shard-rounds 2 -shard-gate=$$gate >bin/shards.txt \
 		|| { grep -vE '^ *(===|--- PASS) ' bin/shards.txt; exit 1; }; \
 		grep -E '^ *\||double reconciles' bin/shards.txt; done
