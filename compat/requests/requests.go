@@ -5,9 +5,9 @@
 //	a worker's goroutine -> rest.Client -> [Shown] -> http.Transport
 //
 // A client-go that is built with "informerstack swap --devtools" calls [Shown] for each transport.
-// Elsewhere use it with rest.Config.Wrap. It imports no package of client-go, whose transport
-// imports it. Read requests.go; then go test ./compat/requests. Goroutines: none. Locking: the
-// Journal's.
+// Elsewhere use it with rest.Config.Wrap. It imports no package of client-go, because the
+// transport there imports it. Read requests.go; then go test ./compat/requests. Goroutines: none.
+// Locking: the Journal's.
 package requests
 
 import (

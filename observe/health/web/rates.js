@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The rates of each queue are drawn from the page's own polls of the last minutes. The program keeps
-// nothing for them. What came before the first poll, and while none was answered, is a gap.
+// nothing for them. The time before the first poll, and that without an answer, is a gap.
 const ratesFor = 5 * 60e3;
 const samples = new Map(); // the counts at each poll, by queue
 

@@ -4,7 +4,7 @@
 // workers, on one time axis. It draws what the journal has recorded and nothing else:
 //
 //	item  something that was recorded, from start to end; until now if it has not ended
-//	gap   a time of which the row knows nothing: hatched
+//	gap   a time that is not known: hatched
 //
 // rowsOf reads an answer, detailOf shows what was recorded of an item, and chart.js draws the rows.
 // instant returns a time in milliseconds. Its fraction has the nanoseconds, which a Date drops.
