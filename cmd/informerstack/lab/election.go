@@ -217,7 +217,7 @@ func (e *election) view(now time.Time) ElectionView {
 			v.Leading = c == e.candidates[0]
 			v.LeftMs = milliseconds(max(0, s.LastRenewal.Add(leaseDuration).Sub(now)))
 			v.RenewedMs = milliseconds(now.Sub(c.lock.renewTime()))
-		} else if seen := c.lock.observedTime(); !seen.IsZero() {
+		} else if seen := c.lock.observedTime(); !seen.IsZero() && s.Leader != c.identity {
 			v.ObservedMs = milliseconds(now.Sub(seen))
 		}
 	}

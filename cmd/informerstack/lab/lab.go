@@ -18,8 +18,8 @@
 // events), frame.go and snapshot.go (the content of a page, ten times per second), stream.go and
 // page.go (its transport), command.go, faults.go, election.go, fence.go and restart.go (the page's
 // commands), code.go and codequeue.go (a learner's code and its changes), lesson.go, player.go,
-// performance.go and scene.go (the lessons), read.go (the documents and the code that they link
-// to), then recording.go, html.go and edition.go. The messages are described in protocol.md, the
+// performance.go, stop.go and scene.go (the lessons), read.go (the documents and the code that they
+// link to), then recording.go, html.go and edition.go. The messages are described in protocol.md, the
 // page in assets/README.md. Then run go test -v ./cmd/informerstack/lab.
 //
 // Goroutines: the request of each open page; one that makes the frames while a page is open or a
@@ -172,6 +172,9 @@ func (l *Lab) Sink(next trace.Sink) trace.Sink {
 		}
 		l.recorder.record(event)
 		l.player.observe(event)
+		if !heldBefore(event) {
+			l.gate.spring(event)
+		}
 		next(event)
 	}
 }

@@ -9,6 +9,7 @@
  */
 import { html, cx } from "./html.js";
 import { Path, Prose } from "./prose.js";
+import { Again, proceed, stopOf } from "./stop.js";
 import { local, named, remember, remembered, t, translated } from "./text.js";
 
 export function Lessons({ lab }) {
@@ -90,6 +91,7 @@ export function turn(lab, by) {
   if (!lesson) return false;
   const { step, choice } = lab.ui.lesson;
   if (by > 0 && lesson.steps[step].question && choice == null) answer(lab, lesson, SHOWN);
+  else if (by > 0 && stopOf(lab)) proceed(lab);
   else if (by > 0 && !ended(lab, lesson)) solve(lab, lesson);
   else if (lesson.steps[step + by]) goTo(lab, lesson, step + by);
   return true;
@@ -179,6 +181,7 @@ function Lesson({ lab, lesson }) {
     <div role="status">
       ${!open && ended(lab, lesson) && !lab.frame.lesson.error && now.after && prose(now.after)}</div>
     <${Progress} lab=${lab} lesson=${lesson} />
+    <${Again} lab=${lab} lesson=${lesson} />
     <${Steps} lab=${lab} lesson=${lesson} open=${open} />
     <${Links} lab=${lab} links=${lesson.links ?? []} />
     ${step > 0 && html`<button type="button" class="btn quiet"
