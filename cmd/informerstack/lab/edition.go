@@ -72,7 +72,7 @@ func (l *Lab) RecordLesson(
 	defer leave()
 	r := &RecordedLesson{id: id, hello: l.recordedHello()}
 	if err := r.begin(ctx, l, frames); err != nil {
-		return nil, fmt.Errorf("lesson %s: start the pipeline: %w", id, err)
+		return nil, fmt.Errorf("lesson %s: prepare the pipeline: %w", id, err)
 	}
 	if delay > 0 && !lessons[i].isCrowded() {
 		l.SetMode(Slow, delay, nil)
@@ -85,13 +85,21 @@ func (l *Lab) RecordLesson(
 	return r, nil
 }
 
-// begin waits until the pipeline is at rest, and adds the frame of that time.
+// begin waits until the pipeline of the lesson is at rest, and adds the frame of that time.
 func (r *RecordedLesson) begin(ctx context.Context, l *Lab, frames <-chan []byte) error {
+	if err := l.lesson(r.id, -1, false); err != nil {
+		return err
+	}
 	return follow(ctx, frames, func(f Frame, encoded []byte) (bool, error) {
-		if l.moving(f) != "" {
+		switch {
+		case f.Lesson == nil || f.Lesson.State != "done":
 			return false, nil
+		case f.Lesson.Error != "":
+			return false, errors.New(f.Lesson.Error)
 		}
-		return true, r.add(f, encoded)
+		f.Lesson = nil
+		encoded, err := json.Marshal(f)
+		return true, errors.Join(err, r.add(f, encoded))
 	})
 }
 

@@ -124,7 +124,9 @@ func planted(t *testing.T, script string) {
 	var step lessonStep
 	require.NoError(t, json.Unmarshal([]byte(`{"script":`+script+`}`), &step))
 	before := lessons
-	lessons = append(before[:len(before):len(before)], lesson{"planted", []lessonStep{{}, step}})
+	lessons = append(before[:len(before):len(before)], lesson{
+		ID: "planted", Steps: []lessonStep{{}, step},
+	})
 	t.Cleanup(func() { lessons = before })
 }
 

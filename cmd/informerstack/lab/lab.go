@@ -70,6 +70,9 @@ type Workload interface {
 	// Set changes the number of changes per second and the number of objects. It creates missing
 	// objects before it returns.
 	Set(rate float64, objects int) error
+	// Reset replaces all objects by this number of new ones, which always have the same names, and
+	// ends the changes. restore brings back the former objects with their content, and the changes.
+	Reset(objects int) (restore func() error, err error)
 	// Rate is the number of changes per second, Objects the number of objects at the start.
 	Rate() float64
 	Objects() int

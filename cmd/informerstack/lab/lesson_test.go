@@ -326,7 +326,7 @@ func TestLessons_RefuseWhatCannotPlay(t *testing.T) {
 		assert.Empty(t, w.frame().Lesson.Error)
 		assert.NotEmpty(t, w.do(`{"do":"lesson","id":"none","step":0}`))
 		assert.NotEmpty(t, w.do(`{"do":"lesson","id":"onadd","step":9}`))
-		assert.NotEmpty(t, w.do(`{"do":"lesson","id":"onadd","step":-1}`))
+		assert.NotEmpty(t, w.do(`{"do":"lesson","id":"onadd","step":-2}`))
 	})
 }
 

@@ -53,6 +53,9 @@ func (o *options) newPage(
 		Server:   c.Server,
 		Settings: lab.Settings{Queue: o.queue, WatchList: o.watchList, Workers: o.workers},
 	}
+	if shown && p.embedded {
+		options.Settings.Attempts = pageAttempts
+	}
 	if work != nil {
 		options.Workload = work
 	}
@@ -103,7 +106,7 @@ func (p *page) run(
 	return p.control.Run(ctx, func(ctx context.Context, settings lab.Settings) error {
 		changed := *o
 		changed.queue, changed.watchList = settings.Queue, settings.WatchList
-		changed.workers = settings.Workers
+		changed.workers, changed.attempts = settings.Workers, settings.Attempts
 		return pipeline(ctx, &changed)
 	})
 }
@@ -184,14 +187,6 @@ func (p *page) lead(
 		return p.lab.Lead
 	}
 	return nil
-}
-
-// maxAttempts is a controller's Options.MaxAttempts.
-func (p *page) maxAttempts() int {
-	if p.lab != nil && p.embedded {
-		return pageAttempts
-	}
-	return 0
 }
 
 // follow shows the pieces of a pipeline, with a second handler that only the reader disturbs.

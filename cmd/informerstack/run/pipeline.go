@@ -93,7 +93,7 @@ func (o *options) build(
 		Workers:     o.workers,
 		WaitFor:     []controller.Synced{objects.HasSyncedChecker()},
 		Lead:        shown.lead(built.elector),
-		MaxAttempts: shown.maxAttempts(),
+		MaxAttempts: o.attempts,
 		RateLimiter: shown.rateLimiter(),
 		GracePeriod: finishReconciles,
 		Metrics:     observed.ofController(),

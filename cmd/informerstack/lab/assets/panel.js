@@ -5,7 +5,7 @@ import { html, cx } from "./html.js";
 import { hasCaption } from "./caption.js";
 import { Code } from "./code.js";
 import { Chip } from "./key.js";
-import { Lessons } from "./lessons.js";
+import { Lessons, pointed } from "./lessons.js";
 import { whatOf } from "./model.js";
 import { Path, Prose } from "./prose.js";
 import { cardOf } from "./rails.js";
@@ -35,12 +35,12 @@ export function Panel({ lab }) {
 
 /** Rail shows all pieces of a phone's page in one line: what is lit or named by the caption, what a lesson points to. */
 function Rail({ lab }) {
-  const pointed = lab.frame?.lesson?.watch ?? [];
+  const shown = pointed(lab);
   const told = hasCaption(lab) && lab.caption && cardOf(lab.caption);
   const show = (name) => document.getElementById("card-" + name)?.scrollIntoView({ block: "start" });
   return html`<nav class="rail-of-pieces" aria-label=${t("rail.all")}>
     ${Object.keys(PIECES).map((name) => html`<button key=${name} type="button" title=${t(`piece.${name}.name`)}
-      class=${cx((lab.lit.has(name) || told === name) && "lit", pointed.includes(name) && "pointed")}
+      class=${cx((lab.lit.has(name) || told === name) && "lit", shown.includes(name) && "pointed")}
       onClick=${() => show(name)}>${t("rail.short")[name]}</button>`)}
   </nav>`;
 }

@@ -123,7 +123,7 @@ func (s *scene) playLesson(i int, l lesson, language string) {
 	for n, step := range l.Steps {
 		s.shows(".lesson h2", l.Title, language)
 		s.shows(".lesson .text", step.Text, language)
-		if l.Alone && n < 2 && language == "zh" { // this reader is in a hurry
+		if l.Alone && n == 0 && language == "zh" { // this reader is in a hurry
 			s.until("slow motion", func(f lab.Frame) bool { return f.Mode == lab.Slow })
 			s.choose(`input[type="range"]`, "0")
 		}
@@ -187,35 +187,40 @@ func (s *scene) answer(q *question, language string) {
 	}
 	right := slices.IndexFunc(q.Options, func(o option) bool { return o.Right })
 	require.GreaterOrEqual(s.t, right, 0, "the question has a right answer")
-	choice := right
-	if language == "en" {
-		choice = (right + 1) % len(q.Options)
+	if wrong := (right + 1) % len(q.Options); language == "en" {
+		tried := s.option(q.Options[wrong].Text.shown(language))
+		s.click(tried)
+		s.await("the wrong option is marked", element(tried+".wrong"))
+		s.says("✕ " + q.Options[wrong].Why.shown(language))
+		s.await("the right option is not", "!"+element(".option.right"))
 	}
-	rightOption := s.option(q.Options[right].Text.shown(language))
-	chosen := s.option(q.Options[choice].Text.shown(language))
+	chosen := s.option(q.Options[right].Text.shown(language))
 	s.click(chosen)
-	s.await("the right option is marked", element(rightOption+".right"))
-	want := q.Answer.shown(language)
-	if choice != right {
-		s.await("the wrong option is marked", element(chosen+".wrong"))
-		want = q.Options[choice].Why.shown(language) + " " + want
-	}
-	s.await("the answer is shown",
+	s.await("the right option is marked", element(chosen+".right"))
+	s.says(q.Answer.shown(language))
+}
+
+// says waits until the page says this about an answer.
+func (s *scene) says(want string) {
+	s.t.Helper()
+	s.await("the page says "+want,
 		element(".question [role=status]")+"?.textContent === "+quoted(want))
 }
 
-// predict clicks the card that a question asks for, or a wrong one.
+// predict clicks the card that a question asks for, perhaps after a wrong one. Nothing gives the
+// answer away.
 func (s *scene) predict(q *question, language string) {
 	s.t.Helper()
-	piece, want := q.Where, q.Answer.shown(language)
-	if language == "en" {
-		piece = slices.Sorted(maps.Keys(q.Why))[0]
-		want = q.Why[piece].shown(language) + " " + want
-	}
 	assert.Len(s.t, s.texts(".card .pick"), 8, "each card is an answer")
-	s.click("#card-" + piece + " .pick")
-	s.await("the answer is shown",
-		element(".question [role=status]")+"?.textContent === "+quoted(want))
+	assert.Empty(s.t, s.texts(".pointed"), "no card is marked")
+	if language == "en" {
+		piece := slices.Sorted(maps.Keys(q.Why))[0]
+		s.click("#card-" + piece + " .pick")
+		s.says("✕ " + q.Why[piece].shown(language))
+		assert.Len(s.t, s.texts(".card .pick"), 8, "the reader tries again")
+	}
+	s.click("#card-" + q.Where + " .pick")
+	s.says(q.Answer.shown(language))
 	s.await("no card asks any more", "!"+element(".pick"))
 }
 
