@@ -252,7 +252,7 @@ function Failure({ lab, lesson, error }) {
     <p><button type="button" class="btn again" onClick=${() => again(lab, lesson)}>${t("lessons.again")}</button></p>`;
 }
 
-/** Steps has the buttons that lead to the step before, and after the end of this one to the next. */
+/** Steps has the buttons that lead to the step before, on after a stop, and after the end to the next step. */
 function Steps({ lab, lesson, open }) {
   const { step } = lab.ui.lesson;
   const last = step === lesson.steps.length - 1;
@@ -262,9 +262,12 @@ function Steps({ lab, lesson, open }) {
     <button type="button" class="btn"
       onClick=${() => (step === 0 ? leave(lab) : goTo(lab, lesson, step - 1))}>
       ← ${step === 0 ? t("lessons.all") : t("lessons.back")}</button>
-    <button type="button" class="btn primary" disabled=${open} aria-disabled=${!ended(lab, lesson)}
-      onClick=${() => ended(lab, lesson) && onward()}>
-      ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>
+    ${stopOf(lab) && !ended(lab, lesson)
+      ? html`<button key="next" type="button" class="btn primary proceeds" onClick=${() => proceed(lab)}>
+          ${t("stop.proceed")}</button>`
+      : html`<button key="next" type="button" class="btn primary" disabled=${open} aria-disabled=${!ended(lab, lesson)}
+          onClick=${() => ended(lab, lesson) && onward()}>
+          ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>`}
     ${last && next && ended(lab, lesson) && html`<${Onward} lab=${lab} next=${next} />`}
   </div>`;
 }

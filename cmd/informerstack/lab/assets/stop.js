@@ -48,6 +48,6 @@ function Seen({ event, follow }) {
 export function Again({ lab, lesson }) {
   const at = stopOf(lab) ? -1 : lab.stopBefore(lesson.id, lab.ui.lesson.step);
   if (at < 0) return null;
-  return html`<p><button type="button" class="btn quiet" onClick=${() => lab.lookAt(at)}>
+  return html`<p><button type="button" class="btn quiet again" onClick=${() => lab.lookAt(at)}>
     ← ${t("stop.again")}</button></p>`;
 }

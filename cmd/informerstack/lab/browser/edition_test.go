@@ -78,7 +78,7 @@ func (e edition) address(name string) string {
 const (
 	primary   = ".lesson .steps .primary"
 	nextPage  = ".lesson .nextLesson"
-	stepEnded = `.lesson .steps .primary[aria-disabled="false"]`
+	stepEnded = `.lesson .steps .primary[aria-disabled="false"]:not(.proceeds)`
 	solution  = ".lesson .task.yours p:last-child .btn:last-child"
 	seekAt    = `document.querySelector(".seek input").valueAsNumber`
 	seekEnd   = `document.querySelector(".seek input").max - 10`
@@ -144,10 +144,8 @@ func (s *scene) reads(l lesson, language string) {
 			s.await("the scene moves", serverRV+` !==
 				JSON.parse(document.getElementById("recording").textContent).frames[0].server.rv`)
 		}
-		s.await("the step has ended", element(stepEnded))
-		s.await("the page marks the pieces", fmt.Sprintf(
-			`[...document.querySelectorAll(".card.pointed")].map((card) => card.dataset.piece)
-				.sort().join() === %s.sort().join()`, list(step.Watch)))
+		s.continues()
+		s.pointsAt(step.Watch)
 		if len(step.After) > 0 {
 			s.shows(".lesson .text:not([aria-live] *)", step.After, language)
 		}
@@ -160,6 +158,20 @@ func (s *scene) reads(l lesson, language string) {
 		`localStorage.getItem("informerstack.lessons").split(" ").includes(%q)`, l.ID))
 	assert.Empty(s.t, s.texts(button("n")), "nothing can be changed")
 	assert.Empty(s.t, s.texts(button(",")), "there are no settings")
+}
+
+// continues waits for the end of a recorded step, and continues after each stop.
+func (p *tab) continues() {
+	p.t.Helper()
+	for {
+		p.await("the step has ended or stopped", element(stepEnded)+" || "+element(proceed))
+		if !evaluate[bool](p, "Boolean("+element(proceed)+")") {
+			return
+		}
+		assert.NotEmpty(p.t, p.texts(stopText))
+		p.click(proceed)
+		p.await("it continues", "!"+element(".stop"))
+	}
 }
 
 // Every lesson can be exported, side by side with the others, and its page plays.
