@@ -40,15 +40,15 @@ var controls = []string{
 	`{"do":"create","key":"default/lesson-2"}`,
 }
 
-// Each lesson can be played after each other one, by readers who read for a while, and who use the
-// controls before it and between its steps. It begins in the same world each time, what its steps
-// say holds until the reader continues, and the reader's world returns at the end.
+// Each lesson can be played after each other one. Its readers need time, and use the controls before
+// it and between its steps. It begins in the same world each time, what its steps say holds until
+// the reader continues, and the reader's world returns at the end.
 //
-// Without -all-pairs, each lesson is played after two others.
+// Without -all-pairs, each lesson is played after another one, and before another one.
 func TestLessons_PlayAfterEachOther(t *testing.T) {
 	for i, l := range lessons {
 		for j, before := range lessons {
-			if near := (i - j + len(lessons)) % len(lessons); !*allPairs && near != 1 && near != 6 {
+			if !*allPairs && (i-j+len(lessons))%len(lessons) != 1 {
 				continue
 			}
 			chapter(t, before.ID+"/"+l.ID, func(t *testing.T, w *world) {
