@@ -44,7 +44,7 @@ type faults struct {
 type handlerFault struct {
 	delay   time.Duration // before each call
 	panic   bool          // in the next call
-	changed chan struct{} // closed and replaced when delay or panic changes: the call goes on
+	changed chan struct{} // closed and replaced when delay or panic changes: a call waits no longer
 }
 
 // set changes the fault.

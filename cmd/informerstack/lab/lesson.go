@@ -57,11 +57,12 @@ func LessonIDs() []string {
 }
 
 // lesson plays one step of a lesson in the background. Step 0 begins the lesson: it ends the step
-// that plays, and prepares a new pipeline. Step -1 only does that, so that step 0 follows it. A step
-// begins the lesson too, and first plays the steps before it, at full speed, if it does not follow
-// the last one, or if the pipeline may not be as that one has left it: it has failed, or the reader
-// has used other controls since. If solved is true, the step itself is played at full speed, with
-// the solution of its task. An empty id ends the lesson.
+// that plays, and prepares a new pipeline. Step -1 only does that, so that step 0 follows it.
+//
+// A step begins the lesson too, and first plays the steps before it, at full speed, if it does not
+// follow the last one, or if the pipeline may differ from what that one has left: it has failed, or
+// the reader has used other controls since. If solved is true, the step itself is played at full
+// speed, with the solution of its task. An empty id ends the lesson.
 func (l *Lab) lesson(id string, step int, solved bool) error {
 	if id == "" {
 		l.player.halt()

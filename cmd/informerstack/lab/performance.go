@@ -55,7 +55,7 @@ func (e expectation) matches(event trace.Event) bool {
 		(!e.Failed || event.Error != "")
 }
 
-// fulfilled is matches for an event that is awaited: unless it is to have failed, it has no error.
+// fulfilled is matches for an awaited event: it has an error only if Failed says so.
 func (e expectation) fulfilled(event trace.Event) bool {
 	return e.matches(event) && e.Failed == (event.Error != "")
 }
@@ -80,8 +80,8 @@ func (w wrongWay) Error() string { return fmt.Sprintf("wrong way %d", int(w)) }
 var errShow = errors.New("the reader wants to see the solution")
 
 // perform plays a step. Its task is done by the reader, or by its solution if alone is true. The
-// step begins again after a wrong way, and before the solution is shown to a reader who has acted or
-// has read for a while.
+// step begins again after a wrong way, and before the solution is shown to a reader who has acted
+// or has read for a while.
 func (p *performance) perform(step lessonStep, alone bool) error {
 	p.alone = alone
 	show, wrong := alone, wrongWay(0)

@@ -10,7 +10,7 @@ import (
 // sceneTimeout is how long the pipeline may take to come to rest before a lesson.
 const sceneTimeout = 2 * time.Minute
 
-// What each lesson begins with.
+// The size of a lesson's world at its beginning.
 const (
 	lessonWorkers = 2
 	lessonObjects = 4

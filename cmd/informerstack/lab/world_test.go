@@ -126,8 +126,9 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 	}
 	ctrl := controller.New("story", trace.Reconcile(w.lab.Reconcile(reconcile), sink),
 		controller.Options[string]{
-			Workers: s.Workers, Lead: w.lab.Lead, MaxAttempts: s.Attempts, RateLimiter: w.lab.RateLimiter(),
-			WaitFor: []controller.Synced{objects.HasSyncedChecker()},
+			Workers: s.Workers, Lead: w.lab.Lead, MaxAttempts: s.Attempts,
+			RateLimiter: w.lab.RateLimiter(),
+			WaitFor:     []controller.Synced{objects.HasSyncedChecker()},
 			NewQueue: func(
 				_ string, limiter workqueue.TypedRateLimiter[string],
 			) workqueue.TypedRateLimitingInterface[string] {
@@ -193,6 +194,16 @@ func (w *world) mustDo(format string, args ...any) {
 func (w *world) frame() Frame {
 	synctest.Wait()
 	return w.lab.frame(time.Now())
+}
+
+// keys returns the keys of the objects on the server.
+func (w *world) keys() (keys []string) {
+	all, err := w.server.List("configmaps", "")
+	require.NoError(w.t, err)
+	for _, obj := range all {
+		keys = append(keys, obj.GetNamespace()+"/"+obj.GetName())
+	}
+	return keys
 }
 
 // after lets fake time pass.
