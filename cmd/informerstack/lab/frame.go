@@ -270,6 +270,9 @@ type HopView struct {
 	RV     string    `json:"rv"`
 	Detail string    `json:"detail"`
 	Error  string    `json:"error"`
+
+	Fact string            `json:"fact,omitempty"` // see fact
+	Args map[string]string `json:"args,omitempty"`
 }
 
 // PlotView is a sample for the plots.

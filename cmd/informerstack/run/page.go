@@ -172,6 +172,14 @@ func (p *page) reconcile(
 	return p.lab.Reconcile(next)
 }
 
+// writes is for rest.Config.Wrap of the workers' client.
+func (p *page) writes(next http.RoundTripper) http.RoundTripper {
+	if p.lab == nil {
+		return next
+	}
+	return p.lab.WrapTransport(next)
+}
+
 func (p *page) wrap(handler informer.ResourceEventHandler) informer.ResourceEventHandler {
 	if p.lab == nil {
 		return handler
