@@ -25,6 +25,8 @@ const (
 	ownFact      = "own"      // a worker of this controller wrote this version
 	conflictFact = "conflict" // the server refused a write: 409
 	refusedFact  = "refused"  // the server refused a write with another status
+	tokenFact    = "token"    // a leader has written with fencing token n
+	fencedFact   = "fenced"   // a leader's write with fencing token n was not done
 	besideFact   = "beside"   // n earlier deltas of the key are in the queue
 	manyFact     = "many"     // n deltas at once
 	listFact     = "list"     // a delta of a list
@@ -138,6 +140,9 @@ func (l *ledger) server(event trace.Event) fact {
 		own := event.ResourceVersion != "" && l.key(event.Key).own == event.ResourceVersion
 		return factIf(own, ownFact)
 	case "POST", "PUT", "PATCH", "DELETE":
+		if token, ok := strings.CutPrefix(event.Detail, fencingToken); ok {
+			return factIf(event.Error != "", fencedFact).or(fact{name: tokenFact}).with("n", token)
+		}
 		l.key(event.Key).sent++
 		status := statusOf(event.Detail)
 		return factIf(status == http.StatusConflict, conflictFact).

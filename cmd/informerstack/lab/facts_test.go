@@ -100,6 +100,9 @@ func TestFacts_AreProvedByTheEventsBefore(t *testing.T) {
 			worker reconciled a (took 1ms) error: broken
 			workqueue Forget a -> gaveUp
 			workqueue Done a`},
+		{"leaders write with a token", `
+			server PUT a (fencing token 2) -> token n=2
+			server PUT a (fencing token 1) error: older -> fenced n=1`},
 		{"many events become one key, and one is added while a worker has it", `
 			workqueue Add a
 			workqueue Add a -> queued

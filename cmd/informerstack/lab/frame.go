@@ -222,8 +222,10 @@ type ElectionView struct {
 	Paused     bool     `json:"paused"`
 	Candidates []string `json:"candidates"`
 
-	PausedNames []string  `json:"pausedNames"`
-	Fence       FenceView `json:"fence"`
+	PausedNames []string           `json:"pausedNames"`
+	States      map[string]string  `json:"states"`   // by candidate: leads, holds, waits or stopped
+	Observed    map[string]float64 `json:"observed"` // by candidate that looks at the lease: ms
+	Fence       FenceView          `json:"fence"`
 }
 
 // FenceView is the receiver of the leaders' writes.
