@@ -147,6 +147,12 @@ func (c *candidate) setKill(kill func()) {
 	c.kill = kill
 }
 
+func (c *candidate) runs() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kill != nil
+}
+
 func (c *candidate) killNow() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,11 +203,15 @@ func (e *election) apply(fault string) error {
 // view describes the election. The lab has two candidates in one process: identity is the first.
 func (e *election) view(now time.Time) ElectionView {
 	if e == nil {
-		return ElectionView{Candidates: []string{}, PausedNames: []string{}}
+		return ElectionView{
+			Candidates: []string{}, PausedNames: []string{}, States: map[string]string{},
+			Observed: map[string]float64{},
+		}
 	}
 	v := ElectionView{
 		On: true, Identity: e.candidates[0].identity, DurationMs: milliseconds(leaseDuration),
-		PausedNames: []string{}, Fence: e.fence.view(),
+		PausedNames: []string{}, States: map[string]string{}, Observed: map[string]float64{},
+		Fence: e.fence.view(),
 	}
 	for _, c := range e.candidates {
 		v.Candidates = append(v.Candidates, c.identity)
@@ -212,14 +222,39 @@ func (e *election) view(now time.Time) ElectionView {
 		if v.Leader == "" {
 			v.Leader = s.Leader
 		}
-		if c.elector.IsLeader() {
+		v.States[c.identity] = c.state(s)
+		if v.States[c.identity] == leadsState {
 			v.Leader, v.Token = c.identity, s.Token.Transitions
 			v.Leading = c == e.candidates[0]
 			v.LeftMs = milliseconds(max(0, s.LastRenewal.Add(leaseDuration).Sub(now)))
 			v.RenewedMs = milliseconds(now.Sub(c.lock.renewTime()))
-		} else if seen := c.lock.observedTime(); !seen.IsZero() && s.Leader != c.identity {
+		} else if seen := c.lock.observedTime(); c.looks() && !seen.IsZero() && s.Leader != c.identity {
 			v.ObservedMs = milliseconds(now.Sub(seen))
+			v.Observed[c.identity] = v.ObservedMs
 		}
 	}
 	return v
 }
+
+// The states of a candidate.
+const (
+	leadsState   = "leads"
+	holdsState   = "holds" // the lease that it has seen last names it, but it does not lead
+	waitsState   = "waits"
+	stoppedState = "stopped" // it was killed, and has not started again
+)
+
+func (c *candidate) state(s leaderelection.Status) string {
+	switch {
+	case c.elector.IsLeader():
+		return leadsState
+	case !c.runs():
+		return stoppedState
+	case s.Leader == c.identity:
+		return holdsState
+	}
+	return waitsState
+}
+
+// looks reports whether the candidate looks at the lease: it runs, and is not paused.
+func (c *candidate) looks() bool { return c.runs() && !c.lock.isPaused() }

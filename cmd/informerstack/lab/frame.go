@@ -222,8 +222,10 @@ type ElectionView struct {
 	Paused     bool     `json:"paused"`
 	Candidates []string `json:"candidates"`
 
-	PausedNames []string  `json:"pausedNames"`
-	Fence       FenceView `json:"fence"`
+	PausedNames []string           `json:"pausedNames"`
+	States      map[string]string  `json:"states"`   // by candidate: leads, holds, waits or stopped
+	Observed    map[string]float64 `json:"observed"` // by candidate that looks at the lease: ms
+	Fence       FenceView          `json:"fence"`
 }
 
 // FenceView is the receiver of the leaders' writes.
@@ -272,6 +274,9 @@ type HopView struct {
 	RV     string    `json:"rv"`
 	Detail string    `json:"detail"`
 	Error  string    `json:"error"`
+
+	Fact string            `json:"fact,omitempty"` // see fact
+	Args map[string]string `json:"args,omitempty"`
 }
 
 // PlotView is a sample for the plots.

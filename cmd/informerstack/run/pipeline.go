@@ -62,6 +62,7 @@ func (o *options) build(
 
 	// reflector
 	traced := rest.CopyConfig(config)
+	traced.Wrap(shown.writes)
 	traced.Wrap(trace.Writes(sink))
 	traced.Wrap(observed.writes)
 	client, err := restClient(traced, t)

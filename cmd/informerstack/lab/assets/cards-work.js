@@ -162,6 +162,21 @@ function fenced(fence) {
     : t("election.stored", { token: fence.token });
 }
 
+/** stateOf is what a candidate does; a recording may be older than the field. */
+const stateOf = (e, name) => e.states?.[name] ?? (name === e.leader ? "leads" : "waits");
+
+/** aboutCandidate says what a candidate does, and the time that it goes by. */
+function aboutCandidate(e, name) {
+  const state = stateOf(e, name);
+  const ahead = state === "leads" && e.renewedMs < -1000;
+  return [
+    t("election." + state), e.pausedNames?.includes(name) && t("election.paused"),
+    state === "leads" && e.leftMs > 0 && !ahead && t("election.renewed", { ago: ago(e.renewedMs) }),
+    ahead && t("election.ahead", { by: duration(-e.renewedMs) }),
+    e.observed?.[name] > 0 && t("election.observed", { ago: ago(e.observed[name]) }),
+  ].filter(Boolean).join(" · ");
+}
+
 /** ElectionCard shows the candidates, the lease and the fencing token. */
 export function ElectionCard({ lab }) {
   const e = lab.frame.election ?? {};
@@ -173,21 +188,15 @@ export function ElectionCard({ lab }) {
   const left = Math.max(0, (e.leftMs ?? 0) - lab.age);
   const whole = Math.max(e.durationMs ?? 15_000, left);
   return html`<${Card} lab=${lab} piece="election" title=${t("piece.election.name")}
-    summary=${html`${t("election.token")} <b>${e.token}</b>`} bad=${!e.leader || e.paused}>
+    summary=${html`${t("election.token")} <b>${e.leftMs ? e.token : "–"}</b>`} bad=${!e.leftMs || e.paused}>
     <div class="lease"><i style=${{ width: (left / whole) * 100 + "%" }}></i>
-      <span>${[t("election.left", { left: duration(left) }), fenced(e.fence)]
+      <span>${[e.leftMs > 0 && t("election.left", { left: duration(left) }), fenced(e.fence)]
         .filter(Boolean).join(" · ")}</span></div>
     ${!e.leftMs && html`<p class="note hot">${t("election.nobody")}</p>`}
     <ul class="rows candidates">
-      ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(name !== e.leader && "dim")}>
-        <span aria-hidden="true">${name === e.leader ? "●" : "○"}</span> ${shortName(name)}
-        <span class="dim">${[name === e.leader ? t("election.leads") : t("election.waits"),
-          e.pausedNames?.includes(name) && t("election.paused"),
-          name === e.leader && e.renewedMs >= -1000 && e.leftMs > 0
-            && t("election.renewed", { ago: ago(e.renewedMs) }),
-          name === e.leader && e.renewedMs < -1000
-            && t("election.ahead", { by: duration(-e.renewedMs) }),
-          name !== e.leader && e.observedMs > 0 && t("election.observed", { ago: ago(e.observedMs) })].filter(Boolean).join(" · ")}</span></li>`)}
+      ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(stateOf(e, name) !== "leads" && "dim")}>
+        <span aria-hidden="true">${stateOf(e, name) === "leads" ? "●" : "○"}</span> ${shortName(name)}
+        <span class="dim">${aboutCandidate(e, name)}</span></li>`)}
     </ul>
   <//>`;
 }
