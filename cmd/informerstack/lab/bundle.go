@@ -25,7 +25,8 @@ var (
 // script returns the page's modules as one script that needs no other file.
 var script = sync.OnceValues(func() (string, error) {
 	b := bundle{done: map[string]bool{}}
-	b.WriteString("// SPDX-License-Identifier: Apache-2.0\n\"use strict\";\n\nconst modules = {};\n")
+	b.WriteString("// SPDX-License-Identifier: Apache-2.0\n" +
+		"\"use strict\";\n\nconst modules = {};\n")
 	err := b.add("app.js")
 	return b.String(), err
 })

@@ -223,8 +223,8 @@ func withoutTimes(f Frame) Frame {
 	return f
 }
 
-// Edition describes the static edition: its lessons, in the order of the laboratory, and the address
-// of the repository's files that its pages link to, relative to them. Without an address the pages
+// Edition is the static edition: its lessons, in the order of the laboratory, and the address of
+// the repository's files, relative to the pages, which link to them. Without an address the pages
 // name the files.
 type Edition struct {
 	Lessons []string
@@ -243,8 +243,8 @@ func (r *RecordedLesson) WriteHTML(w io.Writer, e Edition) error {
 		texts = append(texts, text)
 	}
 	recording, err := json.Marshal(map[string]any{
-		"hello": r.hello, "lesson": r.id, "lessons": texts, "files": e.Files, "made": madeFrom(r.id),
-		"starts": r.starts, "frames": r.frames,
+		"hello": r.hello, "lesson": r.id, "lessons": texts, "files": e.Files,
+		"made": madeFrom(r.id), "starts": r.starts, "frames": r.frames,
 	})
 	if err != nil {
 		return err
