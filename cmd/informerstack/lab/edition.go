@@ -31,20 +31,23 @@ const (
 	stepLimit = 2 * time.Minute
 )
 
-// EditionMark is in each page of the static edition, within its first kilobyte.
-const EditionMark = `<meta name="generator" content="informerstack lab export">`
+// EditionMark is in each file of the static edition, within its first kilobyte.
+const EditionMark = "written by informerstack lab export"
 
-// editionIndex is the name of the page that lists the lessons.
-const editionIndex = "index.html"
+const (
+	generatorTag = `<meta name="generator" content="` + EditionMark + `">`
+	// editionIndex is the name of the page that lists the lessons. The pages of the lessons share
+	// the script and the styles.
+	editionIndex  = "index.html"
+	editionScript = "lab.js"
+	editionStyles = "lab.css"
+	// editionPolicy allows the shared files, of a web server or from the disk.
+	editionPolicy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; " +
+		"img-src data:; base-uri 'none'"
+)
 
-// EditionName is the file name of a lesson's page in the static edition. An empty id names the page
-// that lists the lessons.
-func EditionName(id string) string {
-	if id == "" {
-		return editionIndex
-	}
-	return id + ".html"
-}
+// EditionName is the file name of a lesson's page in the static edition.
+func EditionName(id string) string { return id + ".html" }
 
 // RecordedLesson is a lesson that was played, with the frames of each step.
 type RecordedLesson struct {
@@ -232,11 +235,19 @@ func withoutTimes(f Frame) Frame {
 	return f
 }
 
-// WriteHTML writes the lesson as one HTML file, which shows its recorded steps without a server and
-// without a network. The page links to the pages of the lessons in edition, by their file names.
-func (r *RecordedLesson) WriteHTML(w io.Writer, edition []string) error {
-	texts := make([]lessonText, 0, len(edition))
-	for _, id := range edition {
+// Edition is the static edition: its lessons, in the order of the laboratory, and the address of
+// the repository's files, relative to the pages, which link to them. Without an address the pages
+// name the files.
+type Edition struct {
+	Lessons []string
+	Files   string
+}
+
+// WriteHTML writes the page of a lesson, which shows its recorded steps without a server. It needs
+// the files of WriteShared beside it, and links to the pages of the other lessons.
+func (r *RecordedLesson) WriteHTML(w io.Writer, e Edition) error {
+	texts := make([]lessonText, 0, len(e.Lessons))
+	for _, id := range e.Lessons {
 		text := lessonTexts()[id]
 		if id != r.id {
 			text = lessonText{"id": text["id"], "title": text["title"]}
@@ -244,13 +255,46 @@ func (r *RecordedLesson) WriteHTML(w io.Writer, edition []string) error {
 		texts = append(texts, text)
 	}
 	recording, err := json.Marshal(map[string]any{
-		"hello": r.hello, "lesson": r.id, "lessons": texts, "starts": r.starts, "frames": r.frames,
+		"hello": r.hello, "lesson": r.id, "lessons": texts, "files": e.Files,
+		"made": madeFrom(r.id), "starts": r.starts, "frames": r.frames,
 	})
 	if err != nil {
 		return err
 	}
 	title := template.HTMLEscapeString(lessonTexts()[r.id].title()["en"])
-	return writeSelfContained(w, EditionMark+"\n<title>"+title+"</title>", recording)
+	_, err = fmt.Fprintf(w, pageWithoutProgram, editionPolicy,
+		generatorTag+"\n<title>"+title+"</title>",
+		`<link rel="stylesheet" href="`+editionStyles+`">`, pack(recording),
+		`<script src="`+editionScript+`"></script>`)
+	return err
+}
+
+// WriteShared writes the files of the edition that all lessons share: it calls write with the name
+// and the content of each.
+func (e Edition) WriteShared(write func(name string, content []byte) error) error {
+	code, err := script()
+	if err != nil {
+		return err
+	}
+	styles, err := styleSheet()
+	if err != nil {
+		return err
+	}
+	var index bytes.Buffer
+	if err := e.writeIndex(&index); err != nil {
+		return err
+	}
+	return errors.Join(
+		write(editionScript, []byte("// "+EditionMark+"\n"+code)),
+		write(editionStyles, []byte("/* "+EditionMark+" */\n"+styles)),
+		write(editionIndex, index.Bytes()))
+}
+
+// madeFrom is the hash of a lesson as it is now, with its scripts.
+func madeFrom(id string) string {
+	i := slices.IndexFunc(lessons, func(l lesson) bool { return l.ID == id })
+	encoded, _ := json.Marshal(lessons[i]) // it was JSON before
+	return hash(string(encoded))
 }
 
 // lessonText has the fields of a lesson that the page shows.
@@ -291,7 +335,7 @@ var indexPage = template.Must(template.New("").Parse(`<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="{{.Policy}}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-{{.Mark}}
+{{.Generator}}
 <title>informerstack: lessons</title>
 <style>{{.Style}}</style>
 </head>
@@ -312,8 +356,8 @@ of a controller. It asks a question before it shows the answer.</p>
 </html>
 `))
 
-// WriteLessonIndex writes the page that lists the lessons of an edition.
-func WriteLessonIndex(w io.Writer, edition []string) error {
+// writeIndex writes the page that lists the lessons.
+func (e Edition) writeIndex(w io.Writer) error {
 	style, err := fs.ReadFile(assets, "read.css")
 	if err != nil {
 		return err
@@ -323,13 +367,13 @@ func WriteLessonIndex(w io.Writer, edition []string) error {
 		Title map[string]string
 	}
 	var entries []entry
-	for _, id := range edition {
+	for _, id := range e.Lessons {
 		entries = append(entries, entry{EditionName(id), lessonTexts()[id].title()})
 	}
 	return indexPage.Execute(w, map[string]any{
-		"Policy":  "default-src 'none'; style-src " + hash(string(style)) + "; base-uri 'none'",
-		"Mark":    template.HTML(EditionMark),
-		"Style":   template.CSS(style),
-		"Lessons": entries,
+		"Policy":    "default-src 'none'; style-src " + hash(string(style)) + "; base-uri 'none'",
+		"Generator": template.HTML(generatorTag),
+		"Style":     template.CSS(style),
+		"Lessons":   entries,
 	})
 }

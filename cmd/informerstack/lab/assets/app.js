@@ -47,6 +47,7 @@ const lab = {
   nextFocus: null,
   caption: null, // the hop that is explained
   past: null, // the source, while the reader looks back
+  files: "", // the address of the repository's files, or "" if the page cannot link to them
   ui: {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
     tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
@@ -323,22 +324,29 @@ function Page() {
     <${Dialogs} lab=${lab} />`;
 }
 
+/** begin starts the page with its source: a program, or what the page carries. */
+async function begin() {
+  const recording = await embeddedRecording();
+  if (!recording) lab.files = "read/";
+  else if (recording.files) lab.files = recording.files;
+  const Source = !recording ? LiveSource : recording.lesson ? EditionSource : RecordedSource;
+  lab.source = new Source(on, recording);
+  listen(lab);
+  lab.showTheme(lab.ui.theme);
+  dark.addEventListener("change", () => {
+    if (!remembered("theme")) lab.showTheme(dark.matches ? "dark" : "light");
+  });
+  // The event comes later: the page may have written its own address again.
+  addEventListener("hashchange", ({ newURL }) => follow(readAddress(new URL(newURL))));
+  lab.source.start();
+  if (lab.source.lesson && !lab.ui.lesson) openAt(lab, lab.source.lesson.id, address.step);
+  setInterval(() => {
+    if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();
+  }, CLOCK_MS);
+  requestDraw();
+}
+
 setLanguage(lab.ui.language);
-lab.showTheme(lab.ui.theme);
-const recording = embeddedRecording();
-lab.served = !recording;
-const Source = !recording ? LiveSource : recording.lesson ? EditionSource : RecordedSource;
-lab.source = new Source(on, recording);
-listen(lab);
-dark.addEventListener("change", () => {
-  if (!remembered("theme")) lab.showTheme(dark.matches ? "dark" : "light");
-});
-// The event comes later: the page may have written its own address again.
-addEventListener("hashchange", ({ newURL }) => follow(readAddress(new URL(newURL))));
+document.documentElement.dataset.theme = lab.ui.theme;
 document.documentElement.toggleAttribute("data-teach", address.teach);
-lab.source.start();
-if (lab.source.lesson && !lab.ui.lesson) openAt(lab, lab.source.lesson.id, address.step);
-setInterval(() => {
-  if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();
-}, CLOCK_MS);
-requestDraw();
+begin();
