@@ -26,10 +26,10 @@ export default {
   reason: { "a round begins": "a round begins", "the list is complete": "the list is complete", "the watch is open": "the watch is open", "the watch ended, it resumes": "the watch ended, it resumes" },
   reflector: { from: "after {from}", because: ": {reason}", picture: "Reflector: {phase}", backoff: "next attempt in {wait}", failures: "{n} failure{+s}" },
   queue: { tombstone: "a tombstone: the delete itself was missed, so this is the last known state",
-    size: "keys {keys} · deltas {n}", deltas: "{n} delta{+s}", empty: "empty: no change waits here", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
+    keys: "{n} key{+s}", deltas: "{n} delta{+s}", empty: "empty: no change waits here", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
   store: { empty: "no objects", stale: "older than on the server", index: "index", behind: "{n} behind", behindHelp: "changes of the server's log that the store lacks",
     noList: "no list yet", asOf: "current as of {ago} ago", lost: "a change may be missing", freshHelp: "How current is the copy? It holds every change up to this version, and everything that the server had at that time." },
-  handlers: { count: "{n} cursor{+s}, one log", log: "the newest changes", current: "up to date", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "panics: {n}", note: "Each handler has a cursor in one shared log and reads at its own pace." },
+  handlers: { count: "{n} cursor{+s}", log: "the newest changes", current: "up to date", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "panics: {n}", note: "Each handler has a cursor in one shared log and reads at its own pace." },
   workqueue: { bucket: "bucket {tokens}/{burst}", bucketEmpty: "bucket empty: {n} wait", bucketHelp: "The token bucket of all failed keys: each failure takes a token, and {rate} are added per second. Without a token, a key waits for one.", queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", failures: "✕{n} → {next}", failuresHelp: "number of failures → delay after the next one", again: "was added while a worker has it: it is dirty, and Done will queue it again.", undone: "is in processing for ever: no worker gets it again, although it is dirty.", note: "However often a key is added, it is queued once, and one worker has it." },
   workers: { idle: "{n} idle", standby: "{n} waiting for a leader", dead: "dead letters", attempts: "{n} attempt{+s}" },
   outcome: { success: "ok", error: "failed", requeue: "requeued", terminal: "terminal", panic: "panicked" },
@@ -38,7 +38,8 @@ export default {
   journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "no event seen", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the watch event.", note: "The newest change that reached a worker. Click a key to follow it." },
   hop: { server: "server", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker", reflector: "reflector" },
   search: { label: "Find a key", example: "settings-1", none: "no such key in the store" },
-  rail: { all: "Pieces", short: { server: "API", reflector: "refl", queue: "FIFO", store: "store", handlers: "hdlr", workqueue: "queue", workers: "work", election: "lead" }, ask: "asks", wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
+  strip: { all: "Pieces", names: { server: "server", reflector: "reflector", store: "store", handlers: "handlers", workqueue: "workqueue", workers: "workers", election: "election" }, down: "down", queued: "{n} queued", running: "{n} running", leader: "leader {name}" },
+  rail: { ask: "asks", wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
   captionNone: "Each hop is explained here when it happens.",
   caption: {
     server: {

@@ -26,10 +26,10 @@ export default {
   reason: { "a round begins": "开始新一轮", "the list is complete": "列表已完整", "the watch is open": "watch 已打开", "the watch ended, it resumes": "watch 已结束，从原处继续" },
   reflector: { from: "由“{from}”进入", because: "，{reason}", picture: "Reflector:{phase}", backoff: "{wait} 后重试", failures: "失败 {n} 次" },
   queue: { tombstone: "墓碑：没有收到删除事件本身，所以这是最后已知的状态",
-    size: "{keys} 个 key · {n} 个 delta", deltas: "{n} 个 delta", empty: "空：这里没有等待的变更", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
+    keys: "{n} 个 key", deltas: "{n} 个 delta", empty: "空：这里没有等待的变更", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
   store: { empty: "没有对象", stale: "比服务器上的旧", index: "索引", behind: "落后 {n}", behindHelp: "服务器日志中 store 还没有的变更数",
     noList: "还没有列表", asOf: "{ago} 前的状态齐全", lost: "可能缺少变更", freshHelp: "副本有多新？它包含这个版本及之前的所有变更，以及服务器在那一时刻的全部内容。" },
-  handlers: { count: "{n} 个游标，一份日志", log: "最近的变更", current: "已跟上", pending: "积压 {n} 个", oldestHelp: "最早一个积压变更的等待时间", slow: "每次调用 {delay}", panics: "panic {n} 次", note: "所有 handler 共用一份变更日志，各有自己的游标，按自己的速度读取。" },
+  handlers: { count: "{n} 个游标", log: "最近的变更", current: "已跟上", pending: "积压 {n} 个", oldestHelp: "最早一个积压变更的等待时间", slow: "每次调用 {delay}", panics: "panic {n} 次", note: "所有 handler 共用一份变更日志，各有自己的游标，按自己的速度读取。" },
   workqueue: { bucket: "令牌桶 {tokens}/{burst}", bucketEmpty: "令牌桶已空：{n} 个在等", bucketHelp: "所有失败的 key 共用的令牌桶：每次失败取一个令牌，每秒补充 {rate} 个；没有令牌就得等。", queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", failures: "✕{n} → {next}", failuresHelp: "失败次数 → 再次失败后的延时", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", undone: "一直留在 processing 中：虽然它是 dirty 的，却再也没有 worker 能取到它。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。" },
   workers: { idle: "{n} 个空闲", standby: "{n} 个等待 leader", dead: "死信", attempts: "尝试 {n} 次" },
   outcome: { success: "成功", error: "失败", requeue: "重新入队", terminal: "终止", panic: "panic" },
@@ -38,7 +38,8 @@ export default {
   journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "没有看到事件", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从收到 watch 事件时算起。", note: "最近一个到达 worker 的变更。点击任意 key 可以跟踪它。" },
   hop: { server: "API Server", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker", reflector: "Reflector" },
   search: { label: "查找 key", example: "settings-1", none: "store 中没有这样的 key" },
-  rail: { all: "组件", short: { server: "API", reflector: "Refl", queue: "FIFO", store: "Store", handlers: "Hdlr", workqueue: "Queue", workers: "Work", election: "选主" }, ask: "请求", wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
+  strip: { all: "组件", names: { server: "API Server", reflector: "Reflector", store: "Store", handlers: "Handler", workqueue: "WorkQueue", workers: "Worker", election: "选主" }, down: "不可用", queued: "{n} 个排队", running: "{n} 个运行中", leader: "leader {name}" },
+  rail: { ask: "请求", wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
   captionNone: "每一步发生时，这里会说明原因。",
   caption: {
     server: {
