@@ -181,8 +181,8 @@ export function ElectionCard({ lab }) {
     <ul class="rows candidates">
       ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(name !== e.leader && "dim")}>
         <span aria-hidden="true">${name === e.leader ? "●" : "○"}</span> ${shortName(name)}
-        <span class="dim"><span class="word">${name === e.leader ? t("election.leads") : t("election.waits")} · </span>
-          ${[e.pausedNames?.includes(name) && t("election.paused"),
+        <span class="dim">${[name === e.leader ? t("election.leads") : t("election.waits"),
+          e.pausedNames?.includes(name) && t("election.paused"),
           name === e.leader && e.renewedMs >= -1000 && e.leftMs > 0
             && t("election.renewed", { ago: ago(e.renewedMs) }),
           name === e.leader && e.renewedMs < -1000

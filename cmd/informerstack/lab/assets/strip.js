@@ -49,13 +49,13 @@ export function Strip({ lab }) {
 }
 
 /**
- * placesOf returns the pieces at which the change is, as far as a reader can follow: what the caption
- * is about, or the piece that the lesson points to and that was lit last. Nothing at full speed.
+ * placesOf returns the pieces at which the change is, as far as a reader can follow: what a lesson that
+ * has stopped points to, what the caption is about, or the piece of a lesson that was lit last.
  */
 function placesOf(lab) {
   const lesson = lab.frame?.lesson;
   const watch = lesson?.watch ?? [];
-  if (lesson?.state === "stopped" && watch.length) return watch;
+  if (lesson?.stop && watch.length) return watch;
   if (hasCaption(lab)) return lab.caption ? [cardOf(lab.caption)] : [];
   const lit = watch.filter((piece) => lab.lit.has(piece)).sort((a, b) => lab.lit.get(a) - lab.lit.get(b));
   return [lit.at(-1) ?? lab.follower.last(watch) ?? watch[0]].filter(Boolean);
@@ -112,8 +112,8 @@ export class Follower {
 
   /** follow shows the cards at which the change is, once they are other ones than before. */
   follow(lab) {
-    const { id, step, state } = lab.frame?.lesson ?? {};
-    const turn = [id, step, state === "stopped", lab.frame?.mode].join();
+    const { id, step, stop } = lab.frame?.lesson ?? {};
+    const turn = [id, step, Boolean(stop), lab.frame?.mode].join();
     if (turn !== this.turn) this.resume();
     this.turn = turn;
     if (!SMALL.matches || this.left || this.pressed || performance.now() < this.until) return;
