@@ -23,7 +23,7 @@ export function ServerCard({ lab }) {
         <li key=${entry.rv} class=${cx(Number(entry.rv) > read && "unread", i === cursor && "cursor")}>
           <span class="rv">${entry.rv}</span>
           <span class=${"sign " + entry.type} title=${entry.type}>
-            <i aria-hidden="true">${SIGN[entry.type] ?? "·"}</i>${entry.type}</span>
+            <i aria-hidden="true">${SIGN[entry.type] ?? "·"}</i><span class="word">${entry.type}</span></span>
           ${entry.key && html`<${Chip} id=${entry.key} follow=${lab.ui.follow} first=${i === 0} />`}
         </li>`)}
     </ol>
@@ -97,9 +97,8 @@ export function QueueCard({ lab }) {
   const items = queue.items ?? [];
   const real = queue.kind === "RealFIFO";
   return html`<${Card} lab=${lab} piece="queue" title=${queue.kind ?? "DeltaFIFO"}
-    summary=${t(real ? "queue.deltas" : "queue.size", {
-      keys: number(queue.keys), n: number(queue.deltas),
-    })} bad=${queue.hold}>
+    summary=${[!real && t("queue.keys", { n: number(queue.keys) }), t("queue.deltas", { n: number(queue.deltas) })]
+      .filter(Boolean).join(" · ")} bad=${queue.hold}>
     <ol class="rows">
       ${items.map((item, i) => html`<li key=${real ? i : item.key}>
         ${item.key

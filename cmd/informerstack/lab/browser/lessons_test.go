@@ -98,12 +98,13 @@ func (p *program) lessons() []lesson {
 }
 
 // Every lesson can be played to its end, half of them in each language, and what the page shows is
-// the text of that language.
+// the text of that language. Each lesson is played on one of the sizes of screen.
 func TestLessons_PlayToTheirEnd(t *testing.T) {
 	t.Parallel()
 	for i, l := range start(t, "run", "--rate", "0").lessons() {
 		t.Run(l.ID, func(t *testing.T) {
-			s := newScene(t, desktop)
+			s := newScene(t, sizes[i/2%len(sizes)])
+			s.use("lessons")
 			if i%2 == 0 {
 				s.click(button("z"))
 				s.playLesson(i, l, "zh")
@@ -142,6 +143,7 @@ func (s *scene) playLesson(i int, l lesson, language string) {
 		s.pointsAt(step.Watch)
 		assert.Len(s.t, s.texts(`.lesson .links a[href^="read/"]`), len(l.Links),
 			"links of lesson %s", l.ID)
+		s.fits(fmt.Sprintf("step %d of lesson %s", n, l.ID))
 		s.click(".lesson .steps .primary")
 	}
 	s.await("the lesson is marked as done",
