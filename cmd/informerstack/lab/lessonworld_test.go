@@ -104,6 +104,7 @@ func (r reader) plays(l lesson, meddles bool) {
 		"default/settings-4"}, r.keys(), l.ID)
 	assert.Empty(r.t, r.frame().Workers.DeadLetters)
 	assert.Zero(r.t, r.frame().Workqueue.Limited)
+	assert.Equal(r.t, 100.0, r.frame().Workqueue.Bucket.Tokens)
 	for step := range l.Steps {
 		if r.reads(); meddles && r.random.IntN(3) == 0 {
 			r.meddles()
@@ -199,4 +200,43 @@ func (r reader) lasts(l lesson, step int) {
 	assert.NoError(r.t, json.Unmarshal([]byte(line), &fact))
 	frame := asJSON(r.frame())
 	assert.NoError(r.t, fact.check(frame, frame), "%s %d", l.ID, step)
+}
+
+// A step that could not be played is played again in a world of its own, and so is the next one.
+func TestLessons_BeginAgainAfterAFailure(t *testing.T) {
+	for next := range 2 {
+		story(t, func(w *world) {
+			w.mustDo(`{"do":"lesson","id":"resume","step":0}`)
+			w.playsToEnd()
+			w.mustDo(`{"do":"lesson","id":"resume","step":1}`)
+			w.mustDo(`{"do":"server","up":false}`)
+			w.after(2 * expectTimeout)
+			assert.NotEmpty(t, w.frame().Lesson.Error)
+			assert.Equal(t, "done", w.frame().Lesson.State)
+			w.mustDo(`{"do":"lesson","id":"resume","step":%d}`, 1+next)
+			w.playsToEnd()
+			assert.Empty(t, w.frame().Lesson.Error)
+			assert.Empty(t, w.lab.moving(w.frame()))
+		})
+	}
+}
+
+// A lesson that begins with a question has its world before the reader answers, even at once.
+func TestLessons_PrepareForAQuestion(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Minute} {
+		story(t, func(w *world) {
+			w.mustDo(`{"do":"lesson","id":"onekey","step":0}`)
+			w.playsToEnd()
+			assert.NotEmpty(t, w.frame().Workers.Running)
+			w.mustDo(`{"do":"lesson","id":"retry","step":-1,"solved":true}`)
+			if w.after(wait); wait > 0 {
+				assert.Empty(t, w.frame().Workers.Running, "no call of another lesson hangs")
+				assert.Equal(t, -1, w.frame().Lesson.Step)
+			}
+			w.mustDo(`{"do":"lesson","id":"retry","step":0}`)
+			w.playsToEnd()
+			assert.Equal(t, 0, w.frame().Lesson.Step)
+			assert.Empty(t, w.frame().Lesson.Error)
+		})
+	}
 }

@@ -246,7 +246,7 @@ function Progress({ lab, lesson }) {
 
 /** Failure offers to begin a step again that the program could not play. The details are for its author. */
 function Failure({ lab, lesson, error }) {
-  if (lab.failure !== error) console.warn("lesson", lesson.id, "step", lab.ui.lesson.step, error);
+  if (lab.failure !== error) console.info("lesson", lesson.id, "step", lab.ui.lesson.step, error);
   lab.failure = error;
   return html`<p class="hot" role="alert">${t("lessons.failed")}</p>
     <p><button type="button" class="btn again" onClick=${() => again(lab, lesson)}>${t("lessons.again")}</button></p>`;

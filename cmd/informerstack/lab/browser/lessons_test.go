@@ -129,6 +129,11 @@ func (s *scene) playLesson(i int, l lesson, language string) {
 			s.choose(`input[type="range"]`, "0")
 		}
 		if step.Question != nil {
+			if n == 0 {
+				s.until("the lesson has its own world", func(f lab.Frame) bool {
+					return f.Lesson != nil && f.Lesson.ID == l.ID && f.Lesson.Step == -1
+				})
+			}
 			s.answer(step.Question, language)
 		}
 		if step.Task != nil {
@@ -350,6 +355,25 @@ func TestLessons_ShowATask(t *testing.T) {
 	s.await("the program shows it",
 		element(".lesson .steps .primary")+`?.getAttribute("aria-disabled") === "false"`)
 	assert.Empty(t, s.frames.now().Lesson.Error)
+}
+
+// A step that fails says so in one sentence, and is offered again.
+func TestLessons_OfferAFailedStepAgain(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	s.openAt("lease", 0)
+	s.click(".question .btn")
+	s.until("the step plays", func(f lab.Frame) bool { return f.Lesson.State == "running" })
+	s.press("x") // no candidate can take over
+	f := s.until("the step has failed", func(f lab.Frame) bool { return f.Lesson.Error != "" })
+	s.await("the page says so", element(".lesson .hot")+`?.textContent === "This step did not work."`)
+	assert.NotContains(t, s.texts(".lesson")[0], f.Lesson.Error)
+	s.click(".lesson .again")
+	s.until("the step has worked", func(f lab.Frame) bool {
+		return f.Lesson.Error == "" && f.Lesson.State == "done" && f.Lesson.Step == 0
+	})
+	s.await("the next step is offered",
+		element(".lesson .steps .primary")+`?.getAttribute("aria-disabled") === "false"`)
 }
 
 // A reader who loads the page again in the middle of a task resumes it, and another page too.
