@@ -11,8 +11,8 @@ import (
 	"example.com/informerstack/observe/trace"
 )
 
-// fact says what happened at a hop, where the events before it prove that: for example that a version
-// is a worker's own write. Its name selects a caption, which has the arguments.
+// fact says what happened at a hop, where the events before it prove that: for example that a
+// version is a worker's own write. Its name selects a caption, which has the arguments.
 type fact struct {
 	name string // "" claims nothing
 	args map[string]string

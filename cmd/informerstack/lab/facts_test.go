@@ -139,7 +139,7 @@ func TestFacts_AreProvedByTheEventsBefore(t *testing.T) {
 			server BOOKMARK @1 -> initial
 			server ADDED b @2
 			server BOOKMARK @3
-			server ERROR error: 410 Expired: The resourceVersion for the provided watch is too old. -> expired
+			server ERROR error: 410 Expired: The resourceVersion is too old. -> expired
 			server WATCH @3 (from "3") error: too old resource version -> expired
 			server WATCH @3 (from "3") error: connection refused
 			server ERROR error: 500 InternalError: broken`},
@@ -237,7 +237,8 @@ func TestWrapTransport_ReadsTheVersionOfAWrite(t *testing.T) {
 		assert.ErrorIs(t, err, test.failure)
 		assert.Equal(t, test.body, string(read))
 		assert.NoError(t, answer.Body.Close())
-		assert.Equal(t, test.own, l.recorder.ledger.key("ns/a").own, "%s %d", test.method, test.code)
+		own := l.recorder.ledger.key("ns/a").own
+		assert.Equal(t, test.own, own, "%s %d", test.method, test.code)
 	}
 }
 

@@ -25,7 +25,7 @@ type faultyLock struct {
 	renewed time.Time // the renewTime that was written last
 
 	read     []byte    // the record that was read last; nil after a write
-	observed time.Time // when the newest record was first read, or written: the elector's observedTime
+	observed time.Time // when the record was first read, or was written: the elector's observedTime
 }
 
 func (l *faultyLock) pause() {

@@ -22,8 +22,9 @@ const SAME = {
 export function textOf({ hop, what, key, rv, error, fact, args }) {
   const texts = t("caption")[hop];
   const name = SAME[hop]?.[what] ?? what;
-  const text = texts?.[`${name} ${fact}`] ?? (error && texts?.[name]
-    ? texts[`${name} failed`] ?? t("captionFailed") : texts?.[name]);
+  const always = texts?.[name];
+  const failed = error && (texts?.[`${name} failed`] ?? (always && t("captionFailed")));
+  const text = texts?.[`${name} ${fact}`] ?? (error ? failed : always);
   return text && filled(text, { ...args, key: `[[${key}]]`, rv: rv || "–", error });
 }
 
