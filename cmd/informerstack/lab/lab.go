@@ -15,12 +15,13 @@
 // about one map operation per change.
 //
 // Read lab.go, gate.go (the time control), recorder.go and queue.go (the records of
-// events), frame.go and snapshot.go (the content of a page, ten times per second), stream.go and
-// page.go (its transport), command.go, faults.go, election.go, fence.go and restart.go (the page's
-// commands), code.go and codequeue.go (a learner's code and its changes), lesson.go, player.go,
-// performance.go and scene.go (the lessons), read.go (the documents and the code that they link
-// to), then recording.go, html.go and edition.go. The messages are described in protocol.md, the
-// page in assets/README.md. Then run go test -v ./cmd/informerstack/lab.
+// events), frame.go and snapshot.go (the content of a page, ten times per second), stream.go,
+// connection.go and page.go (its transport), command.go, faults.go, election.go, fence.go and
+// restart.go (the page's commands), code.go and codequeue.go (a learner's code and its changes),
+// lesson.go, player.go, performance.go and scene.go (the lessons), read.go (the documents and the
+// code that they link to), then recording.go, html.go, edition.go and live.go. The messages are
+// described in protocol.md, the page in assets/README.md, the program that runs in a browser in
+// live/main.go. Then run go test -v ./cmd/informerstack/lab.
 //
 // Goroutines: the request of each open page; one that makes the frames while a page is open or a
 // recording runs; and one that plays a lesson's step. Locking: each type has a mutex of its own,

@@ -101,7 +101,7 @@ export class EditionSource extends RecordedSource {
 }
 
 /** complete returns complete frames. A recorded one has only the fields that have changed. */
-function complete(frames) {
+export function complete(frames) {
   let last = {};
   return frames.map((changed) => (last = { ...last, ...changed }));
 }
