@@ -4,11 +4,8 @@ package lab
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/cmd/informerstack/cli/clitest"
 )
 
 // editionPage is the content of a page of the static edition.
@@ -44,21 +43,8 @@ func pageOf(t *testing.T, r *RecordedLesson, edition ...string) (p editionPage, 
 	t.Helper()
 	var file bytes.Buffer
 	require.NoError(t, r.WriteHTML(&file, Edition{Lessons: edition}))
-	require.NoError(t, json.Unmarshal(unpacked(t, file.Bytes()), &p))
+	require.NoError(t, json.Unmarshal(clitest.Unpacked(t, file.Bytes()), &p))
 	return p, file.Bytes()
-}
-
-// unpacked returns the recording of a page.
-func unpacked(t *testing.T, page []byte) []byte {
-	t.Helper()
-	embedded := embeddedRecording.FindSubmatch(page)
-	require.NotNil(t, embedded)
-	compressed := base64.NewDecoder(base64.StdEncoding, bytes.NewReader(embedded[1]))
-	recording, err := gzip.NewReader(compressed)
-	require.NoError(t, err)
-	content, err := io.ReadAll(recording)
-	require.NoError(t, err)
-	return content
 }
 
 // complete returns the complete frames of a page, as its source does.
@@ -250,7 +236,7 @@ func TestEdition_CommittedIsThePresentOne(t *testing.T) {
 			committed, err := os.ReadFile(filepath.Join(committedEdition, name))
 			require.NoError(t, err, "run make lessons")
 			var p editionPage
-			content := unpacked(t, committed)
+			content := clitest.Unpacked(t, committed)
 			require.NoError(t, json.Unmarshal(content, &p))
 			require.Equal(t, madeFrom(l.ID), p.Made, "the lesson has changed: run make lessons")
 
@@ -263,7 +249,7 @@ func TestEdition_CommittedIsThePresentOne(t *testing.T) {
 				return string(embeddedRecording.ReplaceAll(page, nil))
 			}
 			assert.Equal(t, shell(again.Bytes()), shell(committed), "run make lessons")
-			assert.True(t, bytes.Equal(unpacked(t, again.Bytes()), content),
+			assert.True(t, bytes.Equal(clitest.Unpacked(t, again.Bytes()), content),
 				"the texts or the hello have changed: run make lessons")
 
 			frames := p.complete(t)

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"example.com/informerstack/cmd/informerstack/cli/clitest"
 	"example.com/informerstack/observe/trace"
 )
 
@@ -112,7 +113,7 @@ func TestClip_WritesOneFile(t *testing.T) {
 		Hello  Hello
 		Frames []Frame
 	}
-	require.NoError(t, json.Unmarshal(unpacked(t, file.Bytes()), &run))
+	require.NoError(t, json.Unmarshal(clitest.Unpacked(t, file.Bytes()), &run))
 	assert.Greater(t, len(run.Frames), 2)
 
 	policy := element(`http-equiv="Content-Security-Policy" content="`, `">`)

@@ -249,6 +249,10 @@ func TestRun_WritesNoSecrets(t *testing.T) {
 			for _, path := range []string{recording, html} {
 				content, err := os.ReadFile(path)
 				require.NoError(t, err)
+				if path == html {
+					requireNoCanary(t, path, string(content))
+					content = clitest.Unpacked(t, content)
+				}
 				requireNoCanary(t, path, string(content))
 				assert.True(t, said(string(content)))
 			}

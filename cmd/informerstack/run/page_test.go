@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/cmd/informerstack/cli"
+	"example.com/informerstack/cmd/informerstack/cli/clitest"
 	"example.com/informerstack/cmd/informerstack/lab"
 )
 
@@ -163,7 +164,7 @@ func TestRun_RecordsForReplay(t *testing.T) {
 	p.Stops(t)
 	page, err := os.ReadFile(html)
 	require.NoError(t, err)
-	assert.Contains(t, string(page), `<script type="application/json" id="recording">{"hello":`)
+	assert.Contains(t, string(clitest.Unpacked(t, page)), `{"hello":`)
 
 	p = start(t, "replay", recording)
 	url := p.page(t)

@@ -9,8 +9,11 @@ package clitest
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -118,4 +121,18 @@ func RequirePrintable(t *testing.T, text string) {
 	for _, r := range text {
 		require.True(t, r == '\n' || r == '\t' || strconv.IsPrint(r), "%q in %.500q", r, text)
 	}
+}
+
+var embedded = regexp.MustCompile(`(?s)<script type="text/plain" id="recording">(.*?)</script>`)
+
+// Unpacked returns the recording of a page, which is compressed there.
+func Unpacked(t *testing.T, page []byte) []byte {
+	t.Helper()
+	found := embedded.FindSubmatch(page)
+	require.NotNil(t, found)
+	recording, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(found[1])))
+	require.NoError(t, err)
+	content, err := io.ReadAll(recording)
+	require.NoError(t, err)
+	return content
 }
