@@ -22,11 +22,20 @@ export function proceed(lab) {
   else lab.source.play();
 }
 
+/** reveal scrolls to a stop, and to the followed key in each list. */
+function reveal(stop) {
+  stop?.scrollIntoView({ block: "nearest" });
+  for (const chip of stop ? document.querySelectorAll("#flow .rows .followed") : []) {
+    const list = chip.closest(".rows");
+    list.scrollTop += chip.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom;
+  }
+}
+
 /** Stop says what the frame of a stop shows, and continues. The first one asks to look back. */
 export function Stop({ lab }) {
   const { says, event } = stopOf(lab);
   const asks = lab.source.live && !lab.past && !remembered("lookedBack");
-  return html`<section class="caption stop" aria-label=${t("stop.title")}>
+  return html`<section ref=${reveal} class="caption stop" aria-label=${t("stop.title")}>
     <div role="status">${says ? html`<${Prose} text=${says} follow=${lab.ui.follow} />`
       : html`<${Seen} event=${event} follow=${lab.ui.follow} />`}</div>
     <p><button type="button" class="btn primary" aria-keyshortcuts=${lab.past ? "End" : "Space"}
