@@ -297,6 +297,8 @@ func TestEdition_IsPlayedByKeyboard(t *testing.T) {
 	s.tabTo(".question .option")
 	s.press(kb.Enter)
 	s.await("the focus is not lost", "document.activeElement.matches("+quoted(primary)+")")
+	s.await("it stops", "document.activeElement.matches("+quoted(proceeds)+")")
+	s.press(kb.Enter)
 	s.await("the step has ended", element(stepEnded))
 	s.await("the focus stays", "document.activeElement.matches("+quoted(primary)+")")
 	s.press("r") // no command of the program
@@ -315,7 +317,7 @@ func TestEdition_IsPlayedByKeyboard(t *testing.T) {
 		return frames.slice(0, starts[1]).findLast((frame) => frame.server).server.rv;
 	})()`), evaluate[string](s.tab, serverRV), "the pipeline is as before the step")
 	s.click(".question .option")
-	s.await("the step has ended", element(stepEnded))
+	s.continues()
 }
 
 // axe-core finds nothing serious in an edition, in both themes.
@@ -338,7 +340,9 @@ func TestEdition_IsAccessible(t *testing.T) {
 			s.accessible("an open question")
 			s.click(".question .option")
 			s.accessible("the last step plays")
-			s.await("the step has ended", element(stepEnded))
+			s.await("it stops", element(stopText))
+			s.accessible("a stop")
+			s.continues()
 			s.accessible("the end")
 			s.click(".lesson > .btn.quiet")
 			s.await("the list", `document.links.length === 4`)
@@ -369,6 +373,7 @@ func TestEdition_FitsIntoAnIframe(t *testing.T) {
 		document.querySelector(` + quoted(stepEnded) + `)`)
 	frame(`document.querySelector(` + quoted(primary) + `).click() ?? true`)
 	frame(`document.querySelector(".question .option").click() ?? true`)
+	frame(`document.querySelector(` + quoted(proceed) + `).click() ?? true`)
 	frame(`document.querySelector(` + quoted(stepEnded) + `)`)
 	frame(`document.documentElement.scrollWidth <= 380`)
 	frame(`[...document.querySelectorAll(".lesson *")].every(

@@ -17,6 +17,7 @@ import (
 const (
 	stopText = ".stop [role=status]"
 	proceed  = ".stop .primary"
+	proceeds = ".lesson .steps .proceeds" // the button for it in the lesson
 	again    = ".lesson .again"
 )
 
