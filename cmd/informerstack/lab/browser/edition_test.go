@@ -222,7 +222,7 @@ func TestEdition_IsPlayedByKeyboard(t *testing.T) {
 	s.tabTo(primary)
 	s.press(kb.Enter)
 	s.await("the question", element(".question"))
-	s.tabTo(".question .option")
+	s.tabTo(".question > .btn") // shows the answer
 	s.press(kb.Enter)
 	s.await("the focus is not lost", "document.activeElement.matches("+quoted(primary)+")")
 	s.await("the step has ended", element(stepEnded))
@@ -295,7 +295,7 @@ func TestEdition_FitsIntoAnIframe(t *testing.T) {
 	frame(`document.querySelector(` + quoted(solution) + `)?.click() === undefined &&
 		document.querySelector(` + quoted(stepEnded) + `)`)
 	frame(`document.querySelector(` + quoted(primary) + `).click() ?? true`)
-	frame(`document.querySelector(".question .option").click() ?? true`)
+	frame(`document.querySelector(".question > .btn").click() ?? true`)
 	frame(`document.querySelector(` + quoted(stepEnded) + `)`)
 	frame(`document.documentElement.scrollWidth <= 380`)
 	frame(`[...document.querySelectorAll(".lesson *")].every(
