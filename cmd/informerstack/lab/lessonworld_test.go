@@ -40,9 +40,9 @@ var controls = []string{
 	`{"do":"create","key":"default/lesson-2"}`,
 }
 
-// Each lesson can be played after each other one. Its readers need time, and use the controls before
-// it and between its steps. It begins in the same world each time, what its steps say holds until
-// the reader continues, and the reader's world returns at the end.
+// Each lesson can be played after each other one. Its readers need time, and use the controls
+// before it and between its steps. It begins in the same world each time, what its steps say holds
+// until the reader continues, and the reader's world returns at the end.
 //
 // Without -all-pairs, each lesson is played after another one, and before another one.
 func TestLessons_PlayAfterEachOther(t *testing.T) {

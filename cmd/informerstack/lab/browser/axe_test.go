@@ -126,7 +126,7 @@ func (s *scene) walkViews() {
 	s.watching()
 	s.openQuestion(s.click)
 	s.accessible("an open question")
-	s.click(".question .option")
+	s.click(".question > .btn")
 	s.await("an answer", element(".question [role=status]"))
 	s.accessible("an answered question")
 	s.openAt("resync", 0)

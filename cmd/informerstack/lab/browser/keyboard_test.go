@@ -121,7 +121,7 @@ func (s *scene) playByKeys(id string) {
 	for n, step := range lessons[at].Steps {
 		s.await("the focus is in the lesson", `document.activeElement.closest(".lesson")`)
 		if q := step.Question; q != nil {
-			answer := ".question .option"
+			answer := ".question > .btn"
 			if q.Where != "" {
 				answer = "#card-" + q.Where + " .pick"
 			}

@@ -362,7 +362,6 @@ func TestLessons_ShowATask(t *testing.T) {
 
 // A step that fails says so in one sentence, and is offered again.
 func TestLessons_OfferAFailedStepAgain(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, desktop)
 	s.openAt("lease", 0)
 	s.click(".question .btn")

@@ -99,7 +99,7 @@ func TestPhone_HasOneColumn(t *testing.T) {
 	s.await("the lessons open", element(".lessons"))
 	fits("the lessons")
 	s.openQuestion(s.tap)
-	s.tap(".question .option")
+	s.tap(".question > .btn")
 	s.await("an answer", element(".question [role=status]"))
 	fits("an answer")
 	s.tap(".tabs .tab:first-child")
