@@ -1,4 +1,4 @@
-// written by informerstack lab export
+// <meta name="generator" content="informerstack lab export">
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
 

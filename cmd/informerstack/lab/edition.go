@@ -32,10 +32,9 @@ const (
 )
 
 // EditionMark is in each file of the static edition, within its first kilobyte.
-const EditionMark = "written by informerstack lab export"
+const EditionMark = `<meta name="generator" content="informerstack lab export">`
 
 const (
-	generatorTag = `<meta name="generator" content="` + EditionMark + `">`
 	// editionIndex is the name of the page that lists the lessons. The pages of the lessons share
 	// the script and the styles.
 	editionIndex  = "index.html"
@@ -263,7 +262,7 @@ func (r *RecordedLesson) WriteHTML(w io.Writer, e Edition) error {
 	}
 	title := template.HTMLEscapeString(lessonTexts()[r.id].title()["en"])
 	_, err = fmt.Fprintf(w, pageWithoutProgram, editionPolicy,
-		generatorTag+"\n<title>"+title+"</title>",
+		EditionMark+"\n<title>"+title+"</title>",
 		`<link rel="stylesheet" href="`+editionStyles+`">`, pack(recording),
 		`<script src="`+editionScript+`"></script>`)
 	return err
@@ -335,7 +334,7 @@ var indexPage = template.Must(template.New("").Parse(`<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="{{.Policy}}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-{{.Generator}}
+{{.Mark}}
 <title>informerstack: lessons</title>
 <style>{{.Style}}</style>
 </head>
@@ -371,9 +370,9 @@ func (e Edition) writeIndex(w io.Writer) error {
 		entries = append(entries, entry{EditionName(id), lessonTexts()[id].title()})
 	}
 	return indexPage.Execute(w, map[string]any{
-		"Policy":    "default-src 'none'; style-src " + hash(string(style)) + "; base-uri 'none'",
-		"Generator": template.HTML(generatorTag),
-		"Style":     template.CSS(style),
-		"Lessons":   entries,
+		"Policy":  "default-src 'none'; style-src " + hash(string(style)) + "; base-uri 'none'",
+		"Mark":    template.HTML(EditionMark),
+		"Style":   template.CSS(style),
+		"Lessons": entries,
 	})
 }

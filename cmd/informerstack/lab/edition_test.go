@@ -244,6 +244,7 @@ func TestEdition_CommittedIsThePresentOne(t *testing.T) {
 	}))
 	for i, l := range lessons {
 		name := EditionName(l.ID)
+		assert.False(t, want[name], "%s is another page", name)
 		want[name] = true
 		t.Run(l.ID, func(t *testing.T) {
 			committed, err := os.ReadFile(filepath.Join(committedEdition, name))

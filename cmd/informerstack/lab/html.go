@@ -35,13 +35,18 @@ const pageWithoutProgram = `<!doctype html>
 `
 
 // WriteHTML writes the clip as one HTML file, which shows the recording without a server and
-// without a network. The policy names the hashes of the script and the styles, and forbids every
-// connection.
+// without a network.
 func (c *Clip) WriteHTML(w io.Writer) error {
 	recording, err := c.encode()
 	if err != nil {
 		return err
 	}
+	return writeSelfContained(w, "<title>informerstack laboratory</title>", recording)
+}
+
+// writeSelfContained writes the page as one file. head has the page's title, recording is JSON. The
+// policy names the hashes of the script and the styles, and forbids every connection.
+func writeSelfContained(w io.Writer, head string, recording []byte) error {
 	code, err := script()
 	if err != nil {
 		return err
@@ -52,8 +57,8 @@ func (c *Clip) WriteHTML(w io.Writer) error {
 	}
 	policy := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; img-src data:; "+
 		"base-uri 'none'", hash(code), hash(styles))
-	_, err = fmt.Fprintf(w, pageWithoutProgram, policy, "<title>informerstack laboratory</title>",
-		"<style>"+styles+"</style>", pack(recording), "<script>"+code+"</script>")
+	_, err = fmt.Fprintf(w, pageWithoutProgram, policy, head, "<style>"+styles+"</style>",
+		pack(recording), "<script>"+code+"</script>")
 	return err
 }
 
