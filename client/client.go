@@ -26,8 +26,8 @@ import (
 )
 
 // Object is the constraint of the objects of a Client. Pointers to all Kubernetes API types satisfy
-// it, and so does a pointer to a struct with metav1.TypeMeta, metav1.ObjectMeta and a DeepCopyObject
-// method.
+// it, and so does a pointer to a struct with metav1.TypeMeta, metav1.ObjectMeta and a method
+// DeepCopyObject.
 type Object interface {
 	runtime.Object
 	metav1.Object

@@ -67,7 +67,7 @@ const (
 	leaseGrace = 20 * time.Second
 )
 
-// Operator makes informers and controllers, and serves what is known of them: it is a
+// Operator makes informers and controllers, and serves their metrics and health: it is a
 // health.Handler with /metrics. All methods and functions are safe for concurrent use.
 type Operator struct {
 	*health.Handler
@@ -128,8 +128,8 @@ func NewInformer[T interface {
 
 // NewController is controller.New with metrics, a check of /readyz, a place on the page and, if the
 // Operator has a Lease, leader election with a check of /healthz. The controller also waits for
-// every informer that NewInformer has made before. options.Metrics is replaced; Lead and NewQueue are
-// kept if they are set, and their metrics are the caller's.
+// every informer that NewInformer has made before. options.Metrics is replaced; Lead and NewQueue
+// are kept if they are set, and their metrics are the caller's.
 //
 // The error says that a controller of o has the same name, or that the Lease's client cannot be
 // made.
