@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -97,12 +98,12 @@ func (p *publisher) reconcile(
 	if added, err := p.addFinalizer(ctx, site); added || err != nil {
 		return controller.Result{}, err // the event of the write follows
 	}
-	failed := p.publish(ctx, site)
-	var taken *takenError
-	if reported := p.report(ctx, site, failed); reported != nil || !errors.As(failed, &taken) {
-		return controller.Result{}, errors.Join(failed, reported)
+	taken, failed := p.publish(ctx, site)
+	reported := p.report(ctx, site, taken, failed)
+	if err := errors.Join(failed, reported); err != nil || len(taken) == 0 {
+		return controller.Result{}, err
 	}
-	// The end of the foreign object is no event of this website.
+	// The end of a foreign object is no event of this website.
 	return controller.Result{RequeueAfter: time.Minute}, nil
 }
 
@@ -112,23 +113,29 @@ func (p *publisher) seesItsWrites(name store.ObjectName) bool {
 		p.pageWrites.Seen(name, p.pages.GetStore().LastStoreSyncResourceVersion())
 }
 
-// publish makes the DNS and the ConfigMaps equal to the spec.
-func (p *publisher) publish(ctx context.Context, site *api.Website) error {
+// publish makes the DNS and the ConfigMaps equal to the spec. taken are the names of pages that
+// belong to other owners.
+func (p *publisher) publish(
+	ctx context.Context, site *api.Website,
+) (taken []string, err error) {
 	if err := p.dns.Set(ctx, site.Spec.Host); err != nil {
-		return fmt.Errorf("set DNS record: %w", err)
+		return nil, fmt.Errorf("set DNS record: %w", err)
 	}
-	for page := range site.Spec.Pages {
-		if err := p.publishPage(ctx, site, site.Page(page)); err != nil {
-			return err
+	var failed []error
+	wanted := map[string]bool{}
+	for _, page := range slices.Sorted(maps.Keys(site.Spec.Pages)) {
+		want := site.Page(page)
+		wanted[want.Name] = true
+		mine, err := p.publishPage(ctx, site, want)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("write page: %w", err))
+		} else if !mine {
+			taken = append(taken, want.Name)
 		}
 	}
 	owned, err := p.pages.Indexer().ByTypedIndex(store.OwnerIndex, string(site.UID))
 	if err != nil {
-		return err
-	}
-	wanted := map[string]bool{}
-	for page := range site.Spec.Pages {
-		wanted[site.Page(page).Name] = true
+		return taken, errors.Join(append(failed, err)...)
 	}
 	for _, page := range owned {
 		if wanted[page.Name] {
@@ -137,21 +144,17 @@ func (p *publisher) publish(ctx context.Context, site *api.Website) error {
 		err := p.pageClient.Namespace(page.Namespace).Delete(ctx, page.Name,
 			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(page.UID))})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete page: %w", err)
+			failed = append(failed, fmt.Errorf("delete page: %w", err))
 		}
 	}
-	return nil
+	return taken, errors.Join(failed...)
 }
 
-// takenError says that a page's name belongs to an object that is not the website's.
-type takenError struct{ name string }
-
-func (e *takenError) Error() string { return "ConfigMap " + e.name + " belongs to another owner" }
-
-// publishPage creates the page, adopts it, corrects it, or refuses to touch it.
+// publishPage creates the page, adopts it, corrects it, or leaves it alone because it is not the
+// website's.
 func (p *publisher) publishPage(
 	ctx context.Context, site *api.Website, want *corev1.ConfigMap,
-) error {
+) (mine bool, err error) {
 	pages := p.pageClient.Namespace(site.Namespace)
 	var written *corev1.ConfigMap
 	found, err := p.pages.Lister().ByNamespace(site.Namespace).Get(want.Name)
@@ -159,21 +162,24 @@ func (p *publisher) publishPage(
 	case apierrors.IsNotFound(err):
 		written, err = pages.Create(ctx, want, metav1.CreateOptions{})
 	case err != nil:
-		return err
+		return false, err
 	case !mayOwn(site, found):
-		return &takenError{want.Name}
+		return false, nil
 	case metav1.IsControlledBy(found, site) && maps.Equal(found.Data, want.Data):
-		return nil
+		return true, nil
 	default:
 		changed := found.DeepCopy()
-		changed.Data, changed.OwnerReferences = want.Data, want.OwnerReferences
+		changed.Data = want.Data
+		if !metav1.IsControlledBy(found, site) {
+			changed.OwnerReferences = append(changed.OwnerReferences, want.OwnerReferences...)
+		}
 		written, err = pages.Update(ctx, changed, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("write page: %w", err)
+		return false, err
 	}
 	p.pageWrites.Wrote(store.MetaObjectToName(site), written.ResourceVersion)
-	return nil
+	return true, nil
 }
 
 // mayOwn reports whether the page is the website's, or is free and has its label.
@@ -215,15 +221,17 @@ func (p *publisher) finalize(ctx context.Context, site *api.Website) error {
 }
 
 // report writes the status if it has changed.
-func (p *publisher) report(ctx context.Context, site *api.Website, failed error) error {
+func (p *publisher) report(
+	ctx context.Context, site *api.Website, taken []string, failed error,
+) error {
 	ready := metav1.Condition{Type: api.Ready, Status: metav1.ConditionTrue, Reason: "Published",
 		ObservedGeneration: site.Generation}
-	if failed != nil {
-		ready.Status, ready.Reason = metav1.ConditionFalse, "Failed"
-		ready.Message = failed.Error()
-		if _, taken := failed.(*takenError); taken {
-			ready.Reason = "NameTaken"
-		}
+	switch {
+	case failed != nil:
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Failed", failed.Error()
+	case len(taken) > 0:
+		ready.Status, ready.Reason = metav1.ConditionFalse, "NameTaken"
+		ready.Message = "others have the ConfigMaps " + strings.Join(taken, ", ")
 	}
 	changed := meta.SetStatusCondition(&site.Status.Conditions, ready)
 	if !changed && site.Status.ObservedGeneration == site.Generation {

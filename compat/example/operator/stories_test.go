@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,30 +54,47 @@ func TestStory_AnOwnedObjectIsRestored(t *testing.T) {
 	})
 }
 
-// A ConfigMap without an owner is adopted if it has the website's label. Any other is left alone.
+// An object with another owner is left alone, and one without the website's label. The other pages
+// are published. While nothing changes, nothing is written.
 func TestStory_AForeignObjectIsNotTouched(t *testing.T) {
 	story(t, func(w *world) {
-		foreign := page("index")
-		foreign.Data = map[string]string{"content": "mine"}
-		require.NoError(w.t, w.Create(foreign))
+		owned, unlabelled := page("index"), page("about")
+		owned.Labels = map[string]string{"website": "shop"}
+		owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret",
+			Name: "other", UID: "other", Controller: new(true)}}
+		for _, foreign := range []*corev1.ConfigMap{owned, unlabelled} {
+			foreign.Data = map[string]string{"content": "mine"}
+			require.NoError(w.t, w.Create(foreign))
+		}
 		w.start("only")
 		w.site()
-		w.published(map[string]string{})
+		pages := map[string]string{"index": "hello", "about": "us", "news": "none"}
+		w.edit(func(site *api.Website) { site.Spec.Pages = pages })
+		w.published(map[string]string{"news": "none"})
 		w.ready(metav1.ConditionFalse, "NameTaken")
-		require.NoError(w.t, w.Get(foreign))
-		assert.Equal(w.t, "mine", foreign.Data["content"])
+		w.ForgetRequests()
+		time.Sleep(10 * time.Minute)
+		assert.Zero(w.t, w.wrote("create,update,delete", "configmaps"))
+		assert.Zero(w.t, w.wrote("update", "websites"))
 
-		require.NoError(w.t, w.Delete(foreign))
+		for _, foreign := range []*corev1.ConfigMap{owned, unlabelled} {
+			require.NoError(w.t, w.Get(foreign))
+			assert.Equal(w.t, "mine", foreign.Data["content"])
+			require.NoError(w.t, w.Delete(foreign))
+		}
 		time.Sleep(2 * time.Minute)
-		w.published(map[string]string{"index": "hello"})
+		w.published(pages)
 		w.ready(metav1.ConditionTrue, "Published")
 	})
 }
 
+// A ConfigMap without a controller is adopted if it has the website's label. It keeps its owners.
 func TestStory_AFreeObjectIsAdopted(t *testing.T) {
 	story(t, func(w *world) {
 		free := page("index")
 		free.Labels = map[string]string{"website": "shop"}
+		free.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "Secret", Name: "other", UID: "other"}}
 		require.NoError(w.t, w.Create(free))
 		w.start("only")
 		w.site()
@@ -84,6 +102,7 @@ func TestStory_AFreeObjectIsAdopted(t *testing.T) {
 		adopted := page("index")
 		require.NoError(w.t, w.Get(adopted))
 		assert.Equal(w.t, free.UID, adopted.UID)
+		assert.Len(w.t, adopted.OwnerReferences, 2)
 		assert.Zero(w.t, w.wrote("create", "configmaps"))
 	})
 }

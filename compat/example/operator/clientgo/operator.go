@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -174,29 +175,35 @@ func (p *Publisher) reconcile(
 		_, err := p.websites(site.Namespace).Update(ctx, site, metav1.UpdateOptions{})
 		return 0, err
 	}
-	failed := p.publish(ctx, site)
-	var taken *takenError
-	if reported := p.report(ctx, site, failed); reported != nil || !errors.As(failed, &taken) {
-		return 0, errors.Join(failed, reported)
+	taken, failed := p.publish(ctx, site)
+	reported := p.report(ctx, site, taken, failed)
+	if err := errors.Join(failed, reported); err != nil || len(taken) == 0 {
+		return 0, err
 	}
 	return time.Minute, nil
 }
 
-func (p *Publisher) publish(ctx context.Context, site *api.Website) error {
+func (p *Publisher) publish(
+	ctx context.Context, site *api.Website,
+) (taken []string, err error) {
 	if err := p.dns.Set(ctx, site.Spec.Host); err != nil {
-		return fmt.Errorf("set DNS record: %w", err)
+		return nil, fmt.Errorf("set DNS record: %w", err)
 	}
+	var failed []error
 	wanted := map[string]bool{}
-	for page := range site.Spec.Pages {
+	for _, page := range slices.Sorted(maps.Keys(site.Spec.Pages)) {
 		want := site.Page(page)
 		wanted[want.Name] = true
-		if err := p.publishPage(ctx, site, want); err != nil {
-			return err
+		mine, err := p.publishPage(ctx, site, want)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("write page: %w", err))
+		} else if !mine {
+			taken = append(taken, want.Name)
 		}
 	}
 	owned, err := p.pages.GetIndexer().ByIndex(ownerIndex, string(site.UID))
 	if err != nil {
-		return err
+		return taken, errors.Join(append(failed, err)...)
 	}
 	for _, obj := range owned {
 		page := obj.(*corev1.ConfigMap)
@@ -206,23 +213,19 @@ func (p *Publisher) publish(ctx context.Context, site *api.Website) error {
 		err := p.client.CoreV1().ConfigMaps(page.Namespace).Delete(ctx, page.Name,
 			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(page.UID))})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete page: %w", err)
+			failed = append(failed, fmt.Errorf("delete page: %w", err))
 		}
 	}
-	return nil
+	return taken, errors.Join(failed...)
 }
-
-type takenError struct{ name string }
-
-func (e *takenError) Error() string { return "ConfigMap " + e.name + " belongs to another owner" }
 
 func (p *Publisher) publishPage(
 	ctx context.Context, site *api.Website, want *corev1.ConfigMap,
-) error {
+) (mine bool, err error) {
 	pages := p.client.CoreV1().ConfigMaps(site.Namespace)
 	obj, exists, err := p.pages.GetIndexer().GetByKey(want.Namespace + "/" + want.Name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !exists {
 		_, err = pages.Create(ctx, want, metav1.CreateOptions{})
@@ -230,18 +233,21 @@ func (p *Publisher) publishPage(
 		found := obj.(*corev1.ConfigMap)
 		switch {
 		case !mayOwn(site, found):
-			return &takenError{want.Name}
+			return false, nil
 		case metav1.IsControlledBy(found, site) && maps.Equal(found.Data, want.Data):
-			return nil
+			return true, nil
 		}
 		changed := found.DeepCopy()
-		changed.Data, changed.OwnerReferences = want.Data, want.OwnerReferences
+		changed.Data = want.Data
+		if !metav1.IsControlledBy(found, site) {
+			changed.OwnerReferences = append(changed.OwnerReferences, want.OwnerReferences...)
+		}
 		_, err = pages.Update(ctx, changed, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("write page: %w", err)
+		return false, err
 	}
-	return nil
+	return true, nil
 }
 
 func mayOwn(site *api.Website, page *corev1.ConfigMap) bool {
@@ -267,15 +273,17 @@ func (p *Publisher) finalize(ctx context.Context, site *api.Website) error {
 	return err
 }
 
-func (p *Publisher) report(ctx context.Context, site *api.Website, failed error) error {
+func (p *Publisher) report(
+	ctx context.Context, site *api.Website, taken []string, failed error,
+) error {
 	ready := metav1.Condition{Type: api.Ready, Status: metav1.ConditionTrue, Reason: "Published",
 		ObservedGeneration: site.Generation}
-	if failed != nil {
-		ready.Status, ready.Reason = metav1.ConditionFalse, "Failed"
-		ready.Message = failed.Error()
-		if _, taken := failed.(*takenError); taken {
-			ready.Reason = "NameTaken"
-		}
+	switch {
+	case failed != nil:
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Failed", failed.Error()
+	case len(taken) > 0:
+		ready.Status, ready.Reason = metav1.ConditionFalse, "NameTaken"
+		ready.Message = "others have the ConfigMaps " + strings.Join(taken, ", ")
 	}
 	changed := meta.SetStatusCondition(&site.Status.Conditions, ready)
 	if !changed && site.Status.ObservedGeneration == site.Generation {

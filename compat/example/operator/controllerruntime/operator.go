@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,31 +79,37 @@ func (p *publisher) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	if controllerutil.AddFinalizer(&site, api.Finalizer) {
 		return ctrl.Result{}, p.client.Update(ctx, &site)
 	}
-	failed := p.publish(ctx, &site)
-	var taken *takenError
-	if reported := p.report(ctx, &site, failed); reported != nil || !errors.As(failed, &taken) {
-		return ctrl.Result{}, errors.Join(failed, reported)
+	taken, failed := p.publish(ctx, &site)
+	reported := p.report(ctx, &site, taken, failed)
+	if err := errors.Join(failed, reported); err != nil || len(taken) == 0 {
+		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: time.Minute}, nil
 }
 
-func (p *publisher) publish(ctx context.Context, site *api.Website) error {
+func (p *publisher) publish(
+	ctx context.Context, site *api.Website,
+) (taken []string, err error) {
 	if err := p.dns.Set(ctx, site.Spec.Host); err != nil {
-		return fmt.Errorf("set DNS record: %w", err)
+		return nil, fmt.Errorf("set DNS record: %w", err)
 	}
+	var failed []error
 	wanted := map[string]bool{}
-	for page := range site.Spec.Pages {
+	for _, page := range slices.Sorted(maps.Keys(site.Spec.Pages)) {
 		want := site.Page(page)
 		wanted[want.Name] = true
-		if err := p.publishPage(ctx, site, want); err != nil {
-			return err
+		mine, err := p.publishPage(ctx, site, want)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("write page: %w", err))
+		} else if !mine {
+			taken = append(taken, want.Name)
 		}
 	}
 	var owned corev1.ConfigMapList
-	err := p.client.List(ctx, &owned, client.InNamespace(site.Namespace),
+	err = p.client.List(ctx, &owned, client.InNamespace(site.Namespace),
 		client.MatchingFields{ownerIndex: string(site.UID)})
 	if err != nil {
-		return err
+		return taken, errors.Join(append(failed, err)...)
 	}
 	for _, page := range owned.Items {
 		if wanted[page.Name] {
@@ -109,38 +117,37 @@ func (p *publisher) publish(ctx context.Context, site *api.Website) error {
 		}
 		err := p.client.Delete(ctx, &page, client.Preconditions{UID: &page.UID})
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete page: %w", err)
+			failed = append(failed, fmt.Errorf("delete page: %w", err))
 		}
 	}
-	return nil
+	return taken, errors.Join(failed...)
 }
-
-type takenError struct{ name string }
-
-func (e *takenError) Error() string { return "ConfigMap " + e.name + " belongs to another owner" }
 
 func (p *publisher) publishPage(
 	ctx context.Context, site *api.Website, want *corev1.ConfigMap,
-) error {
+) (mine bool, err error) {
 	var found corev1.ConfigMap
-	err := p.client.Get(ctx, client.ObjectKeyFromObject(want), &found)
+	err = p.client.Get(ctx, client.ObjectKeyFromObject(want), &found)
 	switch {
 	case apierrors.IsNotFound(err):
 		err = p.client.Create(ctx, want)
 	case err != nil:
-		return err
+		return false, err
 	case !mayOwn(site, &found):
-		return &takenError{want.Name}
+		return false, nil
 	case metav1.IsControlledBy(&found, site) && maps.Equal(found.Data, want.Data):
-		return nil
+		return true, nil
 	default:
-		found.Data, found.OwnerReferences = want.Data, want.OwnerReferences
+		found.Data = want.Data
+		if !metav1.IsControlledBy(&found, site) {
+			found.OwnerReferences = append(found.OwnerReferences, want.OwnerReferences...)
+		}
 		err = p.client.Update(ctx, &found)
 	}
 	if err != nil {
-		return fmt.Errorf("write page: %w", err)
+		return false, err
 	}
-	return nil
+	return true, nil
 }
 
 func mayOwn(site *api.Website, page *corev1.ConfigMap) bool {
@@ -160,15 +167,17 @@ func (p *publisher) finalize(ctx context.Context, site *api.Website) error {
 	return client.IgnoreNotFound(p.client.Update(ctx, site))
 }
 
-func (p *publisher) report(ctx context.Context, site *api.Website, failed error) error {
+func (p *publisher) report(
+	ctx context.Context, site *api.Website, taken []string, failed error,
+) error {
 	ready := metav1.Condition{Type: api.Ready, Status: metav1.ConditionTrue, Reason: "Published",
 		ObservedGeneration: site.Generation}
-	if failed != nil {
-		ready.Status, ready.Reason = metav1.ConditionFalse, "Failed"
-		ready.Message = failed.Error()
-		if _, taken := failed.(*takenError); taken {
-			ready.Reason = "NameTaken"
-		}
+	switch {
+	case failed != nil:
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Failed", failed.Error()
+	case len(taken) > 0:
+		ready.Status, ready.Reason = metav1.ConditionFalse, "NameTaken"
+		ready.Message = "others have the ConfigMaps " + strings.Join(taken, ", ")
 	}
 	changed := meta.SetStatusCondition(&site.Status.Conditions, ready)
 	if !changed && site.Status.ObservedGeneration == site.Generation {
