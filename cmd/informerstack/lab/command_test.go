@@ -320,6 +320,7 @@ func TestCommand_LeaderRelease(t *testing.T) {
 		assert.NotEqual(t, before.Leader, after.Leader)
 		assert.Equal(t, before.Token+1, after.Token)
 
+		w.after(3 * leaseDuration)
 		w.mustDo(`{"do":"leader","fault":"kill"}`)
 		w.after(3 * retryPeriod)
 		killed := w.frame().Election
@@ -327,7 +328,7 @@ func TestCommand_LeaderRelease(t *testing.T) {
 		assert.Zero(t, killed.LeftMs)
 		assert.InDelta(t, milliseconds(leaseDuration-3*retryPeriod), killed.OpenMs,
 			milliseconds(2*retryPeriod))
-		w.after(3 * leaseDuration)
+		w.after(leaseDuration)
 		assert.Equal(t, before.Leader, w.frame().Election.Leader, "it is a candidate again")
 	})
 }
