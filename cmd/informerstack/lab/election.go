@@ -56,6 +56,7 @@ type candidate struct {
 
 	mu      sync.Mutex
 	kill    func() // ends the run of the elector; nil if it does not run
+	in      bool // it runs, and has not been stopped
 	works   bool
 	returns bool // at once, after the run
 }
@@ -170,7 +171,7 @@ func (c *candidate) begin(kill func()) (leave func()) {
 	left := c.lock.join()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kill, c.returns = kill, false
+	c.kill, c.returns, c.in = kill, false, true
 	return func() { close(left) }
 }
 
@@ -178,8 +179,14 @@ func (c *candidate) begin(kill func()) (leave func()) {
 func (c *candidate) end() (returns bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kill = nil
+	c.kill, c.in = nil, false
 	return c.returns
+}
+
+func (c *candidate) isIn() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.in
 }
 
 func (c *candidate) setWorks(works bool) {
@@ -203,7 +210,7 @@ func (c *candidate) stop(releases, returns bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kill != nil {
-		c.returns = returns
+		c.returns, c.in = returns, false
 		c.kill()
 	}
 }
@@ -259,7 +266,7 @@ func (e *election) apply(fault string) error {
 func (e *election) view(now time.Time) ElectionView {
 	v := ElectionView{
 		Candidates: []string{}, PausedNames: []string{}, CutNames: []string{},
-		Writes: []LeaseWrite{},
+		OutNames: []string{}, Writes: []LeaseWrite{},
 	}
 	if e == nil {
 		return v
@@ -279,6 +286,9 @@ func (e *election) view(now time.Time) ElectionView {
 			v.CutNames = append(v.CutNames, c.identity)
 		}
 		s := c.elector.Status()
+		if !c.isIn() {
+			v.OutNames = append(v.OutNames, c.identity)
+		}
 		if v.Leader == "" {
 			v.Leader = s.Leader
 		}
@@ -290,7 +300,8 @@ func (e *election) view(now time.Time) ElectionView {
 			v.RenewedMs = milliseconds(now.Sub(c.lock.renewTime()))
 		} else if !seen.IsZero() {
 			v.ObservedMs = milliseconds(now.Sub(seen))
-			if !paused && !cut && v.Holder != "" && v.Holder != c.identity {
+			tries := s.Phase == leaderelection.Acquiring && !paused && !cut
+			if tries && v.Holder != "" && v.Holder != c.identity {
 				open = seen.Add(leaseDuration)
 			}
 		}

@@ -227,14 +227,14 @@ func (s *startLine) arm(n int) {
 	s.missing, s.start = n, make(chan struct{})
 }
 
-// ready returns when all candidates are ready, or ctx is done. Without a race it returns at once.
+// ready returns when all candidates are ready. If ctx is done before, the race ends. Without a race
+// it returns at once.
 func (s *startLine) ready(ctx context.Context) {
 	s.mu.Lock()
 	start := s.start
 	s.missing--
 	if start != nil && s.missing == 0 {
-		close(start)
-		s.start = nil
+		s.endLocked()
 	}
 	s.mu.Unlock()
 	if start == nil {
@@ -243,5 +243,15 @@ func (s *startLine) ready(ctx context.Context) {
 	select {
 	case <-start:
 	case <-ctx.Done():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.start == start {
+			s.endLocked()
+		}
 	}
+}
+
+func (s *startLine) endLocked() {
+	close(s.start)
+	s.start = nil
 }

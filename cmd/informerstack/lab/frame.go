@@ -243,6 +243,7 @@ type ElectionView struct {
 
 	PausedNames []string     `json:"pausedNames"`
 	CutNames    []string     `json:"cutNames"`
+	OutNames    []string     `json:"outNames"`
 	Holder      string       `json:"holder"`
 	DeadlineMs  float64      `json:"deadlineMs"`
 	OpenMs      float64      `json:"openMs"`

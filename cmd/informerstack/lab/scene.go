@@ -60,7 +60,7 @@ func (s *scene) enter(p *performance, first bool) error {
 	if err := p.settle(quickSettle); err == nil || p.ctx.Err() != nil {
 		return err
 	}
-	if f := p.look(); f.Reflector.Phase != "watching" || hasLongCall(f) {
+	if f := p.look(); f.Reflector.Phase != "watching" || hasLongCall(f) || hasLongWait(f) {
 		s.lab.restarts.restart()
 	}
 	return p.settle(sceneTimeout)
@@ -70,6 +70,13 @@ func (s *scene) enter(p *performance, first bool) error {
 func hasLongCall(f Frame) bool {
 	return slices.ContainsFunc(f.Workers.Running, func(r RunningView) bool {
 		return r.Ms >= milliseconds(quickSettle)
+	})
+}
+
+// hasLongWait reports whether a key is not due within quickSettle.
+func hasLongWait(f Frame) bool {
+	return slices.ContainsFunc(f.Workqueue.Delayed, func(d DelayedView) bool {
+		return d.DueMs >= milliseconds(quickSettle)
 	})
 }
 
