@@ -368,6 +368,7 @@ func TestCommand_LeaderRace(t *testing.T) {
 			for w.frame().Election.Refusals == before.Refusals {
 				w.after(10 * time.Millisecond)
 			}
+			assert.Equal(t, before.Releases+1, w.frame().Election.Releases)
 			writes := w.frame().Election.Writes
 			lost, won, released := writes[0], writes[1], writes[2]
 			assert.Equal(t, 409, lost.Code)

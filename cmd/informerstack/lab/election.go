@@ -56,7 +56,7 @@ type candidate struct {
 
 	mu      sync.Mutex
 	kill    func() // ends the run of the elector; nil if it does not run
-	in      bool // it runs, and has not been stopped
+	in      bool   // it runs, and has not been stopped
 	works   bool
 	returns bool // at once, after the run
 }

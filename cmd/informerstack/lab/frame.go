@@ -249,6 +249,7 @@ type ElectionView struct {
 	OpenMs      float64      `json:"openMs"`
 	Writes      []LeaseWrite `json:"writes"`
 	Refusals    int          `json:"refusals"`
+	Releases    int          `json:"releases"`
 	Fence       FenceView    `json:"fence"`
 }
 

@@ -19,6 +19,7 @@ type leaseWrites struct {
 	holder   string       // that of the last write that was accepted
 	writes   []LeaseWrite // those that changed the holder, or were refused; the newest first
 	refusals int          // answers 409
+	releases int          // accepted writes without a holder
 }
 
 // of returns a wrapper for the transport of a candidate's lock.
@@ -28,9 +29,12 @@ func (w *leaseWrites) of(candidate string) func(http.RoundTripper) http.RoundTri
 	}
 }
 
+// note notes a write with its answer. If several candidates write to one version, the accepted
+// write was the first, even if its answer arrives later.
 func (w *leaseWrites) note(write LeaseWrite) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	at := 0
 	switch {
 	case write.Code == http.StatusConflict:
 		w.refusals++
@@ -38,15 +42,21 @@ func (w *leaseWrites) note(write LeaseWrite) {
 		return
 	default:
 		w.holder = write.Holder
+		if write.Holder == "" {
+			w.releases++
+		}
+		for at < len(w.writes) && w.writes[at].RV == write.RV {
+			at++
+		}
 	}
-	w.writes = slices.Insert(w.writes, 0, write)
+	w.writes = slices.Insert(w.writes, at, write)
 	w.writes = w.writes[:min(len(w.writes), maxLeaseWrites)]
 }
 
 func (w *leaseWrites) describe(v *ElectionView) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	v.Holder, v.Refusals = w.holder, w.refusals
+	v.Holder, v.Refusals, v.Releases = w.holder, w.refusals, w.releases
 	v.Writes = append([]LeaseWrite{}, w.writes...)
 }
 
