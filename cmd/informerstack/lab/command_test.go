@@ -525,6 +525,9 @@ func TestCommand_ShutDown(t *testing.T) {
 		f = w.frame()
 		assert.Equal(t, done+3, f.Workers.Outcomes["success"], "the queued key is handed out")
 		assert.Equal(t, 2, f.Workers.Ended)
+		w.mustDo(`{"do":"leader","fault":"race"}`)
+		w.after(leaseDuration)
+		assert.Equal(t, 2, w.frame().Workers.Ended, "those of the next term")
 
 		w.mustDo(`{"do":"restart"}`)
 		w.after(time.Second)

@@ -94,6 +94,7 @@ func (l *Lab) Lead(ctx context.Context, work func(context.Context)) error {
 				}
 				defer func() { <-e.working }()
 				if term.Err() == nil {
+					l.present().term()
 					work(term)
 				}
 			})
@@ -101,6 +102,13 @@ func (l *Lab) Lead(ctx context.Context, work func(context.Context)) error {
 	}
 	running.Wait()
 	return nil
+}
+
+// present is how the present workqueue is shut down.
+func (l *Lab) present() *shutDown {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shutDown
 }
 
 func (l *Lab) elected() *election {

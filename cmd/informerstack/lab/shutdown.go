@@ -16,7 +16,7 @@ type shutDown struct {
 
 	mu    sync.Mutex
 	state *ShutDownView // nil before begin
-	ended int           // workers that have got the shutdown
+	ended int           // workers of this term that have got the shutdown
 }
 
 // begin shuts the queue down. With drain, the queue waits in the background until it is drained.
@@ -62,6 +62,13 @@ func (s *shutDown) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended++
+}
+
+// term notes that another term begins, with workers of its own.
+func (s *shutDown) term() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = 0
 }
 
 // begun reports whether the reader has shut the queue down.

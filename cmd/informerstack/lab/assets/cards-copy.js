@@ -156,7 +156,7 @@ function Freshness({ store: { rv, asOf }, now }) {
 
 /** INDEX_ROWS and INDEX_KEYS are how many values of an index, and keys of a value, are drawn. */
 const INDEX_ROWS = 4;
-const INDEX_KEYS = 3;
+const INDEX_KEYS = 2;
 
 /** firstKeys returns the first keys of a set. The followed key is one of them if it is in the set. */
 function firstKeys(keys = [], follow) {
@@ -165,11 +165,14 @@ function firstKeys(keys = [], follow) {
   return shown;
 }
 
-/** IndexRows shows an index as a map, and what its function returns for the followed object. */
+/**
+ * IndexRows shows an index as a map, and what its function returns for the followed object. The
+ * namespace is a part of the key already.
+ */
 function IndexRows({ lab, index, items }) {
   const values = index?.values ?? [];
   const { follow } = lab.ui;
-  const own = items.find((item) => item.key === follow)?.values;
+  const own = index?.name !== INDEXES[0] && items.find((item) => item.key === follow)?.values;
   const choose = (event) => lab.send({ do: "index", name: event.target.value });
   const names = INDEXES.includes(index?.name) || !index?.name ? INDEXES : [index.name, ...INDEXES];
   return html`<div class="index">

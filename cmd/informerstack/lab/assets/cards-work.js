@@ -195,14 +195,14 @@ function stateOf(e, name) {
   return t(e.leftMs > 0 || name !== e.holder ? "election.waits" : "election.gaveUp");
 }
 
-/** LeaseWrites are the last writes of the lease that changed its holder, or that were refused. */
-function LeaseWrites({ e }) {
-  if (!e.writes?.length) return null;
-  return html`<ol class="writes" aria-label=${t("election.writes")}>
-    ${e.writes.slice(0, 3).map(({ by, rv, holder, code }, i) => html`
-      <li key=${i} class=${cx(code === 409 && "hot")} title=${t("election.writeHelp", { rv: rv || "–" })}>
-        ${by}: PUT rv ${rv || "–"}, holder "${holder}" → <b>${code}</b></li>`)}
-  </ol>`;
+/** LeaseWrites shows the newest write of the lease, with those that named the same version. */
+function LeaseWrites({ e: { writes = [] } }) {
+  if (!writes.length) return null;
+  const [{ rv, holder }] = writes;
+  const same = writes.filter((write) => write.rv === rv).reverse();
+  return html`<p class="writes" title=${t("election.writesHelp", { rv: rv || "–" })}>
+    PUT rv ${rv || "–"}: ${same.map(({ by, code }, i) => html`${i > 0 && ", "}${by} →${" "}
+      <b class=${code === 409 && "hot"}>${code}</b>`)}${!holder && ', holder ""'}</p>`;
 }
 
 /** ElectionCard shows the candidates, the lease and the fencing token. */
