@@ -300,7 +300,7 @@ func TestCommand_LeaderFaults(t *testing.T) {
 }
 
 // A leader that is released clears holderIdentity, and the other candidate takes the lease at its
-// next attempt. The one that was killed has left its name in the lease.
+// next attempt. A leader that is killed leaves its name in the lease.
 func TestCommand_LeaderRelease(t *testing.T) {
 	story(t, func(w *world) {
 		before := w.frame().Election
@@ -441,7 +441,7 @@ func TestCommand_Index(t *testing.T) {
 }
 
 // An object with another owner moves from one set of the index to another. It can be in several
-// sets, or in none.
+// sets, or have no value.
 func TestCommand_Own(t *testing.T) {
 	story(t, func(w *world) {
 		w.mustDo(`{"do":"index","name":"owner"}`)
@@ -538,7 +538,7 @@ func TestCommand_ShutDown(t *testing.T) {
 	})
 }
 
-// ShutDownWithDrain returns when no key is queued and none is in processing.
+// ShutDownWithDrain returns when no key is queued or in processing.
 func TestCommand_Drain(t *testing.T) {
 	story(t, func(w *world) {
 		w.mustDo(`{"do":"reconcile","fault":"hang"}`)

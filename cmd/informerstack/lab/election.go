@@ -265,7 +265,8 @@ func (e *election) apply(fault string) error {
 			c.lock.setSkew(0)
 		}
 	default:
-		return fmt.Errorf("leader fault %q: want kill, release, race, cut, pause, skew or resume", fault)
+		return fmt.Errorf(
+			"leader fault %q: want kill, release, race, cut, pause, skew or resume", fault)
 	}
 	return nil
 }

@@ -217,7 +217,7 @@ func (l *faultyLock) UID() types.UID {
 type startLine struct {
 	mu      sync.Mutex
 	missing int           // candidates
-	start   chan struct{} // closed when none is missing; nil without a race
+	start   chan struct{} // closed when no candidate is missing; nil without a race
 }
 
 // arm prepares a race of n candidates.

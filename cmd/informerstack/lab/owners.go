@@ -15,7 +15,7 @@ import (
 )
 
 // ownerIndex is the name of the index by the names of an object's owners. An object may have
-// several owners, or none.
+// several owners, or no owner.
 const ownerIndex = "owner"
 
 // ownersOf is the index function of ownerIndex.
