@@ -104,13 +104,14 @@ func (l lesson) isCrowded() bool {
 	})
 }
 
-// play plays a step and adds its frames. It asks for the solution of a task.
+// play plays a step and adds its frames. It asks for the solution of a task, and continues after
+// each stop.
 func (r *RecordedLesson) play(ctx context.Context, l *Lab, step int, frames <-chan []byte) error {
 	r.starts = append(r.starts, len(r.frames))
 	if err := l.lesson(r.id, step, false); err != nil {
 		return err
 	}
-	solved := false
+	solved, stops := false, 0
 	err := follow(ctx, frames, func(f Frame, encoded []byte) (bool, error) {
 		if err := r.add(f, encoded); err != nil {
 			return false, err
@@ -118,7 +119,10 @@ func (r *RecordedLesson) play(ctx context.Context, l *Lab, step int, frames <-ch
 		if f.Lesson == nil || f.Lesson.Step != step {
 			return false, nil
 		}
-		switch {
+		switch stop := f.Lesson.Stop; {
+		case stop != nil && stop.N > stops:
+			stops = stop.N
+			l.player.goOn()
 		case f.Lesson.State == "yours" && !solved:
 			solved = true
 			return false, l.run(command{Do: "solve"})

@@ -85,6 +85,13 @@ func TestEdition_HasEveryStep(t *testing.T) {
 				if step+1 < len(l.Steps) {
 					end = p.Starts[step+1]
 				}
+				var stops []Frame
+				for _, f := range frames[p.Starts[step]:end] {
+					if stop := f.Lesson.stopped(); stop != nil && stop.N > len(stops) {
+						stops = append(stops, f)
+					}
+				}
+				w.hasProven(l.Steps[step], stops)
 				last := frames[end-1]
 				assert.Equal(t, &LessonView{
 					ID: l.ID, Step: step, State: "done", Watch: l.Steps[step].Watch,
@@ -92,6 +99,14 @@ func TestEdition_HasEveryStep(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stopped is the stop of a lesson, or nil.
+func (l *LessonView) stopped() *StopView {
+	if l == nil {
+		return nil
+	}
+	return l.Stop
 }
 
 // A reader sees items in the queues, and no hop is missing or comes twice.

@@ -307,7 +307,7 @@ func (e *election) view(now time.Time) ElectionView {
 			v.Leading = c == e.candidates[0]
 			v.LeftMs = milliseconds(max(0, s.LastRenewal.Add(leaseDuration).Sub(now)))
 			v.RenewedMs = milliseconds(now.Sub(c.lock.renewTime()))
-		} else if !seen.IsZero() {
+		} else if !seen.IsZero() && s.Leader != c.identity {
 			v.ObservedMs = milliseconds(now.Sub(seen))
 			tries := s.Phase == leaderelection.Acquiring && !paused && !cut
 			if tries && v.Holder != "" && v.Holder != c.identity {

@@ -285,6 +285,8 @@ type LessonView struct {
 	Error string   `json:"error,omitempty"`
 	Watch []string `json:"watch"`
 
+	Stop *StopView `json:"stop,omitempty"`
+
 	solved bool // the reader does not take part
 }
 

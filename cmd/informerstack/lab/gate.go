@@ -27,6 +27,7 @@ const (
 //	G2  a step lets exactly the first held event pass
 //	G3  while bypass is positive, every event passes at once: pieces that stop are never held
 //	G4  steps is positive only if held is empty: it lets the events pass that arrive next
+//	G5  a stop that has begun and not ended is stopped, and then mode is Pause
 type gate struct {
 	mu      sync.Mutex
 	mode    Mode
@@ -36,6 +37,8 @@ type gate struct {
 	held    []*ticket
 	bypass  int
 	changed chan struct{} // closed and replaced when mode, delay or bypass changes
+	armed   *stop         // waits for its event; nil: no event stops the gate
+	stopped *stop
 }
 
 // ticket is a held event.
@@ -50,6 +53,9 @@ func newGate() *gate { return &gate{mode: Run, changed: make(chan struct{})} }
 func (g *gate) pass(event trace.Event) (waited bool) {
 	for {
 		g.mu.Lock()
+		if heldBefore(event) {
+			g.springLocked(event)
+		}
 		if g.bypass > 0 || g.mode == Run || g.holds != nil && !g.holds(event) {
 			g.mu.Unlock()
 			return waited
@@ -85,6 +91,9 @@ func (g *gate) set(mode Mode, delay time.Duration, holds func(trace.Event) bool)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mode, g.delay, g.holds, g.steps = mode, delay, holds, 0
+	if mode != Pause {
+		g.endLocked()
+	}
 	g.changedLocked()
 }
 
@@ -125,6 +134,7 @@ func (g *gate) stepLocked() bool {
 	if len(g.held) == 0 {
 		return false
 	}
+	g.endLocked()
 	close(g.held[0].passed)
 	g.held = slices.Delete(g.held, 0, 1)
 	return true

@@ -18,10 +18,10 @@
 // events), frame.go and snapshot.go (the content of a page, ten times per second), stream.go and
 // page.go (its transport), command.go, faults.go, limiter.go, shutdown.go, owners.go, election.go,
 // leasewrites.go, fence.go and restart.go (the page's commands), code.go and codequeue.go (a
-// learner's code and its changes), lesson.go, player.go,
-// performance.go and scene.go (the lessons), read.go (the documents and the code that they link
-// to), then recording.go, html.go and edition.go. The messages are described in protocol.md, the
-// page in assets/README.md. Then run go test -v ./cmd/informerstack/lab.
+// learner's code and its changes), lesson.go, player.go, performance.go, stop.go and scene.go (the
+// lessons), read.go (the documents and the code that they link to), then recording.go, html.go and
+// edition.go. protocol.md describes the messages, assets/README.md the page. Then run go test -v
+// ./cmd/informerstack/lab.
 //
 // Goroutines: the request of each open page; one that makes the frames while a page is open or a
 // recording runs; and one that plays a lesson's step. Locking: each type has a mutex of its own,
@@ -175,6 +175,9 @@ func (l *Lab) Sink(next trace.Sink) trace.Sink {
 		}
 		l.recorder.record(event)
 		l.player.observe(event)
+		if !heldBefore(event) {
+			l.gate.spring(event)
+		}
 		next(event)
 	}
 }

@@ -5,6 +5,7 @@ package lab
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,12 +33,61 @@ func TestLessons_DoWhatTheySay(t *testing.T) {
 func (w *world) play(l lesson, steps int) {
 	for step := range steps {
 		w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, l.ID, step)
-		w.playsToEnd()
+		w.hasProven(l.Steps[step], w.playsToEnd())
 		assert.Equal(w.t, LessonView{
 			ID: l.ID, Step: step, State: "done", Watch: l.Steps[step].Watch,
 		}, *w.frame().Lesson)
 		w.after(3 * time.Second) // as a reader does
 	}
+}
+
+// hasProven checks that a step has made its stops, and that each frame proves a sentence and has
+// something in each card to look at.
+func (w *world) hasProven(step lessonStep, stops []Frame) {
+	w.t.Helper()
+	require.Len(w.t, stops, len(step.stops()))
+	for i, line := range step.stops() {
+		f := stops[i]
+		assert.Equal(w.t, Pause, f.Mode)
+		assert.Equal(w.t, i+1, f.Lesson.Stop.N)
+		if says := f.Lesson.Stop.Says; assert.NotNil(w.t, says, "%+v", line.Says) {
+			assert.NotContains(w.t, says.En+says.Zh, "{")
+		}
+		assert.Equal(w.t, line.At == nil, f.Lesson.Stop.Event == nil)
+		assert.Equal(w.t, line.Watch, f.Lesson.Watch)
+		for _, piece := range line.Watch {
+			assert.True(w.t, shows(f, piece), "the card of the %s is empty", piece)
+		}
+	}
+}
+
+// stops are the stops of a step, in the order of the script.
+func (s lessonStep) stops() (stops []stopLine) {
+	lines := s.Script
+	if s.Task != nil {
+		lines = slices.Concat(lines, s.Task.Done)
+	}
+	for _, line := range lines {
+		if line.Stop != nil {
+			stops = append(stops, *line.Stop)
+		}
+	}
+	return stops
+}
+
+// shows reports whether a card has more than its title and its numbers.
+func shows(f Frame, piece string) bool {
+	q := f.Workqueue
+	return map[string]bool{
+		"server":    f.Server.Objects > 0,
+		"reflector": f.Reflector.Phase != "",
+		"queue":     len(f.Queue.Items) > 0,
+		"store":     len(f.Store.Items) > 0 || f.Server.Objects > 0,
+		"handlers":  len(f.Log.Items) > 0,
+		"workqueue": len(q.Queue)+len(q.Dirty)+len(q.Processing)+len(q.Delayed) > 0,
+		"workers":   f.Workers.Count > 0,
+		"election":  f.Election.On,
+	}[piece]
 }
 
 // A reader who opens a lesson at any step, or again after another page has started another one,
@@ -92,17 +142,24 @@ func TestLessons_EndWithoutAPage(t *testing.T) {
 	})
 }
 
-// playsToEnd waits for the end of a step. The solution does its task.
-func (w *world) playsToEnd() {
+// playsToEnd waits for the end of a step, and returns the frames of its stops. The
+// solution does its task. The reader continues after each stop, as fast as before.
+func (w *world) playsToEnd() (stops []Frame) {
 	began := time.Now()
 	for solved := false; w.frame().Lesson.State != "done"; {
-		require.Less(w.t, time.Since(began), 10*time.Minute, "%+v", w.frame().Lesson)
-		if w.frame().Lesson.State == "yours" && !solved {
+		f := w.frame()
+		require.Less(w.t, time.Since(began), 10*time.Minute, "%+v", f.Lesson)
+		switch {
+		case f.Lesson.State == "stopped":
+			stops = append(stops, f)
+			w.lab.player.goOn()
+		case f.Lesson.State == "yours" && !solved:
 			w.mustDo(`{"do":"solve"}`)
 			solved = true
 		}
 		w.after(100 * time.Millisecond)
 	}
+	return stops
 }
 
 // The reader does a task in any time, also after a wrong way, in slow motion and after a pause. The

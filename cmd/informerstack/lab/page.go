@@ -209,6 +209,9 @@ func (l *Lab) serveCommand(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, fmt.Errorf("read command: %w", err))
 		return
 	}
+	if !slices.Contains(reads, c.Do) && c.Do != "index" {
+		l.player.goOn() // it concerns what happens next
+	}
 	if err := l.run(c); err != nil {
 		refuse(w, http.StatusBadRequest, err)
 		return

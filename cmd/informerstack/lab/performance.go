@@ -32,6 +32,7 @@ type scriptLine struct {
 	Frame   *frameFact   `json:"frame"`
 	Settle  bool         `json:"settle"`
 	WaitMs  float64      `json:"waitMs"`
+	Stop    *stopLine    `json:"stop"`
 }
 
 // expectation selects an event. An empty field matches any value.
@@ -60,6 +61,7 @@ type performance struct {
 	player *player
 	before any   // the frame at the beginning of the script or task, as JSON
 	task   *task // that the reader does now, or nil
+	armed  *stop // the next stop that waits for an event, or nil
 	alone  bool  // without a reader: no slow motion
 }
 
@@ -132,6 +134,9 @@ func (p *performance) show(t *task) error {
 
 func (p *performance) solve(solution []scriptLine) error {
 	for _, line := range solution {
+		if err := p.awaitReader(); err != nil {
+			return err
+		}
 		if err := p.run([]scriptLine{line}); err != nil {
 			return err
 		}
@@ -146,15 +151,20 @@ func (p *performance) begin(scripts ...[]scriptLine) *performance {
 	for _, script := range scripts {
 		p.player.want(script)
 	}
+	p.player.goOn() // a wrong way may have come to a stop
 	p.before = asJSON(p.look())
+	p.armFrom(scripts[0])
 	return p
 }
 
 // run runs a script to its end, or to the first failure.
 func (p *performance) run(script []scriptLine) error {
-	for _, line := range script {
+	for i, line := range script {
 		if err := p.line(line); err != nil {
 			return err
+		}
+		if rest := script[i+1:]; line.isMark() && len(rest) > 0 {
+			p.armFrom(rest)
 		}
 		if p.ctx.Err() != nil {
 			return context.Cause(p.ctx)
@@ -173,6 +183,8 @@ func (p *performance) line(line scriptLine) error {
 		return p.count(*line.Counted, line.Counted.Times)
 	case line.Frame != nil:
 		return p.awaitFact(*line.Frame)
+	case line.Stop != nil:
+		return p.stop(*line.Stop)
 	case line.Settle:
 		return p.settle(expectTimeout)
 	case line.WaitMs > 0:

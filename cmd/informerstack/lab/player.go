@@ -25,7 +25,8 @@ var (
 // for.
 //
 //	P1  view.State is not "done"  <=>  the goroutine of a step runs
-//	P2  an expectation sees only events that are newer than those of the expectations before it
+//	P2  view.State is "stopped"  <=>  pinned is the frame that the reader looks at
+//	P3  an expectation sees only events that are newer than those of the expectations before it
 type player struct {
 	lab *Lab
 
@@ -35,6 +36,9 @@ type player struct {
 	seen    []trace.Event           // that match one of wanted
 	next    int                     // the first event of seen that no expectation has seen
 	acts    []command               // of the reader, since the task began
+	pinned  *Frame                  // of the stop that the reader looks at, or nil
+	turned  LessonView              // the view before that stop
+	stops   int                     // that the step has made
 	news    chan struct{}           // capacity 1: seen has grown
 	solve   chan struct{}           // capacity 1: the reader wants to see the solution of a task
 	stop    context.CancelCauseFunc // ends the last step; nil before the first
@@ -145,7 +149,7 @@ func (p *player) begin(view LessonView, play func(*performance) error) error {
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	done := make(chan struct{})
-	p.view, p.next, p.stop, p.done = &view, 0, stop, done
+	p.view, p.next, p.stops, p.stop, p.done = &view, 0, 0, stop, done
 	go func() {
 		defer close(done)
 		p.finish(play(&performance{ctx: ctx, lab: p.lab, player: p}))
@@ -155,6 +159,8 @@ func (p *player) begin(view LessonView, play func(*performance) error) error {
 
 // finish notes the end of the step, with an error if its script failed.
 func (p *player) finish(err error) {
+	p.lab.gate.disarm()
+	p.goOn()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.view.State, p.view.Wrong, p.wanted, p.seen = "done", 0, nil, nil
@@ -180,6 +186,36 @@ func (p *player) turn(state string, wrong int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.view.State, p.view.Wrong = state, wrong
+}
+
+// stopAt notes that the lesson has stopped at a frame.
+func (p *player) stopAt(frame Frame, stop StopView, watch []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stops++
+	stop.N = p.stops
+	p.turned, p.pinned = *p.view, &frame
+	p.view.State, p.view.Stop = "stopped", &stop
+	if watch != nil {
+		p.view.Watch = watch
+	}
+}
+
+// goOn ends a stop, if there is one, before its end or afterwards.
+func (p *player) goOn() {
+	p.lab.gate.resume()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pinned != nil {
+		*p.view, p.pinned = p.turned, nil
+	}
+}
+
+// moment is the frame of the present stop, or nil.
+func (p *player) moment() *Frame {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pinned
 }
 
 // solution asks for the solution of the reader's task.

@@ -127,14 +127,8 @@ func (r *recorder) take(now time.Time) recorded {
 	}
 	r.shown += len(r.hops)
 	first := r.rates[0]
-	taken := recorded{
-		hops:     append([]HopView{}, r.hops...),
-		logged:   append([]LogItem{}, r.logged...),
-		events:   append([]ServerEvent{}, r.events...),
-		total:    r.total,
-		shown:    r.shown,
-		followed: r.followed,
-	}
+	taken := r.logsLocked()
+	taken.hops = append(taken.hops, r.hops...)
 	if elapsed := now.Sub(first.at); elapsed > 0 {
 		taken.perSecond = float64(r.total-first.total) / elapsed.Seconds()
 	}
@@ -144,6 +138,24 @@ func (r *recorder) take(now time.Time) recorded {
 	}
 	r.hops, r.recent = r.hops[:0], 0
 	return taken
+}
+
+// logs returns what was recorded, without hops.
+func (r *recorder) logs() recorded {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.logsLocked()
+}
+
+func (r *recorder) logsLocked() recorded {
+	return recorded{
+		hops:     []HopView{},
+		logged:   append([]LogItem{}, r.logged...),
+		events:   append([]ServerEvent{}, r.events...),
+		total:    r.total,
+		shown:    r.shown,
+		followed: r.followed,
+	}
 }
 
 // appendBounded appends to a list, and drops the first element if there are more than maxRows.

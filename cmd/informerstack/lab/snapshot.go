@@ -15,7 +15,22 @@ import (
 
 // frame describes the pipeline now, with the hops since the last call. Only the goroutine of the
 // stream calls it.
-func (l *Lab) frame(now time.Time) Frame { return l.describe(now, l.recorder.take(now)) }
+func (l *Lab) frame(now time.Time) Frame {
+	f := l.describe(now, l.recorder.take(now))
+	if at := l.player.moment(); at != nil {
+		return at.during(f)
+	}
+	return f
+}
+
+// during returns the frame of a stop with parts of a later one: the time control, the events and
+// the lesson.
+func (f Frame) during(later Frame) Frame {
+	f.Time, f.Mode, f.DelayMs, f.Held = later.Time, later.Mode, later.DelayMs, later.Held
+	f.Hops, f.Lesson = later.Hops, later.Lesson
+	f.Counters.Events, f.Counters.Shown = later.Counters.Events, later.Counters.Shown
+	return f
+}
 
 // describe describes the pipeline now, with these events.
 func (l *Lab) describe(now time.Time, events recorded) Frame {

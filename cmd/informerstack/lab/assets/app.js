@@ -92,6 +92,18 @@ const lab = {
     else this.source.step(by);
   },
 
+  /** stopBefore is the index of the last frame at which a step of a lesson has stopped, or -1. */
+  stopBefore(id, step) {
+    const passed = this.recorded ? this.recorded.frames.slice(0, this.recorded.index + 1) : history.frames;
+    return passed.findLastIndex(({ lesson }) => lesson?.stop && lesson.id === id && lesson.step === step);
+  },
+
+  /** lookAt shows the frame with this index again. */
+  lookAt(index) {
+    if (this.source.live) this.past ??= history.source({ ...on, frame: show }, this.model.hello);
+    this.recorded.show(index);
+  },
+
   /** recorded is the source of frames that the reader can move, or null in the present. */
   get recorded() {
     return this.past ?? (this.source.live ? null : this.source);

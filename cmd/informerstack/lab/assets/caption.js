@@ -3,6 +3,7 @@
 /** The caption: in slow motion, one line says what happens now and why. */
 import { html } from "./html.js";
 import { Prose } from "./prose.js";
+import { Stop, stopOf } from "./stop.js";
 import { named, t } from "./text.js";
 
 /** READABLE_MS is the least time per hop in which a caption can be read. */
@@ -25,6 +26,7 @@ export const hasCaption = ({ frame }) =>
   frame?.mode === "pause" || (frame?.mode === "slow" && frame.delayMs >= READABLE_MS);
 
 export function Caption({ lab }) {
+  if (stopOf(lab)) return html`<${Stop} lab=${lab} />`;
   if (!hasCaption(lab)) return null;
   const hop = lab.caption;
   return html`<p class="caption" aria-live="polite">${hop

@@ -38,26 +38,46 @@ export class EditionSource extends RecordedSource {
 
   async send(command) {
     if (command.do === "lesson" && command.id === this.lesson.id) this.perform(command.step);
-    if (command.do === "solve") this.playOn(this.task, this.starts[this.performed + 1]);
+    if (command.do === "solve") this.proceed();
     return "";
   }
 
-  /** perform plays a step until its end, or until the reader's task, which has a recorded solution. */
+  /**
+   * perform plays a step until it halts: at its end, at a stop, or at the reader's task, which has a
+   * recorded solution.
+   */
   perform(step) {
-    const [from, to] = [this.starts[step], this.starts[step + 1]];
-    const yours = ({ lesson }) => lesson?.step === step && lesson.state === "yours";
-    const task = this.all.slice(from, to).findIndex(yours);
+    const [from, end] = [this.starts[step], this.starts[step + 1] ?? this.all.length];
+    const state = (at) => (this.all[at]?.lesson?.step === step ? this.all[at].lesson : null);
+    let yours = false;
+    this.halts = [];
+    for (let at = from; at < end; at++) {
+      const waits = !yours && state(at)?.state === "yours";
+      yours ||= waits;
+      if (waits || (state(at)?.stop && state(at + 1)?.stop?.n !== state(at).stop.n)) this.halts.push(at + 1);
+    }
+    if (this.halts.at(-1) !== end) this.halts.push(end);
     this.performed = step;
-    this.task = task < 0 ? to : from + task + 1;
-    this.playOn(from, this.task);
-  }
-
-  /** playOn plays frames, which follow those that are shown, or else replace them. */
-  playOn(from, to) {
     const follows = this.from + this.index + 1 === from;
-    this.choose(from, to);
+    this.choose(from, this.halts.shift());
     if (!follows) this.seek(0);
     this.play();
+  }
+
+  /** proceed plays the step from the frame at which it halts to the next one. */
+  proceed() {
+    if (!this.halts?.length) return;
+    const { at, index } = this;
+    this.choose(this.from, this.halts.shift());
+    Object.assign(this, { at, index });
+    super.play();
+  }
+
+  /** play continues after a stop. */
+  play() {
+    const stopped = this.at >= this.length && this.frames.at(-1)?.lesson?.stop;
+    if (stopped && this.halts?.length) this.proceed();
+    else super.play();
   }
 
   /** choose makes the source play these frames. */
@@ -92,9 +112,12 @@ export class EditionSource extends RecordedSource {
     // The step stays ended when the reader moves back: the answer stays on the page.
     const lesson = this.frames[this.index]?.lesson;
     const done = lesson?.state === "done" && lesson.step === this.performed;
-    if (done) for (const frame of this.frames) frame.lesson = lesson;
+    if (done) for (const frame of this.frames) frame.lesson = kept(frame.lesson, lesson);
   }
 }
+
+/** kept is the view of a step that has ended, with the stop of an earlier frame. */
+const kept = (at, ended) => (at?.stop ? { ...ended, watch: at.watch, stop: at.stop } : ended);
 
 /** complete returns complete frames. A recorded one has only the fields that have changed. */
 function complete(frames) {

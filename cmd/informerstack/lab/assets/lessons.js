@@ -9,6 +9,7 @@
  */
 import { html, cx } from "./html.js";
 import { Path, Prose } from "./prose.js";
+import { Again, proceed, stopOf } from "./stop.js";
 import { local, named, remember, remembered, t, translated } from "./text.js";
 
 export function Lessons({ lab }) {
@@ -90,6 +91,7 @@ export function turn(lab, by) {
   if (!lesson) return false;
   const { step, choice } = lab.ui.lesson;
   if (by > 0 && lesson.steps[step].question && choice == null) answer(lab, lesson, SHOWN);
+  else if (by > 0 && stopOf(lab)) proceed(lab);
   else if (by > 0 && !ended(lab, lesson)) solve(lab, lesson);
   else if (lesson.steps[step + by]) goTo(lab, lesson, step + by);
   return true;
@@ -179,6 +181,7 @@ function Lesson({ lab, lesson }) {
     <div role="status">
       ${!open && ended(lab, lesson) && !lab.frame.lesson.error && now.after && prose(now.after)}</div>
     <${Progress} lab=${lab} lesson=${lesson} />
+    <${Again} lab=${lab} lesson=${lesson} />
     <${Steps} lab=${lab} lesson=${lesson} open=${open} />
     <${Links} lab=${lab} links=${lesson.links ?? []} />
     ${step > 0 && html`<button type="button" class="btn quiet"
@@ -202,7 +205,7 @@ function Progress({ lab, lesson }) {
     <span class="spin" aria-hidden="true"></span> ${t("lessons.running")}</p>`;
 }
 
-/** Steps has the buttons that lead to the step before, and after the end of this one to the next. */
+/** Steps has the buttons that lead to the step before, on after a stop, and after the end to the next step. */
 function Steps({ lab, lesson, open }) {
   const { step } = lab.ui.lesson;
   const last = step === lesson.steps.length - 1;
@@ -212,9 +215,12 @@ function Steps({ lab, lesson, open }) {
     <button type="button" class="btn"
       onClick=${() => (step === 0 ? leave(lab) : goTo(lab, lesson, step - 1))}>
       ← ${step === 0 ? t("lessons.all") : t("lessons.back")}</button>
-    <button type="button" class="btn primary" disabled=${open} aria-disabled=${!ended(lab, lesson)}
-      onClick=${() => ended(lab, lesson) && onward()}>
-      ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>
+    ${stopOf(lab) && !ended(lab, lesson)
+      ? html`<button key="next" type="button" class="btn primary proceeds" onClick=${() => proceed(lab)}>
+          ${t("stop.proceed")}</button>`
+      : html`<button key="next" type="button" class="btn primary" disabled=${open} aria-disabled=${!ended(lab, lesson)}
+          onClick=${() => ended(lab, lesson) && onward()}>
+          ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>`}
     ${last && next && ended(lab, lesson) && html`<${Onward} lab=${lab} next=${next} />`}
   </div>`;
 }

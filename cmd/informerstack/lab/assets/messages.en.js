@@ -73,6 +73,7 @@ export default {
   plot: { title: { depth: "Waiting", rate: "Events per second" }, window: "last {s} s", depth: "queue depth", backlog: "handler backlog", retries: "retries", perSecond: "events/s" },
 
   lessons: { title: "Lessons", intro: "Each lesson has tasks for you, on the real pipeline of this page.", none: "This program has no lessons.", steps: "{n} step{+s}", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", nextLesson: "Next lesson: {title}", task: "Your turn:", taskThere: "Your turn, in the laboratory:", taskDone: "✓ Done:", hint: "Hint", solve: "Show me", where: "Click a card.", pick: "Here: {piece}", show: "Show the answer", elsewhere: "The program does not play this lesson any more: another page may have started one.", here: "Play it here", running: "The pipeline is playing this step…" },
+  stop: { title: "The lesson has stopped here", proceed: "Continue", present: "Back to the present", lookBack: "Press ← to see the frame before, then → to come back here.", again: "Look at the stop again", seen: "The lesson has stopped here." },
   code: {
     title: "Your own code", intro: "A controller as the posts write it. The marked line is where the key is; a bar shows the lines that it has passed. A switch changes a line, here and in the running program.",
     next: "next:", outside: "is not in this code", off: "Every line is as it should be.",

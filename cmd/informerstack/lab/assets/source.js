@@ -115,10 +115,16 @@ export class RecordedSource {
 
   /** step shows the next frame, or the one before. */
   step(by) {
-    this.pause();
     const index = Math.min(Math.max(this.index + by, 0), this.frames.length - 1);
-    if (by > 0) this.moveTo(this.times[index] - this.times[0]);
-    else this.seek(this.times[index] - this.times[0]);
+    if (by < 0) return this.show(index);
+    this.pause();
+    this.moveTo(this.times[index] - this.times[0]);
+  }
+
+  /** show shows one frame. */
+  show(index) {
+    this.pause();
+    this.seek(this.times[index] - this.times[0]);
   }
 
   /** seek moves to a time in milliseconds and rebuilds what the page shows from the frames before. */
@@ -150,10 +156,16 @@ export class RecordedSource {
   }
 }
 
+/** sameStop reports whether two views of a lesson are of one stop. */
+const sameStop = (a, b) => Boolean(a?.stop) && a.stop.n === b?.stop?.n && a.step === b.step && a.id === b.id;
+
 /** KEPT_MS is how far a reader can look back in a live run. */
 const KEPT_MS = 60_000;
 
-/** History keeps the last frames of a live run. skew is the program's clock minus the reader's. */
+/**
+ * History keeps the last frames of a live run, of each stop of a lesson one. skew is the program's
+ * clock minus the reader's.
+ */
 export class History {
   constructor() {
     this.frames = [];
@@ -161,6 +173,11 @@ export class History {
   }
 
   add(frame) {
+    const last = this.frames.at(-1);
+    if (sameStop(frame.lesson, last?.lesson)) {
+      this.frames.pop();
+      frame = { ...frame, hops: [...last.hops, ...frame.hops] };
+    }
     this.frames.push(frame);
     this.skew = Date.parse(frame.t) - Date.now();
     const oldest = Date.parse(frame.t) - KEPT_MS;

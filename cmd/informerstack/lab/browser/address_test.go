@@ -53,6 +53,7 @@ func TestAddress_LeadsToAQuestion(t *testing.T) {
 		return f.Lesson != nil && f.Lesson.State == "done" && f.Workers.Fault == "hang"
 	})
 	s.click("#card-workqueue .pick")
+	s.click(proceed)
 	f := frames.until("the step is played", func(f lab.Frame) bool {
 		return f.Lesson.Step == 1 && f.Lesson.State == "done"
 	})
@@ -92,6 +93,8 @@ func TestAddress_Teacher(t *testing.T) {
 	s.await("the question is asked", element(".question .option:enabled"))
 	s.press(kb.ArrowRight)
 	s.await("the answer is shown", element(".question .option.right"))
+	s.await("it stops", element(stopText))
+	s.press(kb.ArrowRight)
 	frames.until("the step is played", func(f lab.Frame) bool {
 		return f.Lesson != nil && f.Lesson.Step == 1 && f.Lesson.State == "done"
 	})

@@ -78,7 +78,7 @@ func (e edition) address(name string) string {
 const (
 	primary   = ".lesson .steps .primary"
 	nextPage  = ".lesson .nextLesson"
-	stepEnded = `.lesson .steps .primary[aria-disabled="false"]`
+	stepEnded = `.lesson .steps .primary[aria-disabled="false"]:not(.proceeds)`
 	solution  = ".lesson .task.yours p:last-child .btn:last-child"
 	seekAt    = `document.querySelector(".seek input").valueAsNumber`
 	seekEnd   = `document.querySelector(".seek input").max - 10`
@@ -144,10 +144,8 @@ func (s *scene) reads(l lesson, language string) {
 			s.await("the scene moves", serverRV+` !==
 				JSON.parse(document.getElementById("recording").textContent).frames[0].server.rv`)
 		}
-		s.await("the step has ended", element(stepEnded))
-		s.await("the page marks the pieces", fmt.Sprintf(
-			`[...document.querySelectorAll(".card.pointed")].map((card) => card.dataset.piece)
-				.sort().join() === %s.sort().join()`, list(step.Watch)))
+		s.continues()
+		s.pointsAt(step.Watch)
 		if len(step.After) > 0 {
 			s.shows(".lesson .text:not([aria-live] *)", step.After, language)
 		}
@@ -160,6 +158,20 @@ func (s *scene) reads(l lesson, language string) {
 		`localStorage.getItem("informerstack.lessons").split(" ").includes(%q)`, l.ID))
 	assert.Empty(s.t, s.texts(button("n")), "nothing can be changed")
 	assert.Empty(s.t, s.texts(button(",")), "there are no settings")
+}
+
+// continues waits for the end of a recorded step, and continues after each stop.
+func (p *tab) continues() {
+	p.t.Helper()
+	for {
+		p.await("the step has ended or stopped", element(stepEnded)+" || "+element(proceed))
+		if !evaluate[bool](p, "Boolean("+element(proceed)+")") {
+			return
+		}
+		assert.NotEmpty(p.t, p.texts(stopText))
+		p.click(proceed)
+		p.await("it continues", "!"+element(".stop"))
+	}
 }
 
 // Every lesson can be exported, side by side with the others, and its page plays.
@@ -225,6 +237,8 @@ func TestEdition_IsPlayedByKeyboard(t *testing.T) {
 	s.tabTo(".question .option")
 	s.press(kb.Enter)
 	s.await("the focus is not lost", "document.activeElement.matches("+quoted(primary)+")")
+	s.await("it stops", "document.activeElement.matches("+quoted(proceeds)+")")
+	s.press(kb.Enter)
 	s.await("the step has ended", element(stepEnded))
 	s.await("the focus stays", "document.activeElement.matches("+quoted(primary)+")")
 	s.press("r") // no command of the program
@@ -242,7 +256,7 @@ func TestEdition_IsPlayedByKeyboard(t *testing.T) {
 		return frames.slice(0, starts[1]).findLast((frame) => frame.server).server.rv;
 	})()`), evaluate[string](s.tab, serverRV), "the pipeline is as before the step")
 	s.click(".question .option")
-	s.await("the step has ended", element(stepEnded))
+	s.continues()
 }
 
 // axe-core finds nothing serious in an edition, in both themes.
@@ -265,7 +279,9 @@ func TestEdition_IsAccessible(t *testing.T) {
 			s.accessible("an open question")
 			s.click(".question .option")
 			s.accessible("the last step plays")
-			s.await("the step has ended", element(stepEnded))
+			s.await("it stops", element(stopText))
+			s.accessible("a stop")
+			s.continues()
 			s.accessible("the end")
 			s.click(".lesson > .btn.quiet")
 			s.await("the list", `document.links.length === 4`)
@@ -296,6 +312,7 @@ func TestEdition_FitsIntoAnIframe(t *testing.T) {
 		document.querySelector(` + quoted(stepEnded) + `)`)
 	frame(`document.querySelector(` + quoted(primary) + `).click() ?? true`)
 	frame(`document.querySelector(".question .option").click() ?? true`)
+	frame(`document.querySelector(` + quoted(proceed) + `).click() ?? true`)
 	frame(`document.querySelector(` + quoted(stepEnded) + `)`)
 	frame(`document.documentElement.scrollWidth <= 380`)
 	frame(`[...document.querySelectorAll(".lesson *")].every(

@@ -135,18 +135,11 @@ func (s *scene) playLesson(i int, l lesson, language string) {
 			s.goAstray(l.ID, n, step.Task, language)
 			s.doTask(step.Task, language)
 		}
-		f := s.until(fmt.Sprintf("step %d of lesson %s is played", n, l.ID),
-			func(f lab.Frame) bool {
-				return f.Lesson != nil && f.Lesson.ID == l.ID && f.Lesson.Step == n &&
-					f.Lesson.State == "done"
-			})
-		require.Empty(s.t, f.Lesson.Error, "step %d of lesson %s", n, l.ID)
+		s.endStep(l.ID, n, language, func() { s.click(proceed) })
 		if len(step.After) > 0 {
 			s.shows(".lesson .text:not([aria-live] *)", step.After, language)
 		}
-		s.await("the page marks the pieces", fmt.Sprintf(
-			`[...document.querySelectorAll(".card.pointed")].map((card) => card.dataset.piece)
-				.sort().join() === %s.sort().join()`, list(step.Watch)))
+		s.pointsAt(step.Watch)
 		assert.Len(s.t, s.texts(`.lesson .links a[href^="read/"]`), len(l.Links),
 			"links of lesson %s", l.ID)
 		s.click(".lesson .steps .primary")
