@@ -30,6 +30,7 @@ help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 run: ## the stack on an embedded API server: print every hop of every change (Ctrl-C stops)
+	@echo 'Building informerstack. The first build takes some minutes; see README.md.'
 	$(GO) build -o bin/informerstack ./cmd/informerstack
 	@bin/informerstack run
 
@@ -57,9 +58,9 @@ pictures: ## plot speed (BENCH=output of make bench) and growth for the docs, an
 	$(GO) run ./internal/tools/pictures $(if $(BENCH),-bench $(BENCH))
 	$(GO) -C cmd/informerstack/lab/browser test -count=1 -run TestPictures . -pictures
 
-lessons: ## the lessons of the laboratory as pages that need no program, in bin/lessons
+lessons: ## record docs/lessons again: the lessons of the laboratory as pages that need no program
 	$(GO) build -o bin/informerstack ./cmd/informerstack
-	@bin/informerstack lab export bin/lessons
+	@bin/informerstack lab export docs/lessons --files ../..
 
 fuzz: ## each fuzz target for FUZZTIME
 	@for package in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go internal/*/*/*_test.go | xargs -n1 dirname | sort -u); do \

@@ -8,8 +8,8 @@
 // store. A [Lister] reads it, with typed methods and NotFound errors.
 //
 // Read store.go (the interfaces) and key.go; then how it works: threadsafemap.go (the objects, the
-// indexes and the lock), cache.go (the keys) and transaction.go; then lister.go and typed.go, which
-// read a store. Then run go test -v -run 'Example|Transcript' ./store.
+// indexes and the lock), cache.go (the keys) and transaction.go; then lister.go, typed.go and
+// owner.go, which read a store. Then run go test -v -run 'Example|Transcript' ./store.
 //
 // Goroutines: none. Locking: one RWMutex in the threadSafeMap. Index functions run under it when an
 // object is stored, but not for a lookup. Key functions never run under a lock.

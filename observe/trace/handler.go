@@ -7,8 +7,12 @@ import (
 	"example.com/informerstack/store"
 )
 
-// Tombstone is the Detail of an OnDelete with a store.DeletedFinalStateUnknown.
-const Tombstone = "tombstone"
+// The Detail of a handler's event.
+const (
+	Tombstone   = "tombstone"    // an OnDelete with a store.DeletedFinalStateUnknown
+	InitialList = "initial list" // an OnAdd of an object that existed before the handler
+	Unchanged   = "unchanged"    // an OnUpdate with equal versions
+)
 
 // EventHandler traces the calls of a handler, before they are made.
 func EventHandler(handler informer.ResourceEventHandler, sink Sink) informer.ResourceEventHandler {
@@ -27,7 +31,7 @@ func (h eventHandler) Unwrap() informer.ResourceEventHandler { return h.Resource
 func (h eventHandler) OnAdd(obj any, isInInitialList bool) {
 	detail := ""
 	if isInInitialList {
-		detail = "initial list"
+		detail = InitialList
 	}
 	h.sink.about(Handler, "OnAdd", obj, detail, nil)
 	h.ResourceEventHandler.OnAdd(obj, isInInitialList)
@@ -37,7 +41,7 @@ func (h eventHandler) OnAdd(obj any, isInInitialList bool) {
 func (h eventHandler) OnUpdate(oldObj, newObj any) {
 	detail := "was @" + version(oldObj)
 	if version(oldObj) == version(newObj) {
-		detail = "unchanged"
+		detail = Unchanged
 	}
 	h.sink.about(Handler, "OnUpdate", newObj, detail, nil)
 	h.ResourceEventHandler.OnUpdate(oldObj, newObj)

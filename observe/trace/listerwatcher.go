@@ -166,11 +166,14 @@ func items(n int) string {
 	return strconv.Itoa(n) + " items"
 }
 
+// InitialEvents is in the Detail of a WATCH that sends all objects before their changes.
+const InitialEvents = "initial events first"
+
 // request describes the options of a LIST or WATCH.
 func request(options metav1.ListOptions) string {
 	text := "from " + strconv.Quote(options.ResourceVersion)
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
-		text += ", initial events first"
+		text += ", " + InitialEvents
 	}
 	if options.Limit > 0 {
 		text += fmt.Sprintf(", at most %d", options.Limit)

@@ -43,7 +43,7 @@ type command struct {
 // Limits of the commands.
 const (
 	maxSlow       = 10 * time.Second
-	maxHandlerLag = 10 * time.Second
+	maxHandlerLag = time.Hour
 	maxObjects    = 20_000
 	maxRate       = 5_000
 )
@@ -218,10 +218,10 @@ func (l *Lab) setHandler(c command) error {
 	}
 	return l.faults.handler(c.Name, func(h *handlerFault) {
 		if c.Panic {
-			h.panic = true
+			h.set(h.delay, true)
 			return
 		}
-		h.delay = duration(*c.DelayMs)
+		h.set(duration(*c.DelayMs), h.panic)
 	})
 }
 

@@ -263,6 +263,18 @@ func TestCommand_Resync(t *testing.T) {
 	}
 }
 
+// The observedTime of a leader is that of its last renewal, not of what it read before its term.
+func TestElection_ALeaderObservesItsWrites(t *testing.T) {
+	story(t, func(w *world) {
+		w.after(10 * time.Minute)
+		e := w.lab.elected()
+		assert.Less(t, time.Since(e.leader().lock.observedTime()), 2*retryPeriod)
+		leader := e.leader().identity
+		assert.NotContains(t, w.frame().Election.Observed, leader)
+		assert.Len(t, w.frame().Election.Observed, 1)
+	})
+}
+
 // The leader is killed or paused: it does not release its lease, and the other candidate takes it
 // with a greater fencing token.
 func TestCommand_LeaderFaults(t *testing.T) {
@@ -277,6 +289,9 @@ func TestCommand_LeaderFaults(t *testing.T) {
 		assert.Greater(t, w.frame().Election.ObservedMs, 2000.0, "no renewal was seen since")
 		w.after(leaseDuration + renewDeadline)
 		after := w.frame().Election
+		assert.Equal(t, map[string]string{before.Leader: holdsState, after.Leader: leadsState},
+			after.States)
+		assert.Empty(t, after.Observed, "the leader does not wait, the other one does not look")
 		w.mustDo(`{"do":"write","key":"default/a"}`)
 		assert.Contains(t, w.do(`{"do":"write","key":"default/a","late":true}`), "refused")
 		hops := w.frame().Hops
@@ -291,6 +306,7 @@ func TestCommand_LeaderFaults(t *testing.T) {
 		w.mustDo(`{"do":"leader","fault":"kill"}`)
 		w.after(leaseDuration + renewDeadline)
 		assert.Equal(t, before.Leader, w.frame().Election.Leader)
+		assert.Equal(t, stoppedState, w.frame().Election.States[after.Leader])
 		done := w.frame().Workers.Outcomes["success"]
 		w.mustDo(`{"do":"change","key":"default/a"}`)
 		w.after(time.Second)

@@ -31,20 +31,22 @@ const (
 	stepLimit = 2 * time.Minute
 )
 
-// EditionMark is in each page of the static edition, within its first kilobyte.
+// EditionMark is in each file of the static edition, within its first kilobyte.
 const EditionMark = `<meta name="generator" content="informerstack lab export">`
 
-// editionIndex is the name of the page that lists the lessons.
-const editionIndex = "index.html"
+const (
+	// editionIndex is the name of the page that lists the lessons. The pages of the lessons share
+	// the script and the styles.
+	editionIndex  = "index.html"
+	editionScript = "lab.js"
+	editionStyles = "lab.css"
+	// editionPolicy allows the shared files, of a web server or from the disk.
+	editionPolicy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; " +
+		"img-src data:; base-uri 'none'"
+)
 
-// EditionName is the file name of a lesson's page in the static edition. An empty id names the page
-// that lists the lessons.
-func EditionName(id string) string {
-	if id == "" {
-		return editionIndex
-	}
-	return id + ".html"
-}
+// EditionName is the file name of a lesson's page in the static edition.
+func EditionName(id string) string { return id + ".html" }
 
 // RecordedLesson is a lesson that was played, with the frames of each step.
 type RecordedLesson struct {
@@ -72,7 +74,7 @@ func (l *Lab) RecordLesson(
 	defer leave()
 	r := &RecordedLesson{id: id, hello: l.recordedHello()}
 	if err := r.begin(ctx, l, frames); err != nil {
-		return nil, fmt.Errorf("lesson %s: start the pipeline: %w", id, err)
+		return nil, fmt.Errorf("lesson %s: prepare the pipeline: %w", id, err)
 	}
 	if delay > 0 && !lessons[i].isCrowded() {
 		l.SetMode(Slow, delay, nil)
@@ -85,13 +87,21 @@ func (l *Lab) RecordLesson(
 	return r, nil
 }
 
-// begin waits until the pipeline is at rest, and adds the frame of that time.
+// begin waits until the pipeline of the lesson is at rest, and adds the frame of that time.
 func (r *RecordedLesson) begin(ctx context.Context, l *Lab, frames <-chan []byte) error {
+	if err := l.lesson(r.id, -1, false); err != nil {
+		return err
+	}
 	return follow(ctx, frames, func(f Frame, encoded []byte) (bool, error) {
-		if l.moving(f) != "" {
+		switch {
+		case f.Lesson == nil || f.Lesson.State != "done":
 			return false, nil
+		case f.Lesson.Error != "":
+			return false, errors.New(f.Lesson.Error)
 		}
-		return true, r.add(f, encoded)
+		f.Lesson = nil
+		encoded, err := json.Marshal(f)
+		return true, errors.Join(err, r.add(f, encoded))
 	})
 }
 
@@ -224,11 +234,19 @@ func withoutTimes(f Frame) Frame {
 	return f
 }
 
-// WriteHTML writes the lesson as one HTML file, which shows its recorded steps without a server and
-// without a network. The page links to the pages of the lessons in edition, by their file names.
-func (r *RecordedLesson) WriteHTML(w io.Writer, edition []string) error {
-	texts := make([]lessonText, 0, len(edition))
-	for _, id := range edition {
+// Edition is the static edition: its lessons, in the order of the laboratory, and the address of
+// the repository's files, relative to the pages, which link to them. Without an address the pages
+// name the files.
+type Edition struct {
+	Lessons []string
+	Files   string
+}
+
+// WriteHTML writes the page of a lesson, which shows its recorded steps without a server. It needs
+// the files of WriteShared beside it, and links to the pages of the other lessons.
+func (r *RecordedLesson) WriteHTML(w io.Writer, e Edition) error {
+	texts := make([]lessonText, 0, len(e.Lessons))
+	for _, id := range e.Lessons {
 		text := lessonTexts()[id]
 		if id != r.id {
 			text = lessonText{"id": text["id"], "title": text["title"]}
@@ -236,13 +254,46 @@ func (r *RecordedLesson) WriteHTML(w io.Writer, edition []string) error {
 		texts = append(texts, text)
 	}
 	recording, err := json.Marshal(map[string]any{
-		"hello": r.hello, "lesson": r.id, "lessons": texts, "starts": r.starts, "frames": r.frames,
+		"hello": r.hello, "lesson": r.id, "lessons": texts, "files": e.Files,
+		"made": madeFrom(r.id), "starts": r.starts, "frames": r.frames,
 	})
 	if err != nil {
 		return err
 	}
 	title := template.HTMLEscapeString(lessonTexts()[r.id].title()["en"])
-	return writeSelfContained(w, EditionMark+"\n<title>"+title+"</title>", recording)
+	_, err = fmt.Fprintf(w, pageWithoutProgram, editionPolicy,
+		EditionMark+"\n<title>"+title+"</title>",
+		`<link rel="stylesheet" href="`+editionStyles+`">`, pack(recording),
+		`<script src="`+editionScript+`"></script>`)
+	return err
+}
+
+// WriteShared writes the files of the edition that all lessons share: it calls write with the name
+// and the content of each.
+func (e Edition) WriteShared(write func(name string, content []byte) error) error {
+	code, err := script()
+	if err != nil {
+		return err
+	}
+	styles, err := styleSheet()
+	if err != nil {
+		return err
+	}
+	var index bytes.Buffer
+	if err := e.writeIndex(&index); err != nil {
+		return err
+	}
+	return errors.Join(
+		write(editionScript, []byte("// "+EditionMark+"\n"+code)),
+		write(editionStyles, []byte("/* "+EditionMark+" */\n"+styles)),
+		write(editionIndex, index.Bytes()))
+}
+
+// madeFrom is the hash of a lesson as it is now, with its scripts.
+func madeFrom(id string) string {
+	i := slices.IndexFunc(lessons, func(l lesson) bool { return l.ID == id })
+	encoded, _ := json.Marshal(lessons[i]) // it was JSON before
+	return hash(string(encoded))
 }
 
 // lessonText has the fields of a lesson that the page shows.
@@ -304,8 +355,8 @@ of a controller. It asks a question before it shows the answer.</p>
 </html>
 `))
 
-// WriteLessonIndex writes the page that lists the lessons of an edition.
-func WriteLessonIndex(w io.Writer, edition []string) error {
+// writeIndex writes the page that lists the lessons.
+func (e Edition) writeIndex(w io.Writer) error {
 	style, err := fs.ReadFile(assets, "read.css")
 	if err != nil {
 		return err
@@ -315,7 +366,7 @@ func WriteLessonIndex(w io.Writer, edition []string) error {
 		Title map[string]string
 	}
 	var entries []entry
-	for _, id := range edition {
+	for _, id := range e.Lessons {
 		entries = append(entries, entry{EditionName(id), lessonTexts()[id].title()})
 	}
 	return indexPage.Execute(w, map[string]any{

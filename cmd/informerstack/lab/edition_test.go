@@ -4,10 +4,16 @@ package lab
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +23,8 @@ import (
 
 // editionPage is the content of a page of the static edition.
 type editionPage struct {
+	Files   string
+	Made    string
 	Hello   Hello
 	Lesson  string
 	Lessons []struct {
@@ -35,11 +43,22 @@ var embeddedRecording = regexp.MustCompile(`(?s)id="recording">(.*?)</script>`)
 func pageOf(t *testing.T, r *RecordedLesson, edition ...string) (p editionPage, page []byte) {
 	t.Helper()
 	var file bytes.Buffer
-	require.NoError(t, r.WriteHTML(&file, edition))
-	embedded := embeddedRecording.FindSubmatch(file.Bytes())
-	require.NotNil(t, embedded)
-	require.NoError(t, json.Unmarshal(embedded[1], &p))
+	require.NoError(t, r.WriteHTML(&file, Edition{Lessons: edition}))
+	require.NoError(t, json.Unmarshal(unpacked(t, file.Bytes()), &p))
 	return p, file.Bytes()
+}
+
+// unpacked returns the recording of a page.
+func unpacked(t *testing.T, page []byte) []byte {
+	t.Helper()
+	embedded := embeddedRecording.FindSubmatch(page)
+	require.NotNil(t, embedded)
+	compressed := base64.NewDecoder(base64.StdEncoding, bytes.NewReader(embedded[1]))
+	recording, err := gzip.NewReader(compressed)
+	require.NoError(t, err)
+	content, err := io.ReadAll(recording)
+	require.NoError(t, err)
+	return content
 }
 
 // complete returns the complete frames of a page, as its source does.
@@ -64,7 +83,7 @@ func TestEdition_HasEveryStep(t *testing.T) {
 			recorded, err := w.lab.RecordLesson(w.t.Context(), l.ID, 0)
 			require.NoError(t, err)
 			p, page := pageOf(t, recorded, edition...)
-			assert.Less(t, len(page), 1<<20)
+			assert.Less(t, len(page), 100<<10)
 			assert.Contains(t, string(page[:1<<10]), EditionMark)
 			assert.Empty(t, p.Hello.Token)
 			assert.False(t, p.Hello.Writable)
@@ -139,7 +158,9 @@ func planted(t *testing.T, script string) {
 	var step lessonStep
 	require.NoError(t, json.Unmarshal([]byte(`{"script":`+script+`}`), &step))
 	before := lessons
-	lessons = append(before[:len(before):len(before)], lesson{"planted", []lessonStep{{}, step}})
+	lessons = append(before[:len(before):len(before)], lesson{
+		ID: "planted", Steps: []lessonStep{{}, step},
+	})
 	t.Cleanup(func() { lessons = before })
 }
 
@@ -183,11 +204,19 @@ func TestEdition_CanBeStopped(t *testing.T) {
 
 // The list of an edition has a link to each page in each language, and loads nothing.
 func TestEdition_ListsItsLessons(t *testing.T) {
-	var file bytes.Buffer
-	require.NoError(t, WriteLessonIndex(&file, []string{"resume", "lease"}))
-	page := file.String()
+	files := map[string]string{}
+	e := Edition{Lessons: []string{"resume", "lease"}}
+	require.NoError(t, e.WriteShared(func(name string, content []byte) error {
+		files[name] = string(content)
+		return nil
+	}))
+	assert.Len(t, files, 3)
+	for _, content := range files {
+		assert.Contains(t, content[:1<<10], EditionMark)
+	}
+	page := files["index.html"]
 	for _, want := range []string{
-		EditionMark, `href="resume.html#lang=en"`, `href="lease.html#lang=zh" lang="zh-Hans"`,
+		`href="resume.html#lang=en"`, `href="lease.html#lang=zh" lang="zh-Hans"`,
 		"default-src &#39;none&#39;",
 	} {
 		assert.Contains(t, page, want)
@@ -196,4 +225,73 @@ func TestEdition_ListsItsLessons(t *testing.T) {
 	assert.Contains(t, page, regexp.MustCompile(`^'|'$`).ReplaceAllString(hash(style[1]), ""))
 	assert.NotContains(t, page, "onadd")
 	assert.NotContains(t, page, "<script")
+}
+
+// committedEdition is the edition that the repository has, as make lessons writes it.
+var committedEdition = filepath.Join("..", "..", "..", "docs", "lessons")
+
+// The edition in docs/lessons has the present page, texts, steps and fields. Only the recorded
+// values differ from one export to the next.
+func TestEdition_CommittedIsThePresentOne(t *testing.T) {
+	e := Edition{Lessons: LessonIDs(), Files: "../../"}
+	want := map[string]bool{}
+	require.NoError(t, e.WriteShared(func(name string, content []byte) error {
+		want[name] = true
+		committed, err := os.ReadFile(filepath.Join(committedEdition, name))
+		assert.NoError(t, err)
+		assert.True(t, bytes.Equal(content, committed), "%s: run make lessons", name)
+		return nil
+	}))
+	for i, l := range lessons {
+		name := EditionName(l.ID)
+		assert.False(t, want[name], "%s is another page", name)
+		want[name] = true
+		t.Run(l.ID, func(t *testing.T) {
+			committed, err := os.ReadFile(filepath.Join(committedEdition, name))
+			require.NoError(t, err, "run make lessons")
+			var p editionPage
+			content := unpacked(t, committed)
+			require.NoError(t, json.Unmarshal(content, &p))
+			require.Equal(t, madeFrom(l.ID), p.Made, "the lesson has changed: run make lessons")
+
+			recorded := &RecordedLesson{
+				id: l.ID, hello: p.Hello, starts: p.Starts, frames: p.Frames,
+			}
+			var again bytes.Buffer
+			require.NoError(t, recorded.WriteHTML(&again, e))
+			shell := func(page []byte) string {
+				return string(embeddedRecording.ReplaceAll(page, nil))
+			}
+			assert.Equal(t, shell(again.Bytes()), shell(committed), "run make lessons")
+			assert.True(t, bytes.Equal(unpacked(t, again.Bytes()), content),
+				"the texts or the hello have changed: run make lessons")
+
+			frames := p.complete(t)
+			encoded, err := json.Marshal(frames[len(frames)-1])
+			require.NoError(t, err)
+			last := map[string]json.RawMessage{}
+			for _, frame := range p.Frames {
+				maps.Copy(last, frame)
+			}
+			complete, err := json.Marshal(last)
+			require.NoError(t, err)
+			assert.JSONEq(t, string(complete), string(encoded),
+				"the fields of a frame have changed: run make lessons")
+			assert.Len(t, p.Starts, len(l.Steps))
+			for _, link := range p.Lessons[i].Links {
+				file, _, _ := strings.Cut(link["path"].(string), "#")
+				assert.FileExists(t, filepath.Join(committedEdition, p.Files, file))
+			}
+		})
+	}
+	size := int64(0)
+	entries, err := os.ReadDir(committedEdition)
+	require.NoError(t, err)
+	for _, entry := range entries {
+		assert.True(t, want[entry.Name()], "%s: of no lesson: run make lessons", entry.Name())
+		info, err := entry.Info()
+		require.NoError(t, err)
+		size += info.Size()
+	}
+	assert.Less(t, size, int64(2<<20))
 }

@@ -276,6 +276,7 @@ func (e *election) view(now time.Time) ElectionView {
 	v := ElectionView{
 		Candidates: []string{}, PausedNames: []string{}, CutNames: []string{},
 		OutNames: []string{}, Writes: []LeaseWrite{},
+		States: map[string]string{}, Observed: map[string]float64{},
 	}
 	if e == nil {
 		return v
@@ -302,15 +303,16 @@ func (e *election) view(now time.Time) ElectionView {
 			v.Leader = s.Leader
 		}
 		seen := c.lock.observedTime()
-		if c.elector.IsLeader() {
+		v.States[c.identity] = c.state(s)
+		if v.States[c.identity] == leadsState {
 			v.Leader, v.Token = c.identity, s.Token.Transitions
 			v.Leading = c == e.candidates[0]
 			v.LeftMs = milliseconds(max(0, s.LastRenewal.Add(leaseDuration).Sub(now)))
 			v.RenewedMs = milliseconds(now.Sub(c.lock.renewTime()))
-		} else if !seen.IsZero() && s.Leader != c.identity {
+		} else if c.looks() && !seen.IsZero() && s.Leader != c.identity {
 			v.ObservedMs = milliseconds(now.Sub(seen))
-			tries := s.Phase == leaderelection.Acquiring && !paused && !cut
-			if tries && v.Holder != "" && v.Holder != c.identity {
+			v.Observed[c.identity] = v.ObservedMs
+			if s.Phase == leaderelection.Acquiring && v.Holder != "" {
 				open = seen.Add(leaseDuration)
 			}
 		}
@@ -319,4 +321,31 @@ func (e *election) view(now time.Time) ElectionView {
 		v.OpenMs = milliseconds(max(0, open.Sub(now)))
 	}
 	return v
+}
+
+// The states of a candidate.
+const (
+	leadsState   = "leads"
+	holdsState   = "holds" // the lease that it has seen last names it, but it does not lead
+	waitsState   = "waits"
+	stoppedState = "stopped" // it was killed, and has not started again
+)
+
+func (c *candidate) state(s leaderelection.Status) string {
+	switch {
+	case c.elector.IsLeader():
+		return leadsState
+	case !c.isIn():
+		return stoppedState
+	case s.Leader == c.identity:
+		return holdsState
+	}
+	return waitsState
+}
+
+// looks reports whether the candidate looks at the lease: it runs, and is neither paused nor cut
+// off.
+func (c *candidate) looks() bool {
+	paused, cut := c.lock.state()
+	return c.isIn() && !paused && !cut
 }

@@ -42,8 +42,20 @@ type faults struct {
 
 // handlerFault is what a handler does wrong.
 type handlerFault struct {
-	delay time.Duration // before each call
-	panic bool          // in the next call
+	delay   time.Duration // before each call
+	panic   bool          // in the next call
+	changed chan struct{} // closed and replaced when delay or panic changes: a call waits no longer
+}
+
+// set changes the fault.
+func (h *handlerFault) set(delay time.Duration, panics bool) {
+	h.delay, h.panic = delay, panics
+	h.wake()
+}
+
+func (h *handlerFault) wake() {
+	close(h.changed)
+	h.changed = make(chan struct{})
 }
 
 func newFaults(work time.Duration) *faults {
@@ -65,13 +77,16 @@ func (f *faults) setFault(fault Fault) error {
 	return nil
 }
 
-// wake lets the reconciles that hang return, and the consumer of the queue pop: a pipeline that
-// stops is not held.
+// wake lets the reconciles that hang and the slow calls of handlers return, and the consumer of the
+// queue pop: a pipeline that stops is not held.
 func (f *faults) wake() {
 	f.setHold(false)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.wakeLocked()
+	for _, h := range f.handlers {
+		h.wake()
+	}
 }
 
 // clear ends every fault, also the panic of a handler that has not been called since.
@@ -81,7 +96,7 @@ func (f *faults) clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, h := range f.handlers {
-		*h = handlerFault{}
+		h.set(0, false)
 	}
 }
 
@@ -157,14 +172,14 @@ func (f *faults) delayOf(name string) time.Duration {
 func (f *faults) call(name string) {
 	f.mu.Lock()
 	h := f.handlers[name]
-	delay, fails := h.delay, h.panic
+	delay, fails, changed := h.delay, h.panic, h.changed
 	h.panic = false
 	f.mu.Unlock()
 	if fails {
 		panic("the laboratory makes handler " + name + " panic")
 	}
 	if delay > 0 {
-		time.Sleep(delay)
+		wait(context.Background(), delay, changed)
 	}
 }
 
@@ -176,7 +191,7 @@ func (l *Lab) Handler(
 	l.faults.mu.Lock()
 	defer l.faults.mu.Unlock()
 	if l.faults.handlers[name] == nil {
-		l.faults.handlers[name] = &handlerFault{}
+		l.faults.handlers[name] = &handlerFault{changed: make(chan struct{})}
 	}
 	return faultyHandler{handler, func() { l.faults.call(name) }}
 }

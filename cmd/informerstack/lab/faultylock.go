@@ -31,8 +31,8 @@ type faultyLock struct {
 	skew     time.Duration
 	renewed  time.Time // the renewTime that was written last
 
-	read     []byte    // the record that was read last
-	observed time.Time // when it was first read: the elector's observedTime
+	read     []byte    // the record that was read last; nil after a write
+	observed time.Time // when the record was first read, or was written: the elector's observedTime
 }
 
 var (
@@ -102,7 +102,7 @@ func (l *faultyLock) renewTime() time.Time {
 	return l.renewed
 }
 
-// observedTime returns when the record was first read that was read last.
+// observedTime returns when the record that is known was first read, or was written.
 func (l *faultyLock) observedTime() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,6 +176,16 @@ func (l *faultyLock) Get(
 	return record, raw, err
 }
 
+// wrote notes a write that the server has accepted, and returns the write's error.
+func (l *faultyLock) wrote(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		l.read, l.observed = nil, time.Now()
+	}
+	return err
+}
+
 // Create writes the lock when it is not paused.
 func (l *faultyLock) Create(
 	ctx context.Context, record resourcelock.LeaderElectionRecord,
@@ -183,7 +193,7 @@ func (l *faultyLock) Create(
 	if err := l.wait(ctx); err != nil {
 		return err
 	}
-	return l.Interface.Create(ctx, l.skewed(record))
+	return l.wrote(l.Interface.Create(ctx, l.skewed(record)))
 }
 
 // Update writes the lock when it is not paused.
@@ -196,7 +206,7 @@ func (l *faultyLock) Update(
 	if record.HolderIdentity == "" && !l.mayRelease() {
 		return errKilled
 	}
-	return l.Interface.Update(ctx, l.skewed(record))
+	return l.wrote(l.Interface.Update(ctx, l.skewed(record)))
 }
 
 func (l *faultyLock) mayRelease() bool {

@@ -96,6 +96,9 @@ func (f *fence) view() FenceView {
 	return f.shown
 }
 
+// fencingToken is the beginning of the detail of a leader's write.
+const fencingToken = "fencing token "
+
 // leaderWrites writes an object with the token of the leader, or if late is true with that of the
 // leader that was paused last.
 func (l *Lab) leaderWrites(key string, late bool) error {
@@ -119,7 +122,7 @@ func (l *Lab) leaderWrites(key string, late bool) error {
 	err = e.fence.write(l.options.Server, obj.DeepCopyObject().(apitest.Object), token)
 	event := trace.Event{
 		Time: time.Now(), Hop: trace.Server, What: http.MethodPut, Key: key,
-		Detail: fmt.Sprintf("fencing token %d", token.Transitions),
+		Detail: fmt.Sprint(fencingToken, token.Transitions),
 	}
 	if err != nil {
 		event.Error = err.Error()

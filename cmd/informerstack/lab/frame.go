@@ -241,16 +241,18 @@ type ElectionView struct {
 	Paused     bool     `json:"paused"`
 	Candidates []string `json:"candidates"`
 
-	PausedNames []string     `json:"pausedNames"`
-	CutNames    []string     `json:"cutNames"`
-	OutNames    []string     `json:"outNames"`
-	Holder      string       `json:"holder"`
-	DeadlineMs  float64      `json:"deadlineMs"`
-	OpenMs      float64      `json:"openMs"`
-	Writes      []LeaseWrite `json:"writes"`
-	Refusals    int          `json:"refusals"`
-	Releases    int          `json:"releases"`
-	Fence       FenceView    `json:"fence"`
+	PausedNames []string           `json:"pausedNames"`
+	CutNames    []string           `json:"cutNames"`
+	OutNames    []string           `json:"outNames"`
+	States      map[string]string  `json:"states"`   // by candidate: leads, holds, waits or stopped
+	Observed    map[string]float64 `json:"observed"` // by candidate that looks at the lease: ms
+	Holder      string             `json:"holder"`
+	DeadlineMs  float64            `json:"deadlineMs"`
+	OpenMs      float64            `json:"openMs"`
+	Writes      []LeaseWrite       `json:"writes"`
+	Refusals    int                `json:"refusals"`
+	Releases    int                `json:"releases"`
+	Fence       FenceView          `json:"fence"`
 }
 
 // LeaseWrite is a write of the lease that gave it another holder, or that the server refused.
@@ -307,6 +309,9 @@ type HopView struct {
 	RV     string    `json:"rv"`
 	Detail string    `json:"detail"`
 	Error  string    `json:"error"`
+
+	Fact string            `json:"fact,omitempty"` // see fact
+	Args map[string]string `json:"args,omitempty"`
 }
 
 // PlotView is a sample for the plots.

@@ -4,21 +4,19 @@ package lab
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
-	"regexp"
 	"strings"
 )
 
-// selfContained is the page as one file. Its parts are the policy, the title, the styles, the
-// import map, the recording and the start.
-const selfContained = `<!doctype html>
+// pageWithoutProgram is a page with its recording. Its parts are the policy, the title, the styles,
+// the recording and the script.
+const pageWithoutProgram = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -26,24 +24,15 @@ const selfContained = `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 %s
-<style>%s</style>
-<script type="importmap">%s</script>
+%s
 </head>
 <body>
 <div id="page"></div>
-<script type="application/json" id="recording">%s</script>
-<script type="module">%s</script>
+<script type="text/plain" id="recording">%s</script>
+%s
 </body>
 </html>
 `
-
-// startModule is the code that starts the page.
-const startModule = `import "lab/app.js";`
-
-var (
-	relativeImport = regexp.MustCompile(`(from|import) "\./([^"]+)"`)
-	sourceMap      = regexp.MustCompile(`\n//# sourceMappingURL=.*`)
-)
 
 // WriteHTML writes the clip as one HTML file, which shows the recording without a server and
 // without a network.
@@ -55,14 +44,10 @@ func (c *Clip) WriteHTML(w io.Writer) error {
 	return writeSelfContained(w, "<title>informerstack laboratory</title>", recording)
 }
 
-// writeSelfContained writes the page as one file. head has the page's title, recording is JSON.
-//
-// A module in a data: URL cannot import a relative path. So each "./name.js" becomes a bare name,
-// "lab/name.js", and an import map gives each bare name its data: URL. The policy names the hashes
-// of the scripts and styles, and forbids every connection.
+// writeSelfContained writes the page as one file. head has the page's title, recording is JSON. The
+// policy names the hashes of the script and the styles, and forbids every connection.
 func writeSelfContained(w io.Writer, head string, recording []byte) error {
-	recording = bytes.ReplaceAll(recording, []byte("<"), []byte(`\u003c`))
-	imports, err := importMap()
+	code, err := script()
 	if err != nil {
 		return err
 	}
@@ -70,10 +55,22 @@ func writeSelfContained(w io.Writer, head string, recording []byte) error {
 	if err != nil {
 		return err
 	}
-	policy := fmt.Sprintf("default-src 'none'; script-src %s %s data:; style-src %s; "+
-		"img-src data:; base-uri 'none'", hash(imports), hash(startModule), hash(styles))
-	_, err = fmt.Fprintf(w, selfContained, policy, head, styles, imports, recording, startModule)
+	policy := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; img-src data:; "+
+		"base-uri 'none'", hash(code), hash(styles))
+	_, err = fmt.Fprintf(w, pageWithoutProgram, policy, head, "<style>"+styles+"</style>",
+		pack(recording), "<script>"+code+"</script>")
 	return err
+}
+
+// pack compresses a recording and encodes it as text.
+func pack(recording []byte) string {
+	var packed bytes.Buffer
+	encoder := base64.NewEncoder(base64.StdEncoding, &packed)
+	compressor, _ := gzip.NewWriterLevel(encoder, gzip.BestCompression) // a valid level
+	_, _ = compressor.Write(recording)                                  // a buffer takes all
+	_ = compressor.Close()
+	_ = encoder.Close()
+	return packed.String()
 }
 
 // encode returns the recording as JSON.
@@ -95,30 +92,6 @@ func joined(hello []byte, frames [][]byte) []byte {
 	b.Write(bytes.Join(frames, []byte(",\n")))
 	b.WriteString("]}")
 	return b.Bytes()
-}
-
-// importMap returns the import map with the page's modules.
-func importMap() (string, error) {
-	imports := map[string]string{}
-	err := fs.WalkDir(assets, ".", func(name string, _ fs.DirEntry, err error) error {
-		if ext := path.Ext(name); err != nil || ext != ".js" && ext != ".mjs" {
-			return err
-		}
-		code, err := fs.ReadFile(assets, name)
-		if err != nil {
-			return err
-		}
-		code = relativeImport.ReplaceAll(code, []byte(`$1 "lab/$2"`))
-		code = sourceMap.ReplaceAll(code, nil)
-		imports["lab/"+name] = "data:text/javascript;base64," +
-			base64.StdEncoding.EncodeToString(code)
-		return nil
-	})
-	if err != nil {
-		return "", err
-	}
-	encoded, err := json.Marshal(map[string]map[string]string{"imports": imports})
-	return string(encoded), err
 }
 
 // styleSheet returns the page's styles in the order of index.html.

@@ -9,17 +9,18 @@
 //
 // To use it, build the pieces with the decorators of package trace, with Lab.Sink as their sink,
 // and with Lab.WrapQueue, RateLimiter, WorkqueueConfig, WrapWorkqueue, ControllerHandler, Handler,
-// Reconcile and ReflectorOptions. Give the pieces to Show, and serve the Lab as an http.Handler.
-// The pieces do not know about the Lab. A page shows only their events and public snapshots. A
-// program without a Lab pays nothing. A Lab without an open page costs the record of the queue:
-// about one map operation per change.
+// Reconcile, WrapTransport and ReflectorOptions. Give the pieces to Show, and serve the Lab as an
+// http.Handler. The pieces do not know about the Lab. A page shows only their events and public
+// snapshots. A program without a Lab pays nothing. A Lab without an open page costs the record of
+// the queue: about one map operation per change.
 //
-// Read lab.go, gate.go (the time control), recorder.go and queue.go (the records of
-// events), frame.go and snapshot.go (the content of a page, ten times per second), stream.go and
-// page.go (its transport), command.go, faults.go, limiter.go, shutdown.go, owners.go, election.go,
-// leasewrites.go, fence.go and restart.go (the page's commands), code.go and codequeue.go (a
-// learner's code and its changes), lesson.go, player.go, performance.go, stop.go and scene.go (the
-// lessons), read.go (the documents and the code that they link to), then recording.go, html.go and
+// Read lab.go, gate.go (the time control), recorder.go and queue.go (the records of events),
+// facts.go and transport.go (what the events prove), frame.go and snapshot.go (the content of a
+// page, ten times per second), stream.go and page.go (its transport), command.go, faults.go,
+// limiter.go, shutdown.go, owners.go, election.go, leasewrites.go, fence.go and restart.go (the
+// page's commands), code.go and codequeue.go (a learner's code and its changes), lesson.go,
+// player.go, performance.go, stop.go and scene.go (the lessons), read.go (the documents and the
+// code that they link to), then recording.go, html.go and
 // edition.go. protocol.md describes the messages, assets/README.md the page. Then run go test -v
 // ./cmd/informerstack/lab.
 //
@@ -70,6 +71,9 @@ type Workload interface {
 	// Set changes the number of changes per second and the number of objects. It creates missing
 	// objects before it returns.
 	Set(rate float64, objects int) error
+	// Reset replaces all objects by this number of new ones, which always have the same names, and
+	// ends the changes. restore brings back the former objects with their content, and the changes.
+	Reset(objects int) (restore func() error, err error)
 	// Rate is the number of changes per second, Objects the number of objects at the start.
 	Rate() float64
 	Objects() int
@@ -161,6 +165,7 @@ func (l *Lab) Show(pieces Pieces) {
 	l.queue, l.queueRecord = nil, nil
 	l.transition, l.transitAt = reflector.Transition{To: reflector.Idle}, time.Now()
 	l.storeView = storeView{}
+	l.recorder.begin()
 	if pieces.Informer != nil && addIndex(pieces.Informer, l.indexName) != nil {
 		l.indexName = store.NamespaceIndex
 	}

@@ -18,8 +18,9 @@ var lessonsFile []byte
 
 // lesson is the part of a lesson that the program plays.
 type lesson struct {
-	ID    string       `json:"id"`
-	Steps []lessonStep `json:"steps"`
+	ID           string       `json:"id"`
+	NeverGivesUp bool         `json:"neverGivesUp"` // its controller has no dead letters
+	Steps        []lessonStep `json:"steps"`
 }
 
 // lessonStep is a script over the commands of the page, perhaps a task for the reader, and the
@@ -56,9 +57,12 @@ func LessonIDs() []string {
 }
 
 // lesson plays one step of a lesson in the background. Step 0 begins the lesson: it ends the step
-// that plays, and prepares the pipeline. A step that does not follow the last one begins the lesson
-// too, and first plays the steps before it, at full speed. If solved is true, the step itself is
-// played so too, with the solution of its task. An empty id ends the lesson.
+// that plays, and prepares a new pipeline. Step -1 only does that, so that step 0 follows it.
+//
+// A step begins the lesson too, and first plays the steps before it, at full speed, if it does not
+// follow the last one, or if the pipeline may differ from what that one has left: it has failed, or
+// the reader has used other controls since. If solved is true, the step itself is played at full
+// speed, with the solution of its task. An empty id ends the lesson.
 func (l *Lab) lesson(id string, step int, solved bool) error {
 	if id == "" {
 		l.player.halt()
@@ -66,24 +70,24 @@ func (l *Lab) lesson(id string, step int, solved bool) error {
 		return nil
 	}
 	i := slices.IndexFunc(lessons, func(l lesson) bool { return l.ID == id })
-	if i < 0 || step < 0 || step >= len(lessons[i].Steps) {
+	if i < 0 || step < -1 || step >= len(lessons[i].Steps) {
 		return fmt.Errorf("no step %d of lesson %q", step, printable.Short(id))
 	}
-	steps := lessons[i].Steps
-	first := step
-	last := l.player.state()
-	hurried := last != nil && last.solved && last.State != "done"
-	if last == nil || last.ID != id || last.Step != step-1 || hurried {
+	steps, first := lessons[i].Steps, step
+	if !l.player.follows(id, step) {
 		l.player.halt()
-		first = 0
+		first = -1
 	}
-	view := LessonView{
-		ID: id, Step: step, State: "running", Watch: steps[step].Watch, solved: solved,
+	view := LessonView{ID: id, Step: step, State: "preparing", Watch: []string{}}
+	view.solved = solved || step < 0
+	if step >= 0 {
+		view.Watch = steps[step].Watch
 	}
 	return l.player.begin(view, func(p *performance) error {
-		if err := l.scene.enter(p, first == 0); err != nil {
+		if err := l.scene.enter(p, lessons[i], first < 0); err != nil || step < 0 {
 			return err
 		}
+		first = max(first, 0)
 		if solved {
 			return l.catchUp(p, steps[first:step+1])
 		}

@@ -326,7 +326,7 @@ func TestLessons_RefuseWhatCannotPlay(t *testing.T) {
 		assert.Empty(t, w.frame().Lesson.Error)
 		assert.NotEmpty(t, w.do(`{"do":"lesson","id":"none","step":0}`))
 		assert.NotEmpty(t, w.do(`{"do":"lesson","id":"onadd","step":9}`))
-		assert.NotEmpty(t, w.do(`{"do":"lesson","id":"onadd","step":-1}`))
+		assert.NotEmpty(t, w.do(`{"do":"lesson","id":"onadd","step":-2}`))
 	})
 }
 
@@ -362,6 +362,8 @@ func TestLessons_AStepHasALimit(t *testing.T) {
 // A script fails when an event happens that it denies, or when a command is not refused.
 func TestLessons_AScriptCanFail(t *testing.T) {
 	change := `{"do":"change","key":"default/a"},{"settle":true},`
+	failing := `{"do":"reconcile","fault":"fail"},{"do":"change","key":"default/a"},` +
+		`{"expect":{"hop":"worker","what":"reconciled","key":"default/a"`
 	for script, want := range map[string]string{
 		change + `{"absent":{"hop":"handler"}}`:                     "got 1 events, want 0",
 		change + `{"absent":{"hop":"handler","what":"OnAdd"}}`:      "",
@@ -373,6 +375,8 @@ func TestLessons_AScriptCanFail(t *testing.T) {
 		`{"do":"change","key":"default/none","try":true}`:           "",
 		`{"do":"change","key":"default/x","refused":"not found"}`:   "",
 		`{"expect":{"hop":"worker","withinMs":1000}}`:               "within 1s",
+		failing + `,"withinMs":1000}}`:                              "within 1s",
+		failing + `,"failed":true}}`:                                "",
 		`{"frame":{"path":"store.items.0.key","is":"default/a"}}`:   "",
 		`{"frame":{"path":"store.objects","as":"server.objects"}}`:  "",
 		`{"frame":{"path":"store.objects","now":"more"}}`:           "is 2 after 2: want more",

@@ -123,7 +123,8 @@ func TestLessons_AreComplete(t *testing.T) {
 
 var testCommand = regexp.MustCompile(`^go test -v -run (Test\w+) \./([\w/]+)$`)
 
-// A lesson links to a test, code, a chapter and a post, and all of them exist.
+// A lesson links to a test, code, a chapter and a post, and all of them exist. The post's page
+// links to the lesson.
 func TestLessons_LinkToWhatExists(t *testing.T) {
 	folders := map[string]string{"chapter": "docs", "post": "docs/posts"}
 	for _, l := range shownLessons(t) {
@@ -140,6 +141,9 @@ func TestLessons_LinkToWhatExists(t *testing.T) {
 			}
 			if want := folders[link.Kind]; want != "" {
 				assert.Equal(t, want, folder, l.ID)
+			}
+			if link.Kind == "post" {
+				assert.Contains(t, string(content), "(../lessons/"+EditionName(l.ID)+")", link.Path)
 			}
 			if link.Kind == "test" {
 				command := testCommand.FindStringSubmatch(link.Text)

@@ -18,6 +18,7 @@ const (
 	expectTimeout = 30 * time.Second
 	lookPeriod    = 50 * time.Millisecond  // between two looks at the pipeline
 	readerPause   = 400 * time.Millisecond // after each command of a solution
+	freshTime     = 10 * time.Second       // in which a script's scene is as good as new
 )
 
 // scriptLine is one line of a script: a command, or one of the other fields, which protocol.md
@@ -40,8 +41,8 @@ type expectation struct {
 	Hop      trace.Hop `json:"hop"`
 	What     string    `json:"what"`
 	Key      string    `json:"key"`
-	Detail   string    `json:"detail"` // a part of it
-	Failed   bool      `json:"failed"`
+	Detail   string    `json:"detail"`   // a part of it
+	Failed   bool      `json:"failed"`   // with an error
 	WithinMs float64   `json:"withinMs"` // of expect; 0 means expectTimeout
 	Times    int       `json:"times"`    // of counted
 }
@@ -52,6 +53,11 @@ func (e expectation) matches(event trace.Event) bool {
 		(e.Key == "" || e.Key == event.Key) &&
 		strings.Contains(event.Detail, e.Detail) &&
 		(!e.Failed || event.Error != "")
+}
+
+// fulfilled is matches for an awaited event: it has an error only if Failed says so.
+func (e expectation) fulfilled(event trace.Event) bool {
+	return e.matches(event) && e.Failed == (event.Error != "")
 }
 
 // performance is one performance of a step.
@@ -74,12 +80,17 @@ func (w wrongWay) Error() string { return fmt.Sprintf("wrong way %d", int(w)) }
 var errShow = errors.New("the reader wants to see the solution")
 
 // perform plays a step. Its task is done by the reader, or by its solution if alone is true. The
-// step begins again after a wrong way, and before the solution is shown to a reader who has acted.
+// step begins again after a wrong way, and before the solution is shown to a reader who has acted
+// or has read for a while.
 func (p *performance) perform(step lessonStep, alone bool) error {
 	p.alone = alone
 	show, wrong := alone, wrongWay(0)
+	state := "running"
+	if alone {
+		state = "preparing"
+	}
 	for again := true; ; {
-		p.player.turn("running", int(wrong))
+		p.player.turn(state, int(wrong))
 		if again {
 			if err := p.begin(step.Script).run(step.Script); err != nil {
 				return err
@@ -88,11 +99,12 @@ func (p *performance) perform(step lessonStep, alone bool) error {
 		if step.Task == nil {
 			return nil
 		}
+		prepared := time.Now()
 		err := p.do(step.Task, show, wrong)
 		wrong, again = 0, true
 		switch {
 		case errors.Is(err, errShow):
-			show, again = true, p.player.acted()
+			show, again = true, p.player.acted() || time.Since(prepared) > freshTime
 		case !errors.As(err, &wrong):
 			return err
 		}
@@ -108,6 +120,7 @@ func (p *performance) do(t *task, show bool, wrong wrongWay) error {
 	if show {
 		return p.show(t)
 	}
+	p.player.allow(t.Solution)
 	p.player.turn("yours", int(wrong))
 	p.task = t
 	defer func() { p.task = nil }()

@@ -39,6 +39,8 @@ type player struct {
 	pinned  *Frame                  // of the stop that the reader looks at, or nil
 	turned  LessonView              // the view before that stop
 	stops   int                     // that the step has made
+	solves  []scriptLine            // what the reader may do in the task: its solution
+	strayed bool                    // since the step began, the reader has done anything else
 	news    chan struct{}           // capacity 1: seen has grown
 	solve   chan struct{}           // capacity 1: the reader wants to see the solution of a task
 	stop    context.CancelCauseFunc // ends the last step; nil before the first
@@ -106,12 +108,16 @@ func (p *player) observe(event trace.Event) {
 
 // act takes a command of the reader, after it was run.
 func (p *player) act(c command) {
-	if slices.Contains(reads, c.Do) || c.Do == "solve" || c.Do == "lesson" {
+	if slices.Contains(slices.Concat(reads, []string{"index", "solve", "lesson"}), c.Do) {
 		return // it does nothing to the pipeline
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.view == nil || p.view.State != "yours" || len(p.acts) >= maxSeen {
+	acts := p.view != nil && p.view.State == "yours"
+	p.strayed = p.strayed || !acts || !slices.ContainsFunc(p.solves, func(line scriptLine) bool {
+		return line.Do == c.Do
+	})
+	if !acts || len(p.acts) >= maxSeen {
 		return
 	}
 	p.acts = append(p.acts, c)
@@ -149,12 +155,22 @@ func (p *player) begin(view LessonView, play func(*performance) error) error {
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	done := make(chan struct{})
-	p.view, p.next, p.stops, p.stop, p.done = &view, 0, 0, stop, done
+	p.view, p.next, p.strayed, p.stops, p.stop, p.done = &view, 0, false, 0, stop, done
 	go func() {
 		defer close(done)
 		p.finish(play(&performance{ctx: ctx, lab: p.lab, player: p}))
 	}()
 	return nil
+}
+
+// follows reports whether a step can continue where the last one has ended. A reader who is faster
+// than the preparation of a question does not wait for it.
+func (p *player) follows(id string, step int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := p.view
+	return last != nil && last.ID == id && last.Step == step-1 && last.Error == "" && !p.strayed &&
+		(last.State == "done" || !last.solved)
 }
 
 // finish notes the end of the step, with an error if its script failed.
@@ -176,8 +192,8 @@ func (p *player) forget() {
 	p.wanted, p.seen, p.next, p.acts = nil, nil, 0, nil
 }
 
-// turn notes the actor: "running" is the program, "yours" the reader. wrong is the number of the
-// way that the reader has taken, from 1, or 0.
+// turn notes the actor: "running" is the program, "yours" the reader, "preparing" the program
+// before the step. wrong is the number of the way that the reader has taken, from 1, or 0.
 func (p *player) turn(state string, wrong int) {
 	select {
 	case <-p.solve: // it was asked for in another task
@@ -232,11 +248,18 @@ func (p *player) solution() error {
 	return nil
 }
 
+// allow notes what the reader may do in a task.
+func (p *player) allow(solution []scriptLine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.solves = solution
+}
+
 // find looks for an event among those that no expectation has looked at.
 func (p *player) find(e expectation) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := slices.IndexFunc(p.seen[p.next:], e.matches)
+	at := slices.IndexFunc(p.seen[p.next:], e.fulfilled)
 	if at < 0 {
 		p.next = len(p.seen)
 		return false

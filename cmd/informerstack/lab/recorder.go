@@ -30,6 +30,7 @@ type recorder struct {
 	logged   []LogItem
 	events   []ServerEvent
 	rates    []rateMark
+	ledger   *ledger // of the running pipeline
 }
 
 // rateMark is the number of events at a time.
@@ -46,7 +47,7 @@ const rateWindow = 2 * time.Second
 
 var keySeed = maphash.MakeSeed()
 
-func newRecorder() *recorder { return &recorder{share: sampleRange} }
+func newRecorder() *recorder { return &recorder{share: sampleRange, ledger: newLedger(false)} }
 
 // activate starts or stops recording. It forgets what was recorded before.
 func (r *recorder) activate(active bool) {
@@ -58,6 +59,30 @@ func (r *recorder) activate(active bool) {
 	r.active = active
 	r.share, r.total, r.shown, r.recent = sampleRange, 0, 0, 0
 	r.hops, r.logged, r.events, r.rates = nil, nil, nil, nil
+	r.ledger = newLedger(r.ledger.reads)
+}
+
+// begin begins with the events of another pipeline.
+func (r *recorder) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ledger = newLedger(r.ledger.reads)
+}
+
+// readWrites notes that wrote is called for each write of a worker.
+func (r *recorder) readWrites() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ledger.reads = true
+}
+
+// wrote notes the version that the server has given to a write of a worker.
+func (r *recorder) wrote(key, resourceVersion string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.active {
+		r.ledger.wrote(key, resourceVersion)
+	}
 }
 
 func (r *recorder) follow(key string) {
@@ -84,13 +109,14 @@ func (r *recorder) record(event trace.Event) {
 		e := ServerEvent{RV: event.ResourceVersion, Type: event.What, Key: key}
 		r.events = appendBounded(r.events, e)
 	}
+	happened := r.ledger.enter(event)
 	if !r.keepsLocked(key) {
 		return
 	}
 	r.hops = append(r.hops, HopView{
 		N: r.total, Time: event.Time, Hop: string(event.Hop), What: event.What, Key: key,
 		RV: event.ResourceVersion, Detail: printable.Short(event.Detail),
-		Error: printable.Short(event.Error),
+		Error: printable.Short(event.Error), Fact: happened.name, Args: happened.args,
 	})
 }
 

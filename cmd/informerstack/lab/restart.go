@@ -11,13 +11,16 @@ import (
 	"time"
 )
 
-// Settings are those that the page can change. A change of Queue, WatchList or Workers stops the
+// Settings are those that the page can change. A change of anything but WorkMs stops the
 // pipeline and starts another one.
 type Settings struct {
 	Queue     string  `json:"queue"` // deltafifo or realfifo
 	WatchList bool    `json:"watchList"`
 	Workers   int     `json:"workers"`
 	WorkMs    float64 `json:"workMs"` // how long each reconcile takes at least
+	// Attempts is controller.Options.MaxAttempts. The page does not change it; a lesson may set it
+	// to 0, so that a key that fails is never given up.
+	Attempts int `json:"attempts"`
 }
 
 // Limits of the settings.

@@ -3,27 +3,24 @@
 package lab
 
 import (
-	"errors"
-	"slices"
 	"sync"
 	"time"
 )
 
+// sceneTimeout is how long the pipeline may take to come to rest before a lesson.
+const sceneTimeout = 2 * time.Minute
+
+// The size of a lesson's world at its beginning.
 const (
-	// quickSettle is how long the pipeline may take to come to rest before it is started again if
-	// a backoff or a long call delays it.
-	quickSettle = 3 * time.Second
-	// sceneTimeout is how long it may take in all.
-	sceneTimeout = 2 * time.Minute
+	lessonWorkers = 2
+	lessonObjects = 4
 )
 
-// lessonWorkers is the least number of workers in a lesson.
-const lessonWorkers = 2
-
-// scene prepares the pipeline for a lesson, and restores the reader's settings afterwards.
+// scene gives each lesson a world of its own, and restores that of the reader afterwards.
 //
 //	C1  kept is nil  <=>  no lesson has begun since the last leave
-//	C2  a lesson begins without faults, without other changes, and with a pipeline at rest
+//	C2  a lesson begins with lessonObjects new objects and a new pipeline at rest, without faults
+//	    and without other changes
 //	C3  random faults end with the first step, and begin again with leave
 type scene struct {
 	lab *Lab
@@ -34,66 +31,69 @@ type scene struct {
 	quick  bool // scripts do not begin slow motion: a held event may hold a mutex of its piece
 }
 
-// kept are the reader's settings.
+// kept is the reader's world.
 type kept struct {
 	settings Settings
-	rate     float64
-	objects  int
-	faults   bool // the random ones
+	restore  func() error // the objects and their changes; nil without a workload
+	faults   bool         // the random ones
 }
 
-// enter prepares for a step. A step is not played while the mode is Pause; slow motion stays.
-func (s *scene) enter(p *performance, first bool) error {
-	if mode, _, _ := s.lab.gate.state(0); mode == Pause {
+// enter prepares for a step. A step is not played while the mode is Pause; slow motion stays, but
+// the preparation does not wait for it.
+func (s *scene) enter(p *performance, l lesson, first bool) error {
+	mode, _, _ := s.lab.gate.state(0)
+	if mode == Pause {
+		mode = Run
 		_ = s.lab.setMode(command{Mode: Run})
 	}
 	if !first {
 		return nil
 	}
-	s.endSlow()
-	settings := s.keep()
-	settings.WorkMs = 0
-	settings.Workers = max(settings.Workers, lessonWorkers)
-	if err := errors.Join(s.clear(settings), s.quiet()); err != nil {
+	if s.endSlow() {
+		mode = Run
+	}
+	_ = s.lab.setMode(command{Mode: Run})
+	defer func() { _ = s.lab.setMode(command{Mode: mode}) }()
+	settings, err := s.begin()
+	if err != nil {
 		return err
 	}
-	if err := p.settle(quickSettle); err == nil || p.ctx.Err() != nil {
+	settings.WorkMs, settings.Workers = 0, lessonWorkers
+	if l.NeverGivesUp {
+		settings.Attempts = 0
+	}
+	if err := s.clear(settings); err != nil {
 		return err
 	}
-	if f := p.look(); f.Reflector.Phase != "watching" || hasLongCall(f) || hasLongWait(f) {
-		s.lab.restarts.restart()
-	}
+	s.lab.restarts.restart()
 	return p.settle(sceneTimeout)
 }
 
-// hasLongCall reports whether a call of reconcile has not returned within quickSettle.
-func hasLongCall(f Frame) bool {
-	return slices.ContainsFunc(f.Workers.Running, func(r RunningView) bool {
-		return r.Ms >= milliseconds(quickSettle)
-	})
-}
-
-// hasLongWait reports whether a key is not due within quickSettle.
-func hasLongWait(f Frame) bool {
-	return slices.ContainsFunc(f.Workqueue.Delayed, func(d DelayedView) bool {
-		return d.DueMs >= milliseconds(quickSettle)
-	})
-}
-
-// keep keeps the reader's settings, unless a lesson has begun before, and returns them.
-func (s *scene) keep() Settings {
+// begin puts the objects of a lesson in the place of all others, and ends their changes and the
+// random faults. It returns the reader's settings, which it keeps unless a lesson has begun before.
+func (s *scene) begin() (Settings, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kept == nil {
+	first := s.kept == nil
+	if first {
 		s.kept = &kept{settings: s.lab.restarts.get()}
-		if w := s.lab.options.Workload; w != nil {
-			s.kept.rate, s.kept.objects, s.kept.faults = w.Rate(), w.Objects(), w.Faults()
-		}
 	}
-	return s.kept.settings
+	w := s.lab.options.Workload
+	if w == nil {
+		return s.kept.settings, nil
+	}
+	if first {
+		s.kept.faults = w.Faults()
+	}
+	w.SetFaults(false)
+	restore, err := w.Reset(lessonObjects)
+	if first {
+		s.kept.restore = restore
+	}
+	return s.kept.settings, err
 }
 
-// leave ends every fault, and restores the settings.
+// leave ends every fault, and restores the reader's world with a new pipeline.
 func (s *scene) leave() {
 	s.mu.Lock()
 	kept := s.kept
@@ -105,9 +105,10 @@ func (s *scene) leave() {
 	}
 	_ = s.clear(kept.settings)
 	if w := s.lab.options.Workload; w != nil {
-		_ = w.Set(kept.rate, kept.objects)
+		_ = kept.restore()
 		w.SetFaults(kept.faults)
 	}
+	s.lab.restarts.restart()
 }
 
 // slow notes that a script has begun slow motion. It ends with the lesson.
@@ -117,7 +118,8 @@ func (s *scene) slow() {
 	s.slowed = true
 }
 
-func (s *scene) endSlow() {
+// endSlow ends the slow motion of a script, and reports whether there was one.
+func (s *scene) endSlow() bool {
 	s.mu.Lock()
 	slowed := s.slowed
 	s.slowed = false
@@ -125,6 +127,7 @@ func (s *scene) endSlow() {
 	if slowed {
 		_ = s.lab.setMode(command{Mode: Run})
 	}
+	return slowed
 }
 
 // setFaults makes requests fail at random, or ends that. During a lesson it changes what leave
@@ -150,20 +153,6 @@ func (s *scene) randomFaults(w Workload) string {
 		return "paused"
 	}
 	return "off"
-}
-
-// quiet ends the changes and the random faults of the workload. The fault of a watch is chosen when
-// it begins, so the open watch is cut.
-func (s *scene) quiet() error {
-	w := s.lab.options.Workload
-	if w == nil {
-		return nil
-	}
-	if w.Faults() {
-		w.SetFaults(false)
-		_ = s.lab.breakWatch("cut")
-	}
-	return w.Set(0, w.Objects())
 }
 
 // clear ends every fault and every change of the code, and changes the settings.

@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -69,7 +70,7 @@ func story(t *testing.T, body func(w *world)) {
 		w := &world{t: t, server: server, rate: 2, objects: 2}
 		w.lab = New(Options{
 			Version: "test", Resource: "configmaps", Server: server, Workload: w,
-			Settings: Settings{Queue: "deltafifo", WatchList: true, Workers: 2},
+			Settings: Settings{Queue: "deltafifo", WatchList: true, Workers: 2, Attempts: 10},
 		})
 		w.lab.scene.quick = true
 		config := &rest.Config{Host: server.URL, Transport: server.Transport(), QPS: -1}
@@ -125,8 +126,9 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 	}
 	ctrl := controller.New("story", trace.Reconcile(w.lab.Reconcile(reconcile), sink),
 		controller.Options[string]{
-			Workers: s.Workers, Lead: w.lab.Lead, MaxAttempts: 10, RateLimiter: w.lab.RateLimiter(),
-			WaitFor: []controller.Synced{objects.HasSyncedChecker()},
+			Workers: s.Workers, Lead: w.lab.Lead, MaxAttempts: s.Attempts,
+			RateLimiter: w.lab.RateLimiter(),
+			WaitFor:     []controller.Synced{objects.HasSyncedChecker()},
 			NewQueue: func(
 				_ string, limiter workqueue.TypedRateLimiter[string],
 			) workqueue.TypedRateLimitingInterface[string] {
@@ -193,6 +195,16 @@ func (w *world) frame() Frame {
 	return w.lab.frame(time.Now())
 }
 
+// keys returns the keys of the objects on the server.
+func (w *world) keys() (keys []string) {
+	all, err := w.server.List("configmaps", "")
+	require.NoError(w.t, err)
+	for _, obj := range all {
+		keys = append(keys, obj.GetNamespace()+"/"+obj.GetName())
+	}
+	return keys
+}
+
 // after lets fake time pass.
 func (w *world) after(d time.Duration) {
 	time.Sleep(d)
@@ -245,9 +257,7 @@ func (w *world) Change(key string) error {
 }
 
 func (w *world) Set(rate float64, objects int) error {
-	w.mu.Lock()
-	w.rate, w.objects = rate, objects
-	w.mu.Unlock()
+	w.hold(rate, objects)
 	for i := range max(0, objects-2) {
 		err := w.Create(fmt.Sprintf("default/more-%d", i))
 		if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -255,6 +265,39 @@ func (w *world) Set(rate float64, objects int) error {
 		}
 	}
 	return nil
+}
+
+func (w *world) Reset(objects int) (restore func() error, err error) {
+	rate, number, former := w.Rate(), w.Objects(), w.removeAll()
+	w.hold(0, objects)
+	for i := range objects {
+		require.NoError(w.t, w.Create(fmt.Sprintf("default/settings-%d", i+1)))
+	}
+	return func() error {
+		w.removeAll()
+		for i := range former {
+			former[i].SetResourceVersion("")
+			former[i].SetUID("")
+			require.NoError(w.t, w.server.Create(&former[i]))
+		}
+		w.hold(rate, number)
+		return nil
+	}, nil
+}
+
+func (w *world) hold(rate float64, objects int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rate, w.objects = rate, objects
+}
+
+func (w *world) removeAll() []unstructured.Unstructured {
+	all, err := w.server.List("configmaps", "")
+	require.NoError(w.t, err)
+	for i := range all {
+		require.NoError(w.t, w.server.Delete(&all[i]))
+	}
+	return all
 }
 
 // named returns a ConfigMap with new data.

@@ -39,6 +39,7 @@ type options struct {
 
 	reconcile bool
 	workers   int
+	attempts  int // a controller's Options.MaxAttempts: not a flag, see page.run
 	queue     string
 	watchList bool
 	election  election

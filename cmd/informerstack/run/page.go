@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 
 	"example.com/informerstack/cmd/informerstack/lab"
@@ -27,9 +28,10 @@ const pageAttempts = 10
 // can reach it, and the endpoints of --listen beside it. Without a laboratory its methods add
 // nothing to the pipeline.
 type page struct {
-	lab      *lab.Lab // nil if it is neither served nor recorded
-	control  *lab.Lab // lab, or the time control of --step and --slow, or nil
-	token    string   // of the address of the page; "" if it is not served
+	lab      *lab.Lab      // nil if it is neither served nor recorded
+	control  *lab.Lab      // lab, or the time control of --step and --slow, or nil
+	token    string        // of the address of the page; "" if it is not served
+	opened   chan struct{} // closed by the first request with the token
 	embedded bool
 	elects   bool                        // the workers need a leader of the laboratory
 	observed atomic.Pointer[observation] // of the running pipeline; nil without --listen
@@ -39,7 +41,7 @@ type page struct {
 func (o *options) newPage(
 	c *cluster.Cluster, t cluster.Target, work *configmaps.Workload,
 ) (*page, error) {
-	p := &page{embedded: c.Server != nil}
+	p := &page{embedded: c.Server != nil, opened: make(chan struct{})}
 	if o.servesPage() {
 		p.token = linktoken.New()
 	}
@@ -52,6 +54,9 @@ func (o *options) newPage(
 		Resource: t.Resource.GroupResource().String(),
 		Server:   c.Server,
 		Settings: lab.Settings{Queue: o.queue, WatchList: o.watchList, Workers: o.workers},
+	}
+	if shown && p.embedded {
+		options.Settings.Attempts = pageAttempts
 	}
 	if work != nil {
 		options.Workload = work
@@ -82,7 +87,12 @@ func (p *page) handler() http.Handler {
 	if p.token == "" {
 		return http.HandlerFunc(p.serveEndpoints)
 	}
-	return linktoken.Handler(p.token, p.lab, http.HandlerFunc(p.serveEndpoints))
+	open := sync.OnceFunc(func() { close(p.opened) })
+	served := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		open()
+		p.lab.ServeHTTP(w, r)
+	})
+	return linktoken.Handler(p.token, served, http.HandlerFunc(p.serveEndpoints))
 }
 
 func (p *page) serveEndpoints(w http.ResponseWriter, r *http.Request) {
@@ -103,7 +113,7 @@ func (p *page) run(
 	return p.control.Run(ctx, func(ctx context.Context, settings lab.Settings) error {
 		changed := *o
 		changed.queue, changed.watchList = settings.Queue, settings.WatchList
-		changed.workers = settings.Workers
+		changed.workers, changed.attempts = settings.Workers, settings.Attempts
 		return pipeline(ctx, &changed)
 	})
 }
@@ -165,6 +175,14 @@ func (p *page) reconcile(
 	return p.lab.Reconcile(next)
 }
 
+// writes is for rest.Config.Wrap of the workers' client.
+func (p *page) writes(next http.RoundTripper) http.RoundTripper {
+	if p.lab == nil {
+		return next
+	}
+	return p.lab.WrapTransport(next)
+}
+
 func (p *page) wrap(handler informer.ResourceEventHandler) informer.ResourceEventHandler {
 	if p.lab == nil {
 		return handler
@@ -184,14 +202,6 @@ func (p *page) lead(
 		return p.lab.Lead
 	}
 	return nil
-}
-
-// maxAttempts is a controller's Options.MaxAttempts.
-func (p *page) maxAttempts() int {
-	if p.lab != nil && p.embedded {
-		return pageAttempts
-	}
-	return 0
 }
 
 // follow shows the pieces of a pipeline, with a second handler that only the reader disturbs.

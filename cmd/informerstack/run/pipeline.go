@@ -62,6 +62,7 @@ func (o *options) build(
 
 	// reflector
 	traced := rest.CopyConfig(config)
+	traced.Wrap(shown.writes)
 	traced.Wrap(trace.Writes(sink))
 	traced.Wrap(observed.writes)
 	client, err := restClient(traced, t)
@@ -93,7 +94,7 @@ func (o *options) build(
 		Workers:     o.workers,
 		WaitFor:     []controller.Synced{objects.HasSyncedChecker()},
 		Lead:        shown.lead(built.elector),
-		MaxAttempts: shown.maxAttempts(),
+		MaxAttempts: o.attempts,
 		RateLimiter: shown.rateLimiter(),
 		GracePeriod: finishReconciles,
 		Metrics:     observed.ofController(),

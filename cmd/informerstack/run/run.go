@@ -8,10 +8,11 @@
 // Read the packages cluster, configmaps and hops. Then read progress.go, observation.go (metrics
 // and health), elect.go and shards.go (several processes), flags.go; record.go, page.go and
 // pace.go (the page, recordings, --step and --slow); pipeline.go (how the pieces are connected);
-// hint.go, kubectl.go (--serve), serve.go, run.go (the order of the steps) and lesson.go. Then go
-// test -v ./cmd/informerstack/run. Goroutines: those of the pieces, of the HTTP servers and of the
-// workload, which end before the command does; with --step, one that reads Enter until the input
-// ends. Locking: none here.
+// hint.go, kubectl.go (--serve), serve.go, begin.go (the link, and the wait for the reader),
+// run.go (the order of the steps) and lesson.go. Then go test -v ./cmd/informerstack/run.
+// Goroutines: those of the pieces, of the HTTP servers and of the workload, which end before the
+// command does; in a terminal, one that reads Enter once, or with --step until the input ends.
+// Locking: none here.
 package run
 
 import (
@@ -41,6 +42,10 @@ run starts the stack and prints one line for each hop of each change. Later hops
 further. Objects of a list that are not new are not printed one by one; the page and --output json
 have every hop. Ctrl-C stops it: it finishes running reconciles and prints a summary. A second
 Ctrl-C ends it at once.
+
+In a terminal it prints the link of its page and begins when you press Enter or open the page. It
+begins at once with --no-page, --step, --listen, --duration, --leader-elect or --shards, or if its
+input or output is not a terminal.
 
 --key follows one object, --slow delays each hop, and --step waits for Enter before each hop.
 
@@ -138,6 +143,9 @@ func (o *options) run(ctx context.Context, std streams) error {
 	stopRecording, err := o.startRecording(shown.lab, std.err)
 	if err != nil {
 		return err
+	}
+	if !o.begin(ctx, std, shown, listener) {
+		return stopRecording()
 	}
 	return cmp.Or(o.trace(ctx, std, server, target, shown), stopRecording())
 }

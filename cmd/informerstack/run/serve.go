@@ -45,10 +45,6 @@ func (o *options) serveHTTP(shown *page, listener net.Listener, stderr io.Writer
 			"Serving /metrics, /healthz, /livez, /readyz and /debug/informers on http://%s\n",
 			listener.Addr())
 	}
-	if shown.token != "" {
-		fmt.Fprintf(stderr, "Open http://%s/%s/ to see it in the browser.\n", listener.Addr(),
-			shown.token)
-	}
 	return func() {
 		shown.close()
 		ctx, cancel := context.WithTimeout(context.Background(), finishAnswers)

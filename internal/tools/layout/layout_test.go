@@ -69,6 +69,7 @@ var rules = map[string]rule{
 			"internal/helpers/termcontext"},
 		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/", "golang.org/x/sys/unix"},
 	},
+	"client": {outside: []string{"k8s.io/client-go/rest"}},
 	"shard": {
 		ours: []string{"store", "reflector", "informer", "controller", "leaderelection",
 			"leaderelection/resourcelock", "internal/helpers/async", "internal/helpers/done",
@@ -119,6 +120,11 @@ var rules = map[string]rule{
 		ours: []string{"store", "reflector", "informer", "workqueue", "controller",
 			"leaderelection", "shard", "observe/journal", "observe/sizes",
 			"internal/helpers/hostheader", "internal/helpers/printable"},
+	},
+	"observe/operator": {
+		ours: []string{"informer", "workqueue", "controller", "leaderelection",
+			"leaderelection/resourcelock", "observe/health", "observe/metrics"},
+		outside: []string{"github.com/prometheus/", "k8s.io/client-go/rest"},
 	},
 	// The program: main.go alone may import every package.
 	"cmd/informerstack/cli": {

@@ -147,7 +147,10 @@ type passage struct {
 
 var (
 	commentMarks = regexp.MustCompile(`(?m)^[ \t]*//`)
-	notProse     = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`|\\]\\([^)]*\\)|<!--.*?-->")
+	// The titles of lessons may be clauses.
+	lessonLink = `\[[^\]]*\]\([^)]*lessons/[^)]*\)`
+	notProse   = regexp.MustCompile(
+		"(?s)```.*?```|`[^`\n]*`|" + lessonLink + "|\\]\\([^)]*\\)|<!--.*?-->")
 	headings     = regexp.MustCompile(`(?m)^#.*$`)
 )
 

@@ -10,6 +10,7 @@ package clitest
 import (
 	"bytes"
 	"context"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,11 +58,29 @@ type Process struct {
 // Start runs the program with these commands until it ends, or until the end of the test.
 func Start(t *testing.T, commands []*cobra.Command, args ...string) *Process {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := &Process{Interrupt: cancel, code: make(chan int, 1)}
-	go func() { p.code <- cli.Execute(ctx, args, &p.Stdout, &p.Stderr, commands...) }()
-	t.Cleanup(cancel)
+	p := &Process{}
+	p.start(t, &p.Stdout, commands, args)
 	return p
+}
+
+// StartOn is Start with another standard output, such as a terminal. Stdout stays empty unless the
+// caller copies to it.
+func StartOn(
+	t *testing.T, stdout io.Writer, commands []*cobra.Command, args ...string,
+) *Process {
+	t.Helper()
+	p := &Process{}
+	p.start(t, stdout, commands, args)
+	return p
+}
+
+func (p *Process) start(
+	t *testing.T, stdout io.Writer, commands []*cobra.Command, args []string,
+) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p.Interrupt, p.code = cancel, make(chan int, 1)
+	go func() { p.code <- cli.Execute(ctx, args, stdout, &p.Stderr, commands...) }()
+	t.Cleanup(cancel)
 }
 
 // Prints waits until the program has written text.

@@ -14,7 +14,7 @@ import { QueueCard, ReflectorCard, ServerCard, StoreCard } from "./cards-copy.js
 import { Caption, captionOf } from "./caption.js";
 import { Dialogs } from "./dialogs.js";
 import { EditionSource } from "./edition.js";
-import { Flow } from "./flow.js";
+import { Flow, between, beside } from "./flow.js";
 import { DELAYS, Header, StateLine } from "./header.js";
 import { Journey } from "./journey.js";
 import { listen } from "./keyboard.js";
@@ -25,6 +25,7 @@ import { Plots } from "./plots.js";
 import { Presenter } from "./present.js";
 import { cardOf } from "./rails.js";
 import { History, LiveSource, RecordedSource, embeddedRecording, parseRecording } from "./source.js";
+import { Follower, Strip, measureCovers } from "./strip.js";
 import { initialLanguage, named, remember, remembered, setLanguage, t } from "./text.js";
 
 /** CLOCK_MS is the time after which due times and elapsed times are drawn without a frame. */
@@ -47,6 +48,8 @@ const lab = {
   nextFocus: null,
   caption: null, // the hop that is explained
   past: null, // the source, while the reader looks back
+  files: "", // the address of the repository's files, or "" if the page cannot link to them
+  follower: new Follower(),
   ui: {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
     tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
@@ -110,6 +113,7 @@ const lab = {
   },
 
   async send(command) {
+    if (command.do === "step") this.follower.resume();
     const error = await this.source.send(command);
     this.set({ problem: error });
     clearTimeout(this.problemTimer);
@@ -155,7 +159,7 @@ const lab = {
   toggleLanguage() {
     this.set({ language: this.ui.language === "en" ? "zh" : "en" });
     setLanguage(this.ui.language);
-    flow?.measure();
+    for (const flow of flows) flow.measure();
   },
 };
 
@@ -170,7 +174,7 @@ const on = {
     lab.past?.pause();
     lab.past = null;
     presenter.reset();
-    flow?.clear();
+    clearTokens();
     lab.model.greet(hello);
     if (hello.replay && lab.source.live) replay();
     else if (lab.ui.follow) lab.askToFollow(); // another program, or another stream of this one
@@ -181,7 +185,7 @@ const on = {
   restart() {
     lab.model.reset();
     presenter.reset();
-    flow?.clear();
+    clearTokens();
   },
 
   lessons(lessons) {
@@ -243,7 +247,7 @@ function announce(frame, before) {
   lab.ui.announcement = t("reflector.picture", { phase: named("phase", phase) });
 }
 
-/** presenter decides when each card changes; flow draws what moves between them. */
+/** presenter decides when each card changes; flows draw what moves between them, and along the strip. */
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const history = new History();
 const presenter = new Presenter({
@@ -251,7 +255,7 @@ const presenter = new Presenter({
   still: () => still.matches || document.hidden,
   depart(rail, hops, travel) {
     lab.caption = captionOf(hops, lab.ui.follow) ?? lab.caption;
-    flow?.launch(rail, hops, travel);
+    for (const flow of flows) flow.launch(rail, hops, travel);
   },
   arrive(hops) {
     lab.caption = captionOf(hops, lab.ui.follow) ?? lab.caption;
@@ -263,10 +267,12 @@ const presenter = new Presenter({
 /** settle shows at once what is on its way. */
 function settle() {
   presenter.flush();
-  flow?.clear();
+  clearTokens();
 }
 
-let flow = null;
+const clearTokens = () => flows.forEach((flow) => flow.clear());
+
+let flows = [];
 let requested = false;
 let drawnAt = 0;
 let wakeUp = 0; // the timer of the presenter's next change
@@ -293,8 +299,17 @@ function draw() {
   render(html`<${Page} lab=${lab} />`, document.getElementById("page"));
   if (lab.nextFocus) document.querySelector(lab.nextFocus)?.focus({ preventScroll: true });
   lab.nextFocus = null;
-  flow ??= model.frame && new Flow(document.getElementById("flow"), document.getElementById("overlay"));
-  flow?.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
+  if (!flows.length && model.frame) begin();
+  for (const flow of flows) flow.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
+  lab.follower.follow(lab);
+}
+
+/** begin makes what needs the elements of the page. */
+function begin() {
+  const strip = document.querySelector(".strip");
+  flows = [new Flow(document.getElementById("flow"), document.getElementById("overlay"), between),
+    new Flow(strip, strip.querySelector(".overlay"), beside)];
+  measureCovers();
 }
 
 /** Page has a key where an element must stay: the desk has the focus and folds, the overlay the flow. */
@@ -308,7 +323,7 @@ function Page() {
     ${ui.problem && html`<div class="problem" role="alert">${ui.problem}</div>`}
     <div key="desk" class=${cx("desk", ui.follow && "has-follow", alone(lab) && "alone")}>
       <main>
-        <${Caption} lab=${lab} />
+        <div class="lead"><${Strip} lab=${lab} /><${Caption} lab=${lab} /></div>
         <div id="flow" class="flow" tabindex="-1" data-seq=${frame?.seq}>${frame && html`
           <${ServerCard} lab=${lab} /><${ReflectorCard} lab=${lab} />
           <${QueueCard} lab=${lab} /><${StoreCard} lab=${lab} />
@@ -323,22 +338,29 @@ function Page() {
     <${Dialogs} lab=${lab} />`;
 }
 
+/** begin starts the page with its source: a program, or what the page carries. */
+async function begin() {
+  const recording = await embeddedRecording();
+  if (!recording) lab.files = "read/";
+  else if (recording.files) lab.files = recording.files;
+  const Source = !recording ? LiveSource : recording.lesson ? EditionSource : RecordedSource;
+  lab.source = new Source(on, recording);
+  listen(lab);
+  lab.showTheme(lab.ui.theme);
+  dark.addEventListener("change", () => {
+    if (!remembered("theme")) lab.showTheme(dark.matches ? "dark" : "light");
+  });
+  // The event comes later: the page may have written its own address again.
+  addEventListener("hashchange", ({ newURL }) => follow(readAddress(new URL(newURL))));
+  lab.source.start();
+  if (lab.source.lesson && !lab.ui.lesson) openAt(lab, lab.source.lesson.id, address.step);
+  setInterval(() => {
+    if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();
+  }, CLOCK_MS);
+  requestDraw();
+}
+
 setLanguage(lab.ui.language);
-lab.showTheme(lab.ui.theme);
-const recording = embeddedRecording();
-lab.served = !recording;
-const Source = !recording ? LiveSource : recording.lesson ? EditionSource : RecordedSource;
-lab.source = new Source(on, recording);
-listen(lab);
-dark.addEventListener("change", () => {
-  if (!remembered("theme")) lab.showTheme(dark.matches ? "dark" : "light");
-});
-// The event comes later: the page may have written its own address again.
-addEventListener("hashchange", ({ newURL }) => follow(readAddress(new URL(newURL))));
+document.documentElement.dataset.theme = lab.ui.theme;
 document.documentElement.toggleAttribute("data-teach", address.teach);
-lab.source.start();
-if (lab.source.lesson && !lab.ui.lesson) openAt(lab, lab.source.lesson.id, address.step);
-setInterval(() => {
-  if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();
-}, CLOCK_MS);
-requestDraw();
+begin();

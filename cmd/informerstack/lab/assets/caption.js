@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** The caption: in slow motion, one line says what happens now and why. */
+/** The caption: in slow motion, one line says what happened at the newest hop, and why. */
 import { html } from "./html.js";
+import { whatOf } from "./model.js";
 import { Prose } from "./prose.js";
 import { Stop, stopOf } from "./stop.js";
-import { named, t } from "./text.js";
+import { filled, named, t } from "./text.js";
 
 /** READABLE_MS is the least time per hop in which a caption can be read. */
 const READABLE_MS = 800;
 
-/** SAME are events that have the text of another one. */
+/** SAME are hops that have the texts of another one. */
 const SAME = {
-  MODIFIED: "ADDED", DELETED: "ADDED", POST: "PUT", PATCH: "PUT", DELETE: "PUT",
-  Update: "Add", Delete: "Add", OnUpdate: "OnAdd", OnDelete: "OnAdd",
+  server: { POST: "PUT", PATCH: "PUT", DELETE: "PUT" }, deltafifo: { Update: "Add", Delete: "Add" },
 };
 
-const textOf = ({ hop, what }) => t("caption")[hop]?.[SAME[what] ?? what];
+/**
+ * textOf returns the text for a hop: that of its fact, which earlier events have proved, or else the
+ * one that is true of every such hop. A call with an error has a text of its own.
+ */
+export function textOf({ hop, what, key, rv, error, fact, args }) {
+  const texts = t("caption")[hop];
+  const name = SAME[hop]?.[what] ?? what;
+  const always = texts?.[name];
+  const failed = error && (texts?.[`${name} failed`] ?? (always && t("captionFailed")));
+  const text = texts?.[`${name} ${fact}`] ?? (error ? failed : always);
+  return text && filled(text, { ...args, key: `[[${key}]]`, rv: rv || "–", error });
+}
 
 /** captionOf returns the newest of some hops that has a caption, or null. */
 export const captionOf = (hops, follow) =>
@@ -30,7 +41,6 @@ export function Caption({ lab }) {
   if (!hasCaption(lab)) return null;
   const hop = lab.caption;
   return html`<p class="caption" aria-live="polite">${hop
-    ? html`<b>${named("hop", hop.hop)} ${hop.what}</b> <${Prose} text=${textOf(hop)
-      .replaceAll("{key}", () => `[[${hop.key}]]`).replaceAll("{rv}", hop.rv)} follow=${lab.ui.follow} />`
+    ? html`<b>${named("hop", hop.hop)} ${whatOf(hop)}</b> <${Prose} text=${textOf(hop)} follow=${lab.ui.follow} />`
     : html`<span class="dim">${t("captionNone")}</span>`}</p>`;
 }

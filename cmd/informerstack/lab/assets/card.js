@@ -4,7 +4,7 @@
 import { html, cx } from "./html.js";
 import { ActionBar } from "./actions.js";
 import { number } from "./key.js";
-import { predicting } from "./lessons.js";
+import { pointed, predicting } from "./lessons.js";
 import { t } from "./text.js";
 
 /**
@@ -12,11 +12,11 @@ import { t } from "./text.js";
  * frame had a change in it, and marked while a lesson or a change of the code points to it.
  */
 export function Card({ lab, piece, title, summary, bad, children }) {
-  const answer = predicting(lab);
-  const { lesson, code } = lab.frame ?? {};
-  const pointed = lesson?.watch?.includes(piece) || code?.watch?.includes(piece);
+  const question = predicting(lab);
+  const wrong = question?.tried.includes(piece);
+  const shown = pointed(lab).includes(piece) || lab.frame?.code?.watch?.includes(piece);
   return html`<section id=${"card-" + piece} data-piece=${piece} aria-labelledby=${"title-" + piece}
-    class=${cx("card", "card-" + piece, lab.lit.has(piece) && "lit", pointed && "pointed", bad && "bad")}>
+    class=${cx("card", "card-" + piece, lab.lit.has(piece) && "lit", shown && "pointed", bad && "bad")}>
     <header>
       <h2 id=${"title-" + piece}>
         <button type="button" class="title" title=${t("open", { piece: title })}
@@ -25,8 +25,9 @@ export function Card({ lab, piece, title, summary, bad, children }) {
       </h2>
       <small>${summary}</small>
     </header>
-    ${answer && html`<button type="button" class="pick" onClick=${() => answer(piece)}>
-      <span>${t("lessons.pick", { piece: title })}</span></button>`}
+    ${question && html`<button type="button" class=${cx("pick", wrong && "wrong")} aria-pressed=${Boolean(wrong)}
+      onClick=${() => question.choose(piece)}>
+      <span>${wrong ? "✕ " : ""}${t("lessons.pick", { piece: title })}</span></button>`}
     <div class="body">${children}</div>
     <${ActionBar} lab=${lab} piece=${piece} />
   </section>`;

@@ -15,6 +15,7 @@ export function ServerCard({ lab }) {
   const log = [...(server.log ?? [])].reverse();
   const summary = server.up === false ? t("server.down") : html`rv <b>${server.rv}</b>`;
   const cursor = log.findIndex((entry) => Number(entry.rv) <= read);
+  const compacted = Number(server.compacted) || 0;
   return html`<${Card} lab=${lab} piece="server" title=${t("piece.server.name")} summary=${summary}
     bad=${server.up === false}>
     <ol class="rows log" reversed>
@@ -22,17 +23,25 @@ export function ServerCard({ lab }) {
         <li key=${entry.rv} class=${cx(Number(entry.rv) > read && "unread", i === cursor && "cursor")}>
           <span class="rv">${entry.rv}</span>
           <span class=${"sign " + entry.type} title=${entry.type}>
-            <i aria-hidden="true">${SIGN[entry.type] ?? "·"}</i>${entry.type}</span>
+            <i aria-hidden="true">${SIGN[entry.type] ?? "·"}</i><span class="word">${entry.type}</span></span>
           ${entry.key && html`<${Chip} id=${entry.key} follow=${lab.ui.follow} first=${i === 0} />`}
         </li>`)}
     </ol>
     ${!log.length && html`<${Empty}>${t("server.empty")}<//>`}
     <p class="note">${t("server.count", { n: number(server.objects) })}${" "}
       ${server.fault ? html`<b class="hot">${named("fault", server.fault)}</b> ` : ""}
-      ${Number(server.compacted) > 0
-        ? t("server.compacted", { rv: server.compacted }) : t("server.note")}
+      ${compacted > 0 && t("server.compacted", { rv: server.compacted }) + " "}
+      ${read > 0 && notRead(server, read, compacted)}
     </p>
   <//>`;
+}
+
+/** notRead says what is between the reflector's version and the server's, as far as the log shows it. */
+function notRead({ rv, log = [] }, read, compacted) {
+  const n = log.filter((entry) => Number(entry.rv) > read).length;
+  if (n > 0) return t("server.unread", { n: number(n) });
+  const others = Number(rv) > read && compacted <= read;
+  return t(others ? "server.others" : "server.note", { read });
 }
 
 /** The state machine as it is drawn: the place of each phase, and the edges between them. */
@@ -88,9 +97,8 @@ export function QueueCard({ lab }) {
   const items = queue.items ?? [];
   const real = queue.kind === "RealFIFO";
   return html`<${Card} lab=${lab} piece="queue" title=${queue.kind ?? "DeltaFIFO"}
-    summary=${t(real ? "queue.deltas" : "queue.size", {
-      keys: number(queue.keys), n: number(queue.deltas),
-    })} bad=${queue.hold}>
+    summary=${[!real && t("queue.keys", { n: number(queue.keys) }), t("queue.deltas", { n: number(queue.deltas) })]
+      .filter(Boolean).join(" · ")} bad=${queue.hold}>
     <ol class="rows">
       ${items.map((item, i) => html`<li key=${real ? i : item.key}>
         ${item.key

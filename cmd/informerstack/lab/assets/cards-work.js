@@ -188,11 +188,20 @@ function fenced(fence) {
     : t("election.stored", { token: fence.token });
 }
 
-/** stateOf says what a candidate does. One that is stopped may still be named in the lease. */
-function stateOf(e, name) {
-  if (e.leftMs > 0 && name === e.leader) return t("election.leads");
-  if (e.outNames?.includes(name)) return t("election.out");
-  return t(e.leftMs > 0 || name !== e.holder ? "election.waits" : "election.gaveUp");
+/** stateOf is what a candidate does; a recording may be older than the field. */
+const stateOf = (e, name) => e.states?.[name] ?? (name === e.leader ? "leads" : "waits");
+
+/** aboutCandidate says what a candidate does, and the time that it goes by. */
+function aboutCandidate(e, name) {
+  const state = stateOf(e, name);
+  const ahead = state === "leads" && e.renewedMs < -1000;
+  return [
+    t("election." + state), e.pausedNames?.includes(name) && t("election.paused"),
+    e.cutNames?.includes(name) && t("election.cut"),
+    state === "leads" && e.leftMs > 0 && !ahead && t("election.renewed", { ago: ago(e.renewedMs) }),
+    ahead && t("election.ahead", { by: duration(-e.renewedMs) }),
+    e.observed?.[name] > 0 && t("election.observed", { ago: ago(e.observed[name]) }),
+  ].filter(Boolean).join(" · ");
 }
 
 /** LeaseWrites shows the newest write of the lease, with those that named the same version. */
@@ -216,25 +225,18 @@ export function ElectionCard({ lab }) {
   const left = Math.max(0, (e.leftMs ?? 0) - lab.age);
   const whole = Math.max(e.durationMs ?? 15_000, left);
   return html`<${Card} lab=${lab} piece="election" title=${t("piece.election.name")}
-    summary=${html`${t("election.token")} <b>${e.token}</b>`} bad=${!e.leader || e.paused}>
+    summary=${html`${t("election.token")} <b>${e.leftMs ? e.token : "–"}</b>`} bad=${!e.leftMs || e.paused}>
     <div class="lease"><i style=${{ width: (left / whole) * 100 + "%" }}></i>
       ${e.deadlineMs > 0 && html`<em title=${t("election.deadlineHelp")}
         style=${{ left: (1 - e.deadlineMs / whole) * 100 + "%" }}></em>`}
-      <span>${[t("election.left", { left: duration(left) }), fenced(e.fence)]
+      <span>${[e.leftMs > 0 && t("election.left", { left: duration(left) }), fenced(e.fence)]
         .filter(Boolean).join(" · ")}</span></div>
     ${!e.leftMs && html`<p class="note hot">${t("election.nobody")}
       ${e.openMs > 0 && " " + t("election.opens", { wait: duration(Math.max(0, e.openMs - lab.age)) })}</p>`}
     <ul class="rows candidates">
-      ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx((name !== e.leader || !e.leftMs) && "dim")}>
-        <span aria-hidden="true">${name === e.leader && e.leftMs > 0 ? "●" : "○"}</span> ${shortName(name)}
-        <span class="dim">${[stateOf(e, name),
-          e.pausedNames?.includes(name) && t("election.paused"),
-          e.cutNames?.includes(name) && t("election.cut"),
-          name === e.leader && e.renewedMs >= -1000 && e.leftMs > 0
-            && t("election.renewed", { ago: ago(e.renewedMs) }),
-          name === e.leader && e.renewedMs < -1000
-            && t("election.ahead", { by: duration(-e.renewedMs) }),
-          name !== e.leader && !e.outNames?.includes(name) && e.observedMs > 0 && t("election.observed", { ago: ago(e.observedMs) })].filter(Boolean).join(" · ")}</span></li>`)}
+      ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(stateOf(e, name) !== "leads" && "dim")}>
+        <span aria-hidden="true">${stateOf(e, name) === "leads" ? "●" : "○"}</span> ${shortName(name)}
+        <span class="dim">${aboutCandidate(e, name)}</span></li>`)}
     </ul>
     <${LeaseWrites} e=${e} />
   <//>`;

@@ -66,7 +66,7 @@ function Help({ lab, close }) {
             <span class="dim">${t(`action.${a.id}.help`)}</span></dd></div>`)}</dl></section>`;
     })}</div>
     <p class="dim">${t("help.list")}</p>
-    ${lab.served && html`<p><a href=${"read/" + translated("docs/README.md")}
+    ${lab.files && html`<p><a href=${lab.files + translated("docs/README.md")}
       target="_blank" rel="noreferrer">${t("docs")}</a></p>`}`;
 }
 

@@ -4,6 +4,9 @@
 import { readAddress } from "./address.js";
 import { RecordedSource } from "./source.js";
 
+/** PACE_MS is the least time per hop at the usual speed: a caption can be read. */
+const PACE_MS = 1000;
+
 /** PAST_MS is the time before a step that is kept when the reader moves within the step. */
 const PAST_MS = 60_000;
 
@@ -33,7 +36,8 @@ export class EditionSource extends RecordedSource {
 
   /** slowed is a frame in the slow motion of the reader: the slower, the longer a change travels. */
   slowed(frame) {
-    return frame.mode === "slow" ? { ...frame, delayMs: frame.delayMs / Math.min(this.speed, 1) } : frame;
+    if (frame.mode !== "slow" || this.speed > 1) return frame;
+    return { ...frame, delayMs: Math.max(frame.delayMs, PACE_MS) / this.speed };
   }
 
   async send(command) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /**
- * The flow between the cards: rails that connect them, and tokens that travel along the rails.
+ * The flow between the cards, or between the pieces of the strip: rails that connect them, and tokens
+ * that travel along the rails.
  *
  * The rails are an SVG; the tokens are elements above it, moved by the Web Animations API, so that
  * a frame of the animation runs no code of the page.
@@ -15,11 +16,7 @@ import { RAILS, railsOf } from "./rails.js";
 import { t } from "./text.js";
 
 const MAX_TOKENS = 40;
-/** MAX_ON_RAIL tokens of one frame are readable on one rail; more of them are a crowd. */
-const MAX_ON_RAIL = 5;
 const CROWD_MS = 520;
-/** ROW_PX is the distance of tokens that are side by side. */
-const ROW_PX = 23;
 /** LABEL_PX is the distance of a label from a rail that goes up or down. */
 const LABEL_PX = 56;
 const SVG = "http://www.w3.org/2000/svg";
@@ -34,9 +31,10 @@ function messageOf({ what, rv, error = "" }) {
 }
 
 export class Flow {
-  /** container holds the cards; overlay covers it and belongs to the Flow. */
-  constructor(container, overlay) {
+  /** container holds the pieces; overlay covers it and belongs to the Flow; layout is one of the below. */
+  constructor(container, overlay, layout) {
     this.container = container;
+    this.layout = layout;
     this.svg = document.createElementNS(SVG, "svg");
     this.svg.setAttribute("class", "rails");
     this.layer = document.createElement("div");
@@ -52,18 +50,18 @@ export class Flow {
   /** measure draws the rails anew: a card has moved, or the language has changed. */
   measure() {
     const origin = this.container.getBoundingClientRect();
-    const box = (piece) => {
-      const r = this.container.querySelector(`[data-piece="${piece}"]`)?.getBoundingClientRect();
-      return r && {
+    const boxes = {};
+    for (const element of this.container.querySelectorAll("[data-piece]")) {
+      const r = element.getBoundingClientRect();
+      boxes[element.dataset.piece] = {
         left: r.left - origin.left, right: r.right - origin.left,
         top: r.top - origin.top, bottom: r.bottom - origin.top,
       };
-    };
+    }
     this.svg.replaceChildren();
     for (const [name, [from, to]] of Object.entries(RAILS)) {
-      const a = box(from);
-      const b = box(to);
-      this.paths[name] = a && b && aside(name, route(a, b));
+      const drawn = origin.width > 0 && boxes[from] && boxes[to];
+      this.paths[name] = drawn && this.layout.path(name, boxes[from], boxes[to], boxes);
       if (this.paths[name]) this.drawRail(name, this.paths[name]);
     }
   }
@@ -78,6 +76,8 @@ export class Flow {
     const head = document.createElementNS(SVG, "path");
     head.setAttribute("class", "head");
     head.setAttribute("d", `M${x2} ${y2}l${-ux * 8 - uy * 4} ${-uy * 8 + ux * 4}l${uy * 8} ${-ux * 8}Z`);
+    this.svg.append(line, head);
+    if (!this.layout.labels) return;
     const label = document.createElementNS(SVG, "text");
     label.textContent = t("rail." + name);
     const across = Math.abs(uy) > Math.abs(ux);
@@ -86,14 +86,14 @@ export class Flow {
     label.setAttribute("x", (x1 + x2) / 2 + (across ? side * LABEL_PX : 0));
     label.setAttribute("y", (y1 + y2) / 2 + (across ? 4 : -14));
     label.setAttribute("class", !across ? "above" : side < 0 ? "before" : "beside");
-    this.svg.append(line, head, label);
+    this.svg.append(label);
   }
 
   /** launch sends a token for each hop along a rail, or counts the hops that are too many. */
   launch(rail, hops, travel) {
     const path = this.paths[rail];
     if (!path) return;
-    const crowded = hops.length > MAX_ON_RAIL;
+    const crowded = hops.length > this.layout.most;
     hops.forEach((hop, i) => {
       if (!isOne(rail, hop) || crowded || this.flying >= MAX_TOKENS) this.join(rail, path, hop);
       else this.fly(path, this.token(hop), travel, i - (hops.length - 1) / 2);
@@ -121,11 +121,11 @@ export class Flow {
     this.fly(path, element, CROWD_MS, 0, () => (crowd.flying = false));
   }
 
-  /** fly moves a token along a path. Tokens that travel together have rows of their own. */
+  /** fly moves a token along a path. Tokens that travel together are side by side. */
   fly([[x1, y1], [x2, y2]], element, duration, row, then) {
     this.flying++;
     this.layer.append(element);
-    const place = (x, y) => `translate(${x}px, ${y + row * ROW_PX}px) translate(-50%, -50%)`;
+    const place = (x, y) => this.place(x, y, row);
     const animation = element.animate(
       [
         { transform: place(x1, y1), opacity: 0 },
@@ -142,6 +142,12 @@ export class Flow {
     };
   }
 
+  /** place is the transform of a token, which is beside others. */
+  place(x, y, row) {
+    const [across, down] = this.layout.distance;
+    return `translate(${x + row * across}px, ${y + row * down}px) translate(-50%, -50%)`;
+  }
+
   /** hold shows the hops that a paused program keeps back, as tokens that rest on their rails. */
   hold(held) {
     const signature = held.map((hop) => hop.hop + hop.what + hop.key).join();
@@ -151,13 +157,12 @@ export class Flow {
     const onRail = {};
     for (const hop of held) {
       const [rail] = railsOf(hop);
-      if (!this.paths[rail] || (onRail[rail] ?? 0) >= MAX_ON_RAIL) continue;
+      if (!this.paths[rail] || (onRail[rail] ?? 0) >= this.layout.most) continue;
       const [[x1, y1], [x2, y2]] = this.paths[rail];
       const row = (onRail[rail] = (onRail[rail] ?? 0) + 1) - 1;
       const element = this.token(hop);
       element.classList.add("held");
-      element.style.transform =
-        `translate(${(x1 + x2) / 2}px, ${(y1 + y2) / 2 + row * ROW_PX}px) translate(-50%, -50%)`;
+      element.style.transform = this.place((x1 + x2) / 2, (y1 + y2) / 2, row);
       this.layer.append(element);
     }
   }
@@ -194,3 +199,29 @@ function aside(name, path) {
 
 /** rowOf reports whether two boxes are beside each other. */
 const rowOf = (a, b) => a.top < b.bottom && b.top < a.bottom;
+
+/**
+ * A layout says where the rails are, whether they have labels, how many tokens of one frame are
+ * readable on one rail, and the distance of tokens that are side by side.
+ *
+ * between is that of the cards: straight from one to the other.
+ */
+export const between = {
+  path: (name, a, b) => aside(name, route(a, b)),
+  labels: true, most: 5, distance: [0, 23],
+};
+
+/** LANE_PX is how far the two lanes of the strip are below its first row: forth, and back. */
+const LANE_PX = { forth: 8, back: 22 };
+
+/** beside is that of the strip: below its first row, so that no token covers a text. */
+export const beside = {
+  path(name, a, b, { server }) {
+    const middle = ({ left, right }) => (left + right) / 2;
+    const [x1, x2] = [middle(a), middle(b)];
+    if (Math.abs(x1 - x2) < 1) return [[x1, a.bottom], [x2, b.top]]; // from row to row
+    const y = server.bottom + (x1 < x2 ? LANE_PX.forth : LANE_PX.back);
+    return [[x1, y], [x2, y]];
+  },
+  labels: false, most: 1, distance: [0, 0],
+};

@@ -16,7 +16,7 @@ export function Header({ lab }) {
     ${lab.recorded ? html`<${ReplayControl} lab=${lab} />` : html`<${TimeControl} lab=${lab} />`}
     <div class="spacer"></div>
     <nav class="tools" aria-label=${t("tools")}>
-      ${lab.served && html`<a class="btn" href=${"read/" + translated("docs/README.md")}
+      ${lab.files && html`<a class="btn" href=${lab.files + translated("docs/README.md")}
         target="_blank" rel="noreferrer">${t("docs")}</a>`}
       ${TOOLS.map((id) => html`<${Tool} key=${id} lab=${lab} id=${id} />`)}
     </nav>

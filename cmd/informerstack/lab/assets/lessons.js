@@ -4,8 +4,8 @@
  * Lessons: a list, and the lesson that is being played.
  *
  * A step without a question is played when the reader arrives at it. A step with a question is
- * played when the reader has answered, so that the pipeline shows whether the guess was right. In a
- * step with a task, the program prepares, and then the reader acts until the program's checks hold.
+ * played when the reader has found the answer: until then the page shows nothing that gives it away.
+ * In a step with a task, the program prepares, and then the reader acts until its checks hold.
  */
 import { html, cx } from "./html.js";
 import { Path, Prose } from "./prose.js";
@@ -51,7 +51,15 @@ function begin(lab, lesson) {
   if (lesson.follow) lab.follow(lesson.follow);
   lab.set({ lesson: { id: lesson.id, step: 0, played: -1, choice: null, seed: Math.random() }, tab: "lessons" });
   lab.focus(".lesson h2");
+  if (lesson.steps[0].question) prepare(lab, lesson);
   play(lab, lesson);
+}
+
+/** prepare makes the pipeline ready for the question of the present step. */
+function prepare(lab, lesson) {
+  const { step } = lab.ui.lesson;
+  lab.set({ lesson: { ...lab.ui.lesson, sentAt: performance.now() } });
+  if (lab.source.live) lab.send({ do: "lesson", id: lesson.id, step: step - 1, solved: true });
 }
 
 /**
@@ -69,7 +77,7 @@ export function openAt(lab, id, step) {
   lab.set({ lesson: { id, step: at, played, choice, seed: Math.random() }, tab: "lessons" });
   const asks = lesson.steps[at].question && choice == null;
   const ready = there?.id === id && there.step === at - 1;
-  if (lab.source.live && asks && at > 0 && !ready) lab.send({ do: "lesson", id, step: at - 1, solved: true });
+  if (asks && !ready) prepare(lab, lesson);
   play(lab, lesson);
   return true;
 }
@@ -111,7 +119,7 @@ function solve(lab, lesson) {
 /** goTo shows another step. A step that was played before is only shown. */
 function goTo(lab, lesson, step) {
   const now = lab.ui.lesson;
-  lab.set({ lesson: { ...now, step, hint: false, choice: step <= now.played ? SHOWN : null } });
+  lab.set({ lesson: { ...now, step, hint: false, tried: [], choice: step <= now.played ? SHOWN : null } });
   play(lab, lesson);
   lab.focus(".lesson h2"); // the button of this step may be disabled in the next
 }
@@ -122,6 +130,12 @@ function play(lab, lesson) {
   if (step <= played || (lesson.steps[step].question && choice == null)) return;
   lab.set({ lesson: { ...lab.ui.lesson, played: step, sentAt: performance.now() } });
   lab.send({ do: "lesson", id: lesson.id, step });
+}
+
+/** again begins a step anew that the program could not play: it plays the steps before it first. */
+function again(lab, lesson) {
+  lab.set({ lesson: { ...lab.ui.lesson, sentAt: performance.now() } });
+  lab.send({ do: "lesson", id: lesson.id, step: lab.ui.lesson.step });
 }
 
 /**
@@ -144,18 +158,43 @@ function ended(lab, lesson) {
   return state.step > step || (state.step === step && state.state === "done");
 }
 
+/** answer takes a choice. A wrong one is only noted: the reader tries again. */
 function answer(lab, lesson, choice) {
+  const { question } = lesson.steps[lab.ui.lesson.step];
+  if (choice !== SHOWN && choice !== question.where && !question.options?.[choice]?.right) {
+    const tried = (lab.ui.lesson.tried ?? []).filter((other) => other !== choice);
+    return lab.set({ lesson: { ...lab.ui.lesson, tried: [...tried, choice] } });
+  }
   lab.set({ lesson: { ...lab.ui.lesson, choice } });
   lab.focus(".lesson .steps .primary"); // the options are disabled
   play(lab, lesson);
 }
 
-/** predicting returns what a click on a card answers, while a question asks for a card, or null. */
-export function predicting(lab) {
+/** asking returns the lesson if the question of its present step is open, or null. */
+function asking(lab) {
   const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);
-  if (!lesson || lab.ui.lesson.choice != null) return null;
-  if (!lesson.steps[lab.ui.lesson.step].question?.where) return null;
-  return (piece) => answer(lab, lesson, piece);
+  return lesson?.steps[lab.ui.lesson.step].question && lab.ui.lesson.choice == null ? lesson : null;
+}
+
+/**
+ * predicting returns what a click on a card answers, and which cards were tried, while a question
+ * asks for a card, or null.
+ */
+export function predicting(lab) {
+  const lesson = asking(lab);
+  if (!lesson?.steps[lab.ui.lesson.step].question.where) return null;
+  return { choose: (piece) => answer(lab, lesson, piece), tried: lab.ui.lesson.tried ?? [] };
+}
+
+/**
+ * pointed returns the pieces that the lesson points to: none while its question is open, or while
+ * the program plays another step.
+ */
+export function pointed(lab) {
+  const state = lab.frame?.lesson;
+  const { lesson } = lab.ui;
+  const other = lesson?.id === state?.id && lesson?.step !== state?.step;
+  return asking(lab) || other ? [] : (state?.watch ?? []);
 }
 
 function Lesson({ lab, lesson }) {
@@ -176,7 +215,7 @@ function Lesson({ lab, lesson }) {
       ${lesson.steps.map((_, i) => html`<i key=${i} class=${cx(i <= step && "done")}></i>`)}</div>
     <div aria-live="polite">${prose(now.text)}</div>
     ${now.question && html`<${Question} key=${lesson.id + step} question=${now.question}
-      seed=${lab.ui.lesson.seed} choice=${choice} choose=${(i) => answer(lab, lesson, i)} />`}
+      seed=${lab.ui.lesson.seed} choice=${choice} tried=${lab.ui.lesson.tried ?? []} choose=${(i) => answer(lab, lesson, i)} />`}
     ${now.task && html`<${Task} key=${lesson.id + step} lab=${lab} lesson=${lesson} task=${now.task} />`}
     <div role="status">
       ${!open && ended(lab, lesson) && !lab.frame.lesson.error && now.after && prose(now.after)}</div>
@@ -199,10 +238,18 @@ function Progress({ lab, lesson }) {
       <button type="button" class="btn" onClick=${() => openAt(lab, lesson.id, step)}>${t("lessons.here")}</button></p>`;
   }
   if (state?.id !== lesson.id || state.step !== step) return null;
-  if (state.error) return html`<p class="hot" role="alert">${state.error}</p>`;
-  if (state.state !== "running") return null; // at its end, or the reader's turn
+  if (state.error) return html`<${Failure} lab=${lab} lesson=${lesson} error=${state.error} />`;
+  if (!["preparing", "running"].includes(state.state)) return null; // at its end, or the reader's turn
   return html`<p class="dim running">
-    <span class="spin" aria-hidden="true"></span> ${t("lessons.running")}</p>`;
+    <span class="spin" aria-hidden="true"></span> ${t("lessons." + state.state)}</p>`;
+}
+
+/** Failure offers to begin a step again that the program could not play. The details are for its author. */
+function Failure({ lab, lesson, error }) {
+  if (lab.failure !== error) console.info("lesson", lesson.id, "step", lab.ui.lesson.step, error);
+  lab.failure = error;
+  return html`<p class="hot" role="alert">${t("lessons.failed")}</p>
+    <p><button type="button" class="btn again" onClick=${() => again(lab, lesson)}>${t("lessons.again")}</button></p>`;
 }
 
 /** Steps has the buttons that lead to the step before, on after a stop, and after the end to the next step. */
@@ -263,31 +310,31 @@ function Task({ lab, lesson, task }) {
 }
 
 /**
- * Question asks before the answer is shown. choice is the index of the chosen option, or the chosen
- * card if the question asks where; SHOWN if the answer was shown without one, or null while the
- * question is open.
+ * Question asks before the answer is shown. choice is the index of the right option, or the right
+ * card if the question asks where; SHOWN if the answer was shown without it, or null while the
+ * question is open. tried are the wrong choices, the newest last: the reader may try all others.
  */
-function Question({ question, seed, choice, choose }) {
+function Question({ question, seed, choice, tried, choose }) {
   const open = choice == null;
-  const why = question.where ? question.why?.[choice] : question.options[choice]?.why;
+  const wrong = tried.at(-1);
+  const why = question.where ? (question.why?.[wrong] ?? t("lessons.notHere")) : question.options[wrong]?.why;
   return html`<fieldset class="question">
     <legend><${Prose} text=${question.ask} /></legend>
     ${question.where
       ? html`<p>${open ? t("lessons.where") : html`${choice === question.where ? "✓" : "→"}${" "}
           <b>${t(`piece.${question.where}.name`)}</b>`}</p>`
       : shuffled(question.options, seed).map(({ option, i }) => html`
-          <${Option} key=${i} option=${option} chosen=${choice === i} open=${open} choose=${() => choose(i)} />`)}
-    ${open
-      ? html`<button type="button" class="btn quiet" onClick=${() => choose(SHOWN)}>
-          ${t("lessons.show")}</button>`
-      : html`<p role="status">${why && html`<${Prose} text=${why} /> `}<${Prose} text=${question.answer} /></p>`}
+          <${Option} key=${i} option=${option} wrong=${tried.includes(i)} open=${open} choose=${() => choose(i)} />`)}
+    <p role="status">${open ? wrong != null && html`✕ <${Prose} text=${why} />` : html`<${Prose} text=${question.answer} />`}</p>
+    ${open && html`<button type="button" class="btn quiet" onClick=${() => choose(SHOWN)}>
+      ${t("lessons.show")}</button>`}
   </fieldset>`;
 }
 
-function Option({ option, chosen, open, choose }) {
+/** Option stays enabled while the question is open, so that the focus is not lost. */
+function Option({ option, wrong, open, choose }) {
   const right = !open && option.right;
-  const wrong = chosen && !option.right;
-  return html`<button type="button" disabled=${!open} aria-pressed=${chosen}
+  return html`<button type="button" disabled=${!open} aria-pressed=${Boolean(wrong || right)}
     class=${cx("option", right && "right", wrong && "wrong")} onClick=${choose}>
     <span aria-hidden="true">${right ? "✓" : wrong ? "✕" : "○"}</span>
     <span><${Prose} text=${option.text} /></span></button>`;

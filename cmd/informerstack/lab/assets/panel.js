@@ -2,13 +2,11 @@
 
 /** The panel beside the pipeline: lessons, code, the piece that was clicked, or the list of events. */
 import { html, cx } from "./html.js";
-import { hasCaption } from "./caption.js";
 import { Code } from "./code.js";
 import { Chip } from "./key.js";
 import { Lessons } from "./lessons.js";
 import { whatOf } from "./model.js";
 import { Path, Prose } from "./prose.js";
-import { cardOf } from "./rails.js";
 import { Search } from "./search.js";
 import { named, t, translated } from "./text.js";
 
@@ -23,7 +21,6 @@ export function Panel({ lab }) {
         aria-pressed=${name === tab}
         onClick=${() => lab.set({ tab: name === tab ? null : name })}>${t("tab." + name)}</button>`)}
     </div>
-    <${Rail} lab=${lab} />
     ${tab && html`<div class="sheet">
       ${tab === "lessons" && html`<${Lessons} lab=${lab} />`}
       ${tab === "code" && html`<${Code} lab=${lab} />`}
@@ -31,18 +28,6 @@ export function Panel({ lab }) {
       ${tab === "events" && html`<${Events} lab=${lab} />`}
     </div>`}
   </aside>`;
-}
-
-/** Rail shows all pieces of a phone's page in one line: what is lit or named by the caption, what a lesson points to. */
-function Rail({ lab }) {
-  const pointed = lab.frame?.lesson?.watch ?? [];
-  const told = hasCaption(lab) && lab.caption && cardOf(lab.caption);
-  const show = (name) => document.getElementById("card-" + name)?.scrollIntoView({ block: "start" });
-  return html`<nav class="rail-of-pieces" aria-label=${t("rail.all")}>
-    ${Object.keys(PIECES).map((name) => html`<button key=${name} type="button" title=${t(`piece.${name}.name`)}
-      class=${cx((lab.lit.has(name) || told === name) && "lit", pointed.includes(name) && "pointed")}
-      onClick=${() => show(name)}>${t("rail.short")[name]}</button>`)}
-  </nav>`;
 }
 
 /** PIECES names the code and the chapter of each piece. */

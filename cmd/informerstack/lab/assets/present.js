@@ -52,7 +52,7 @@ export class Presenter {
   /** take presents a frame, or shows it at once if nothing may move. */
   take(frame) {
     const now = performance.now();
-    if (this.still() || !this.model.frame) return this.jump(frame);
+    if (this.still() || !this.model.frame || frame.lesson?.state === "preparing") return this.jump(frame);
     const strict = frame.mode !== "run" || (frame.lesson && frame.lesson.state !== "done");
     if (strict !== this.strict || this.busyUntil - now > MAX_LAG_MS) this.flush();
     this.strict = strict;

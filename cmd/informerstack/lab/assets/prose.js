@@ -17,8 +17,8 @@ export function Prose({ text, follow }) {
   });
 }
 
-/** Path links to a file of the repository. The self-contained page has no program that serves it. */
+/** Path links to a file of the repository. A page that may be anywhere names it. */
 export function Path({ lab, path, text = path }) {
-  if (!lab.served) return html`<code>${text}</code>`;
-  return html`<a href=${"read/" + path} target="_blank" rel="noreferrer"><code>${text}</code></a>`;
+  if (!lab.files) return html`<code>${text}</code>`;
+  return html`<a href=${lab.files + path} target="_blank" rel="noreferrer"><code>${text}</code></a>`;
 }

@@ -193,10 +193,13 @@ export class History {
   }
 }
 
-/** embeddedRecording returns the recording that a self-contained page carries, or null. */
-export function embeddedRecording() {
-  const element = document.getElementById("recording");
-  return element ? JSON.parse(element.textContent) : null;
+/** embeddedRecording returns the recording that a page without a program carries, or null. */
+export async function embeddedRecording() {
+  const packed = document.getElementById("recording")?.textContent;
+  if (!packed) return null;
+  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(unpacked).json();
 }
 
 /** parseLine reads one line; the last one may be cut off if the program was killed. */

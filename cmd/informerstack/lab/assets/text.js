@@ -27,8 +27,12 @@ export function setLanguage(choice) {
  * lacks is shown in English.
  */
 export function t(path, args) {
-  let text = lookup(messages[language], path) ?? lookup(en, path) ?? path;
-  if (typeof text !== "string") return text;
+  const text = lookup(messages[language], path) ?? lookup(en, path) ?? path;
+  return typeof text === "string" ? filled(text, args) : text;
+}
+
+/** filled puts arguments into a text, as t does. */
+export function filled(text, args) {
   if (args?.n !== undefined) text = text.replaceAll("{+s}", String(args.n) === "1" ? "" : "s");
   for (const name in args) text = text.replaceAll(`{${name}}`, () => String(args[name]));
   return text;

@@ -3,8 +3,14 @@
 package browser
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +32,16 @@ type edition struct {
 	lessons []lesson // with their texts, in the order of their ids
 }
 
-var embeddedLesson = regexp.MustCompile(`(?s)id="recording">(.*?)</script>`)
+var embeddedRecording = regexp.MustCompile(`(?s)id="recording">(.*?)</script>`)
+
+// committed is the edition in the repository.
+var committed = sync.OnceValues(func() (edition, error) {
+	folder, err := filepath.Abs(filepath.Join("..", "..", "..", "..", "docs", "lessons"))
+	if err != nil {
+		return edition{}, err
+	}
+	return readEdition(folder)
+})
 
 // twoLessons is an edition that several tests share.
 var twoLessons = sync.OnceValues(func() (edition, error) {
@@ -46,6 +61,11 @@ func exportEdition(ids ...string) (edition, error) {
 	if output, err := exec.Command(shared.program, args...).CombinedOutput(); err != nil {
 		return edition{}, fmt.Errorf("%w: %s", err, output)
 	}
+	return readEdition(folder)
+}
+
+// readEdition reads the lessons from the pages of an edition.
+func readEdition(folder string) (edition, error) {
 	e := edition{folder: folder}
 	pages, err := filepath.Glob(filepath.Join(folder, "*.html"))
 	for _, page := range pages {
@@ -54,11 +74,16 @@ func exportEdition(ids ...string) (edition, error) {
 			return edition{}, err
 		}
 		var embedded struct{ Lessons []lesson }
-		recording := embeddedLesson.FindSubmatch(content)
-		if recording == nil {
+		packed := embeddedRecording.FindSubmatch(content)
+		if packed == nil {
 			continue // the list
 		}
-		if err := json.Unmarshal(recording[1], &embedded); err != nil {
+		recording, err := gzip.NewReader(
+			base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed[1])))
+		if err != nil {
+			return edition{}, err
+		}
+		if err := json.NewDecoder(recording).Decode(&embedded); err != nil {
 			return edition{}, err
 		}
 		for _, l := range embedded.Lessons {
@@ -112,6 +137,11 @@ func TestEdition_PlaysFromFiles(t *testing.T) {
 	}
 }
 
+// unpack is JavaScript that keeps the recording of a page as window.recording.
+const unpack = `new Response(new Blob([Uint8Array.from(
+	atob(document.getElementById("recording").textContent), (c) => c.charCodeAt(0))]).stream()
+	.pipeThrough(new DecompressionStream("gzip"))).json().then((all) => { window.recording = all })`
+
 // hurries is a reader who plays five times as fast.
 func (p *tab) hurries() {
 	p.t.Helper()
@@ -122,6 +152,7 @@ func (p *tab) hurries() {
 func (s *scene) reads(l lesson, language string) {
 	s.t.Helper()
 	s.await("the lesson", element(".lesson"))
+	evaluate[bool](s.tab, unpack+".then(() => true)")
 	s.hurries()
 	if evaluate[string](s.tab, "document.documentElement.lang.slice(0, 2)") != language {
 		s.press("z")
@@ -142,7 +173,7 @@ func (s *scene) reads(l lesson, language string) {
 		}
 		if n == 0 {
 			s.await("the scene moves", serverRV+` !==
-				JSON.parse(document.getElementById("recording").textContent).frames[0].server.rv`)
+				window.recording.frames[0].server.rv`)
 		}
 		s.continues()
 		s.pointsAt(step.Watch)
@@ -174,10 +205,10 @@ func (p *tab) continues() {
 	}
 }
 
-// Every lesson can be exported, side by side with the others, and its page plays.
+// The repository has every lesson, and its page plays from the disk. Its links lead to files.
 func TestEdition_HasEveryLesson(t *testing.T) {
 	t.Parallel()
-	e, err := exportEdition()
+	e, err := committed()
 	require.NoError(t, err)
 	assert.Len(t, e.lessons, len(start(t, "run", "--rate", "0").lessons()))
 	for _, l := range e.lessons {
@@ -186,8 +217,37 @@ func TestEdition_HasEveryLesson(t *testing.T) {
 			still := look{width: 1440, height: 900, offline: true, still: true}
 			s := &scene{tab: open(t, e.address(l.ID+".html"), still)}
 			s.reads(l, "zh")
+			links := evaluate[[]string](s.tab, `[...document.querySelectorAll(".links a")]
+				.map((link) => link.href)`)
+			require.Len(t, links, len(l.Links))
+			for _, link := range links {
+				parsed, err := url.Parse(link)
+				require.NoError(t, err)
+				assert.Equal(t, "file", parsed.Scheme)
+				assert.FileExists(t, filepath.FromSlash(parsed.Path))
+			}
 		})
 	}
+}
+
+// The repository on a web server without any program: the list, a lesson at the slow pace with its
+// captions, and the chapter that it links to.
+func TestEdition_PlaysFromAWebServer(t *testing.T) {
+	t.Parallel()
+	e, err := committed()
+	require.NoError(t, err)
+	server := httptest.NewServer(http.FileServer(
+		http.Dir(filepath.Join(e.folder, "..", ".."))))
+	t.Cleanup(server.Close)
+	s := &scene{tab: openDocument(t, server.URL+"/docs/lessons/", desktop)}
+	s.click(`a[href="first.html#lang=en"]`)
+	s.await("the lesson", element(".lesson"))
+	s.await("a caption", element(".caption b"))
+	assert.Equal(t, "1", evaluate[string](s.tab, `document.querySelector(".time select").value`))
+	s.hurries()
+	address := evaluate[string](s.tab, `[...document.querySelectorAll(".links a")]
+		.find((link) => link.pathname.endsWith("tour.md")).href`)
+	assert.Equal(t, server.URL+"/docs/tour.md", address)
 }
 
 // guess chooses an option of a question: a wrong one in English, the right one in Chinese.
@@ -251,8 +311,9 @@ func TestEdition_IsPlayedByKeyboard(t *testing.T) {
 	evaluate[bool](s.tab, "history.back(), true")
 	s.await("the lesson is at the same step", `location.pathname.endsWith("/onadd.html") &&
 		document.querySelector(".question .option:enabled")`)
+	evaluate[bool](s.tab, unpack+".then(() => true)")
 	assert.Equal(t, evaluate[string](s.tab, `(() => {
-		const { frames, starts } = JSON.parse(document.getElementById("recording").textContent);
+		const { frames, starts } = window.recording;
 		return frames.slice(0, starts[1]).findLast((frame) => frame.server).server.rv;
 	})()`), evaluate[string](s.tab, serverRV), "the pipeline is as before the step")
 	s.click(".question .option")

@@ -98,12 +98,13 @@ func (p *program) lessons() []lesson {
 }
 
 // Every lesson can be played to its end, half of them in each language, and what the page shows is
-// the text of that language.
+// the text of that language. Each lesson is played on one of the sizes of screen.
 func TestLessons_PlayToTheirEnd(t *testing.T) {
 	t.Parallel()
 	for i, l := range start(t, "run", "--rate", "0").lessons() {
 		t.Run(l.ID, func(t *testing.T) {
-			s := newScene(t, desktop)
+			s := newScene(t, sizes[i/2%len(sizes)])
+			s.use("lessons")
 			if i%2 == 0 {
 				s.click(button("z"))
 				s.playLesson(i, l, "zh")
@@ -123,11 +124,16 @@ func (s *scene) playLesson(i int, l lesson, language string) {
 	for n, step := range l.Steps {
 		s.shows(".lesson h2", l.Title, language)
 		s.shows(".lesson .text", step.Text, language)
-		if l.Alone && n < 2 && language == "zh" { // this reader is in a hurry
+		if l.Alone && n == 0 && language == "zh" { // this reader is in a hurry
 			s.until("slow motion", func(f lab.Frame) bool { return f.Mode == lab.Slow })
 			s.choose(`input[type="range"]`, "0")
 		}
 		if step.Question != nil {
+			if n == 0 {
+				s.until("the lesson has its own world", func(f lab.Frame) bool {
+					return f.Lesson != nil && f.Lesson.ID == l.ID && f.Lesson.Step == -1
+				})
+			}
 			s.answer(step.Question, language)
 		}
 		if step.Task != nil {
@@ -142,6 +148,7 @@ func (s *scene) playLesson(i int, l lesson, language string) {
 		s.pointsAt(step.Watch)
 		assert.Len(s.t, s.texts(`.lesson .links a[href^="read/"]`), len(l.Links),
 			"links of lesson %s", l.ID)
+		s.fits(fmt.Sprintf("step %d of lesson %s", n, l.ID))
 		s.click(".lesson .steps .primary")
 	}
 	s.await("the lesson is marked as done",
@@ -180,35 +187,40 @@ func (s *scene) answer(q *question, language string) {
 	}
 	right := slices.IndexFunc(q.Options, func(o option) bool { return o.Right })
 	require.GreaterOrEqual(s.t, right, 0, "the question has a right answer")
-	choice := right
-	if language == "en" {
-		choice = (right + 1) % len(q.Options)
+	if wrong := (right + 1) % len(q.Options); language == "en" {
+		tried := s.option(q.Options[wrong].Text.shown(language))
+		s.click(tried)
+		s.await("the wrong option is marked", element(tried+".wrong"))
+		s.says("✕ " + q.Options[wrong].Why.shown(language))
+		s.await("the right option is not", "!"+element(".option.right"))
 	}
-	rightOption := s.option(q.Options[right].Text.shown(language))
-	chosen := s.option(q.Options[choice].Text.shown(language))
+	chosen := s.option(q.Options[right].Text.shown(language))
 	s.click(chosen)
-	s.await("the right option is marked", element(rightOption+".right"))
-	want := q.Answer.shown(language)
-	if choice != right {
-		s.await("the wrong option is marked", element(chosen+".wrong"))
-		want = q.Options[choice].Why.shown(language) + " " + want
-	}
-	s.await("the answer is shown",
+	s.await("the right option is marked", element(chosen+".right"))
+	s.says(q.Answer.shown(language))
+}
+
+// says waits until the page says this about an answer.
+func (s *scene) says(want string) {
+	s.t.Helper()
+	s.await("the page says "+want,
 		element(".question [role=status]")+"?.textContent === "+quoted(want))
 }
 
-// predict clicks the card that a question asks for, or a wrong one.
+// predict clicks the card that a question asks for, perhaps after a wrong one. Nothing gives the
+// answer away.
 func (s *scene) predict(q *question, language string) {
 	s.t.Helper()
-	piece, want := q.Where, q.Answer.shown(language)
-	if language == "en" {
-		piece = slices.Sorted(maps.Keys(q.Why))[0]
-		want = q.Why[piece].shown(language) + " " + want
-	}
 	assert.Len(s.t, s.texts(".card .pick"), 8, "each card is an answer")
-	s.click("#card-" + piece + " .pick")
-	s.await("the answer is shown",
-		element(".question [role=status]")+"?.textContent === "+quoted(want))
+	assert.Empty(s.t, s.texts(".pointed"), "no card is marked")
+	if language == "en" {
+		piece := slices.Sorted(maps.Keys(q.Why))[0]
+		s.click("#card-" + piece + " .pick")
+		s.says("✕ " + q.Why[piece].shown(language))
+		assert.Len(s.t, s.texts(".card .pick"), 8, "the reader tries again")
+	}
+	s.click("#card-" + q.Where + " .pick")
+	s.says(q.Answer.shown(language))
 	s.await("no card asks any more", "!"+element(".pick"))
 }
 
@@ -378,6 +390,25 @@ func TestLessons_ShowATask(t *testing.T) {
 	s.await("the program shows it",
 		element(".lesson .steps .primary")+`?.getAttribute("aria-disabled") === "false"`)
 	assert.Empty(t, s.frames.now().Lesson.Error)
+}
+
+// A step that fails says so in one sentence, and is offered again.
+func TestLessons_OfferAFailedStepAgain(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	s.openAt("lease", 0)
+	s.click(".question .btn")
+	s.until("the step plays", func(f lab.Frame) bool { return f.Lesson.State == "running" })
+	s.press("x") // no candidate can take over
+	f := s.until("the step has failed", func(f lab.Frame) bool { return f.Lesson.Error != "" })
+	s.await("the page says so", element(".lesson .hot")+`?.textContent === "This step did not work."`)
+	assert.NotContains(t, s.texts(".lesson")[0], f.Lesson.Error)
+	s.click(".lesson .again")
+	s.until("the step has worked", func(f lab.Frame) bool {
+		return f.Lesson.Error == "" && f.Lesson.State == "done" && f.Lesson.Step == 0
+	})
+	s.await("the next step is offered",
+		element(".lesson .steps .primary")+`?.getAttribute("aria-disabled") === "false"`)
 }
 
 // A reader who loads the page again in the middle of a task resumes it, and another page too.

@@ -116,25 +116,6 @@ func TestPhone_HasOneColumn(t *testing.T) {
 	assert.Empty(t, small, "too small for a finger")
 }
 
-// While a phone shows one card, the rail shows where the change is, as long as the caption says so.
-func TestPhone_ShowsWhereTheChangeIs(t *testing.T) {
-	t.Parallel()
-	s := open(t, start(t, "run", "--objects", "6", "--rate", "0").url+"/#lesson=first", phone)
-	event := `document.querySelector(".caption b")?.textContent === "delta queue Pop"`
-	s.await("the change is popped", event)
-	assert.Greater(t, evaluate[int](s, `new Promise((resolve) => {
-		let lit = 0;
-		const check = () => {
-			const pieces = [...document.querySelectorAll(".rail-of-pieces .lit")];
-			if (!(`+event+`)) return resolve(lit);
-			if (!pieces.some((button) => button.textContent === "FIFO")) return resolve(-1);
-			lit++;
-			setTimeout(check, 50);
-		};
-		check();
-	})`), 5)
-}
-
 // One is singular, in the messages that contain a number.
 func TestTexts_CountOne(t *testing.T) {
 	s := newScene(t, desktop)

@@ -27,9 +27,13 @@ import (
 
 const exportHelp = `
 export plays every lesson of the laboratory on a pipeline of its own, in slow motion, and writes
-each as one HTML page: DIR/ID.html has the texts, the questions with their answers, and the recorded
-scenes, in English and Chinese. DIR/index.html lists the lessons. The pages need no server, no
-network and no program. They can be opened as files, and be shown in an iframe.
+each as an HTML page: DIR/ID.html has the texts, the questions with their answers, and the recorded
+scenes, in English and Chinese. DIR/index.html lists the lessons, DIR/lab.js and DIR/lab.css are
+shared. The pages need no server, no network and no program. They can be opened as files, and be
+shown in an iframe.
+
+With --files URL the pages link to the code, chapters and posts of this repository. URL is where
+the repository's files are, and may be relative to DIR.
 
 A DIR that an earlier export has written is replaced. Any other folder must be empty. If a lesson
 fails, nothing is written.
@@ -39,6 +43,7 @@ The lessons: `
 const exportExamples = `
   informerstack lab export site/lessons
   informerstack lab export one --lesson resume --lesson tombstones
+  informerstack lab export docs/lessons --files ../..
   <iframe src="lessons/resume.html#lang=zh" title="Lesson" width="100%" height="800"></iframe>`
 
 // NewCommand returns the command informerstack lab, which has the command export.
@@ -56,6 +61,7 @@ func NewCommand() *cobra.Command {
 
 func newExportCommand() *cobra.Command {
 	var ids []string
+	var files string
 	cmd := &cobra.Command{
 		Use:     "export DIR",
 		Short:   "Write every lesson as an HTML page that needs no program and no network",
@@ -69,15 +75,20 @@ func newExportCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			edition, err := selectLessons(ids)
+			chosen, err := selectLessons(ids)
 			if err != nil {
 				return err
 			}
+			if files != "" && !strings.HasSuffix(files, "/") {
+				files += "/"
+			}
+			edition := lab.Edition{Lessons: chosen, Files: files}
 			return export(cmd.Context(), args[0], edition, cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringArrayVar(&ids, "lesson", nil,
 		"write the lesson with this `ID` only; can be repeated (default: all lessons)")
+	cmd.Flags().StringVar(&files, "files", "", "link to the repository's files at this `URL`")
 	return cmd
 }
 
@@ -97,17 +108,17 @@ func selectLessons(chosen []string) ([]string, error) {
 }
 
 // export plays the lessons side by side, and writes their pages to a folder.
-func export(ctx context.Context, path string, edition []string, stderr io.Writer) error {
+func export(ctx context.Context, path string, edition lab.Edition, stderr io.Writer) error {
 	folder, err := newFolder(path)
 	if err != nil {
 		return err
 	}
 	defer folder.remove()
-	fmt.Fprintf(stderr, "Playing %d lessons in slow motion. Ctrl-C stops.\n", len(edition))
+	fmt.Fprintf(stderr, "Playing %d lessons in slow motion. Ctrl-C stops.\n", len(edition.Lessons))
 	playCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var playing sync.WaitGroup
-	for _, id := range edition {
+	for _, id := range edition.Lessons {
 		playing.Go(func() {
 			if err := exportLesson(playCtx, folder, id, edition); err != nil {
 				cancel(err) // ends the others
@@ -121,8 +132,11 @@ func export(ctx context.Context, path string, edition []string, stderr io.Writer
 	case playCtx.Err() != nil:
 		return cli.Fail(cli.Failed, "lab export: %w", context.Cause(playCtx))
 	}
-	err = folder.write(lab.EditionName(""), func(w io.Writer) error {
-		return lab.WriteLessonIndex(w, edition)
+	err = edition.WriteShared(func(name string, content []byte) error {
+		return folder.write(name, func(w io.Writer) error {
+			_, err := w.Write(content)
+			return err
+		})
 	})
 	if err != nil {
 		return err
@@ -130,13 +144,15 @@ func export(ctx context.Context, path string, edition []string, stderr io.Writer
 	if err := folder.publish(); err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "Wrote %d lessons to %s: open %s.\n", len(edition),
-		printable.Text(path), lab.EditionName(""))
+	fmt.Fprintf(stderr, "Wrote %d lessons to %s: open index.html.\n", len(edition.Lessons),
+		printable.Text(path))
 	return nil
 }
 
 // exportLesson plays a lesson and writes its page.
-func exportLesson(ctx context.Context, folder *folder, id string, edition []string) error {
+func exportLesson(
+	ctx context.Context, folder *folder, id string, edition lab.Edition,
+) error {
 	recorded, err := run.RecordLesson(ctx, id)
 	if err != nil {
 		return err

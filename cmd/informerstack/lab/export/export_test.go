@@ -45,7 +45,8 @@ func TestExport_WritesTheLessons(t *testing.T) {
 	p := start(t, dir, "--lesson", "slowhandler", "--lesson", "onadd")
 	p.Exits(t, cli.OK)
 	p.Prints(t, "Wrote 2 lessons to "+dir+": open index.html.")
-	assert.Equal(t, []string{"index.html", "onadd.html", "slowhandler.html"}, files(t, dir))
+	assert.Equal(t, []string{"index.html", "lab.css", "lab.js", "onadd.html", "slowhandler.html"},
+		files(t, dir))
 	for _, name := range files(t, dir) {
 		assert.True(t, isExported(filepath.Join(dir, name)), name)
 	}

@@ -82,9 +82,6 @@ func checkReplaceable(path string) error {
 
 // isExported reports whether an export has written a file.
 func isExported(path string) bool {
-	if filepath.Ext(path) != ".html" {
-		return false
-	}
 	file, err := os.Open(path)
 	if err != nil {
 		return false

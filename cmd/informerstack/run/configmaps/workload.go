@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/store"
@@ -204,11 +205,56 @@ func (w *Workload) Set(rate float64, objects int) error {
 	w.rate, w.objects = rate, objects
 	w.mu.Unlock()
 	w.fill()
+	w.signal()
+	return nil
+}
+
+// signal makes run read the rate again.
+func (w *Workload) signal() {
 	select {
 	case w.changed <- struct{}{}:
-	default: // run will read the new rate
+	default: // it will read the new one
 	}
-	return nil
+}
+
+// Reset replaces all ConfigMaps by this number of new ones, which always have the same names, and
+// ends the changes. restore brings back the former ones with their content, and the changes.
+func (w *Workload) Reset(objects int) (restore func() error, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rate, number, names, made := w.rate, w.objects, w.names, w.made
+	former, err := w.removeAll()
+	w.rate, w.objects, w.names, w.made = 0, objects, nil, 0
+	for range objects {
+		w.create()
+	}
+	w.signal()
+	return func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		_, err := w.removeAll()
+		for i := range former {
+			former[i].SetResourceVersion("")
+			former[i].SetUID("")
+			if failed := w.server.Create(&former[i]); !apierrors.IsAlreadyExists(failed) {
+				err = errors.Join(err, failed)
+			}
+		}
+		w.rate, w.objects, w.names, w.made = rate, number, names, made
+		w.signal()
+		return err
+	}, err
+}
+
+// removeAll deletes all ConfigMaps, and returns them.
+func (w *Workload) removeAll() ([]unstructured.Unstructured, error) {
+	all, err := w.server.List("configmaps", "")
+	for i := range all {
+		if failed := w.server.Delete(&all[i]); !apierrors.IsNotFound(failed) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return all, err
 }
 
 // Faults reports whether requests fail at random.

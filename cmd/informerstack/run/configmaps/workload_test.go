@@ -4,7 +4,9 @@ package configmaps
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -76,4 +78,45 @@ func TestWorkload_ChangeSurvivesAnotherWriter(t *testing.T) {
 		require.NoError(t, w.Change("default/a"))
 	}
 	assert.Error(t, w.Change("default/none"))
+}
+
+// A world of another size takes the place of all objects, and gives it back.
+func TestWorkload_ResetsAndRestores(t *testing.T) {
+	server := apitest.NewServer(apitest.Options{})
+	w := NewWorkload(server, 1, 2, 20)
+	w.fill()
+	mine := configMap("mine")
+	mine.Data = map[string]string{"a": "b"}
+	require.NoError(t, server.Create(mine))
+	for range 50 {
+		w.change()
+	}
+	content := func() map[string]any {
+		all, err := server.List("configmaps", "")
+		require.NoError(t, err)
+		content := map[string]any{}
+		for _, m := range all {
+			content[m.GetName()] = []any{m.Object["data"], m.GetLabels()}
+		}
+		return content
+	}
+	before, names := content(), slices.Clone(w.names)
+	restore, err := w.Reset(4)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"settings-1", "settings-2", "settings-3", "settings-4"},
+		slices.Sorted(maps.Keys(content())))
+	assert.Zero(t, w.Rate())
+	require.NoError(t, w.Set(0, 60))
+	assert.Len(t, content(), 60)
+	require.NoError(t, w.Delete("default/settings-1"))
+	_, err = w.Reset(4) // of another lesson
+	require.NoError(t, err)
+	assert.Len(t, content(), 4)
+	require.NoError(t, w.Create("default/more"))
+
+	require.NoError(t, restore())
+	assert.Equal(t, before, content())
+	assert.Equal(t, 2.0, w.Rate())
+	assert.Equal(t, 20, w.Objects())
+	assert.Equal(t, names, w.names)
 }

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/client"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/tools/testserver"
+)
+
+// Website is a custom resource.
+type Website struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Host              string `json:"host,omitempty"`
+	Status            struct {
+		Live bool `json:"live,omitempty"`
+	} `json:"status,omitzero"`
+}
+
+func (w *Website) DeepCopyObject() runtime.Object {
+	copied := *w
+	w.ObjectMeta.DeepCopyInto(&copied.ObjectMeta)
+	return &copied
+}
+
+var websites = schema.GroupVersionResource{
+	Group: "example.com", Version: "v1", Resource: "websites"}
+
+// definition serves websites of a kind.
+func definition(kind string) apitest.Options {
+	return apitest.Options{Resources: []apitest.Resource{{Group: "example.com", Version: "v1",
+		Kind: kind, Plural: "websites", Namespaced: true, Status: true}}}
+}
+
+func website(name, host string) *Website {
+	return &Website{ObjectMeta: metav1.ObjectMeta{Name: name}, Host: host}
+}
+
+// A client of a custom resource, and an informer that reads with it.
+func Example() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	server := apitest.NewServer(definition("Website"))
+	if err := server.StartPipe(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer server.Close()
+	config := &rest.Config{Host: server.URL, Transport: server.Transport()}
+
+	sites, err := client.New[*Website](config, websites, client.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	created, err := sites.Namespace("default").Create(
+		ctx, website("shop", "shop.example.com"), metav1.CreateOptions{})
+	fmt.Println("created", created.Name, err)
+
+	cached := informer.New[*Website](sites.REST(), "websites", informer.Options{})
+	go cached.Run(ctx)
+	if err := informer.WaitForSync(ctx, cached); err != nil {
+		fmt.Println(err)
+	}
+	found, err := cached.Lister().ByNamespace("default").Get("shop")
+	fmt.Println(found.Host, err)
+	// Output:
+	// created shop <nil>
+	// shop.example.com <nil>
+}
+
+func TestClient_EachMethod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := testserver.New(t, definition("Website"))
+		all, err := client.New[*Website](server.Config(), websites, client.Options{})
+		require.NoError(t, err)
+		sites, ctx := all.Namespace("default"), t.Context()
+
+		given := website("shop", "old")
+		created, err := sites.Create(ctx, given, metav1.CreateOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, website("shop", "old"), given, "the argument is not changed")
+		_, err = sites.Create(ctx, website("shop", "other"), metav1.CreateOptions{})
+		assert.True(t, apierrors.IsAlreadyExists(err), err)
+
+		changes, err := all.Namespace("").Watch(ctx,
+			metav1.ListOptions{ResourceVersion: created.ResourceVersion})
+		require.NoError(t, err)
+		defer changes.Stop()
+
+		changed := created.DeepCopyObject().(*Website)
+		changed.Host, changed.Status.Live = "new", true
+		updated, err := sites.Update(ctx, changed, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, "new", updated.Host)
+		assert.False(t, updated.Status.Live, "status is a subresource")
+		_, err = sites.Update(ctx, changed, metav1.UpdateOptions{})
+		assert.True(t, apierrors.IsConflict(err), err)
+
+		updated.Host, updated.Status.Live = "not this", true
+		reported, err := sites.UpdateStatus(ctx, updated, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		assert.True(t, reported.Status.Live)
+		assert.Equal(t, "new", reported.Host)
+
+		_, err = sites.Patch(ctx, "shop", types.MergePatchType,
+			[]byte(`{"status":{"live":false}}`), metav1.PatchOptions{}, "status")
+		require.NoError(t, err)
+		read, err := sites.Get(ctx, "shop", metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.False(t, read.Status.Live)
+
+		_, err = sites.Create(ctx, website("blog", "b"), metav1.CreateOptions{})
+		require.NoError(t, err)
+		page, err := sites.List(ctx, metav1.ListOptions{Limit: 1})
+		require.NoError(t, err)
+		require.Len(t, page.Items, 1)
+		assert.Equal(t, "b", page.Items[0].Host)
+		assert.NotEmpty(t, page.Continue)
+		rest, err := sites.List(ctx, metav1.ListOptions{Continue: page.Continue})
+		require.NoError(t, err)
+		require.Len(t, rest.Items, 1)
+		assert.Equal(t, "shop", rest.Items[0].Name)
+
+		require.NoError(t, sites.Delete(ctx, "shop", metav1.DeleteOptions{}))
+		_, err = sites.Get(ctx, "shop", metav1.GetOptions{})
+		assert.True(t, apierrors.IsNotFound(err), err)
+		assert.EqualError(t, err, `websites.example.com "shop" not found`)
+
+		var seen []watch.EventType
+		for range 5 {
+			event := <-changes.ResultChan()
+			seen = append(seen, event.Type)
+			assert.IsType(t, &Website{}, event.Object)
+		}
+		assert.Equal(t, []watch.EventType{watch.Modified, watch.Modified, watch.Modified,
+			watch.Added, watch.Deleted}, seen)
+	})
+}
+
+// A delete takes effect only if its precondition holds.
+func TestClient_DeleteOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := testserver.New(t, apitest.Options{})
+		maps, err := client.New[*corev1.ConfigMap](server.Config(),
+			corev1.SchemeGroupVersion.WithResource("configmaps"), client.Options{})
+		require.NoError(t, err)
+		server.CreateMap("a")
+		err = maps.Namespace("default").Delete(t.Context(), "a", metav1.DeleteOptions{
+			Preconditions: metav1.NewUIDPreconditions("another")})
+		assert.True(t, apierrors.IsConflict(err), err)
+		read, err := maps.Namespace("default").Get(t.Context(), "a", metav1.GetOptions{})
+		require.NoError(t, err, "a built-in kind")
+		require.NoError(t, maps.Namespace("default").Delete(t.Context(), "a", metav1.DeleteOptions{
+			Preconditions: metav1.NewUIDPreconditions(string(read.UID))}))
+	})
+}
+
+// The Go type may have another name than the kind.
+func TestClient_Kind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := testserver.New(t, definition("Site"))
+		sites, err := client.New[*Website](server.Config(), websites, client.Options{Kind: "Site"})
+		require.NoError(t, err)
+		_, err = sites.Namespace("default").Create(t.Context(), website("shop", ""),
+			metav1.CreateOptions{})
+		require.NoError(t, err)
+	})
+	_, err := client.New[*Website](&rest.Config{Host: "::"}, websites, client.Options{})
+	assert.ErrorContains(t, err, "make client of websites.example.com: ")
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+)
+
+// Namespace reads and writes the objects of one resource in one namespace. Errors of the server are
+// those that package apierrors of apimachinery recognizes. No method changes its arguments: the
+// results are the objects as the server has stored them.
+type Namespace[T Object] struct {
+	rest      rest.Interface
+	resource  string
+	namespace string
+}
+
+// List is a list of objects as the server sends it.
+type List[T Object] struct {
+	metav1.ListMeta `json:"metadata"`
+	Items           []T `json:"items"`
+}
+
+// Get reads the object called name from the server.
+func (n Namespace[T]) Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error) {
+	return n.do(ctx, n.rest.Get().Name(name).VersionedParams(&opts, metav1.ParameterCodec))
+}
+
+// List reads the objects that opts selects, one page of them if opts has a limit.
+func (n Namespace[T]) List(ctx context.Context, opts metav1.ListOptions) (*List[T], error) {
+	body, err := n.on(n.rest.Get()).VersionedParams(&opts, metav1.ParameterCodec).Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	list := &List[T]{}
+	if err := json.Unmarshal(body, list); err != nil {
+		return nil, fmt.Errorf("decode list of %s: %w", n.resource, err)
+	}
+	return list, nil
+}
+
+// Watch watches the objects that opts selects. It is one watch, which ends when the server ends it:
+// an informer opens the next.
+func (n Namespace[T]) Watch(
+	ctx context.Context, opts metav1.ListOptions,
+) (watch.Interface, error) {
+	opts.Watch = true
+	return n.on(n.rest.Get()).VersionedParams(&opts, metav1.ParameterCodec).Watch(ctx)
+}
+
+// Create stores a new object.
+func (n Namespace[T]) Create(
+	ctx context.Context, obj T, opts metav1.CreateOptions,
+) (T, error) {
+	return n.do(ctx, n.rest.Post().VersionedParams(&opts, metav1.ParameterCodec).Body(obj))
+}
+
+// Update replaces the object, except for its status if the resource has status as a subresource.
+// The server refuses it with a Conflict if the object has changed since obj was read.
+func (n Namespace[T]) Update(
+	ctx context.Context, obj T, opts metav1.UpdateOptions,
+) (T, error) {
+	return n.put(ctx, obj, opts)
+}
+
+// UpdateStatus replaces the status of the object, and nothing else. It is refused as Update is.
+func (n Namespace[T]) UpdateStatus(
+	ctx context.Context, obj T, opts metav1.UpdateOptions,
+) (T, error) {
+	return n.put(ctx, obj, opts, "status")
+}
+
+// Patch changes the object called name, or its subresource. A custom resource does not know
+// strategic merge patches.
+func (n Namespace[T]) Patch(
+	ctx context.Context, name string, patch types.PatchType, data []byte, opts metav1.PatchOptions,
+	subresources ...string,
+) (T, error) {
+	return n.do(ctx, n.rest.Patch(patch).Name(name).SubResource(subresources...).
+		VersionedParams(&opts, metav1.ParameterCodec).Body(data))
+}
+
+// Delete deletes the object called name, or marks it as deleted while it has finalizers.
+func (n Namespace[T]) Delete(
+	ctx context.Context, name string, opts metav1.DeleteOptions,
+) error {
+	return n.on(n.rest.Delete()).Name(name).Body(&opts).Do(ctx).Error()
+}
+
+func (n Namespace[T]) put(
+	ctx context.Context, obj T, opts metav1.UpdateOptions, subresources ...string,
+) (T, error) {
+	return n.do(ctx, n.rest.Put().Name(obj.GetName()).SubResource(subresources...).
+		VersionedParams(&opts, metav1.ParameterCodec).Body(obj))
+}
+
+func (n Namespace[T]) on(request *rest.Request) *rest.Request {
+	return request.Namespace(n.namespace).Resource(n.resource)
+}
+
+func (n Namespace[T]) do(ctx context.Context, request *rest.Request) (T, error) {
+	obj := newObject[T]()
+	if err := n.on(request).Do(ctx).Into(obj); err != nil {
+		var none T
+		return none, err
+	}
+	return obj, nil
+}

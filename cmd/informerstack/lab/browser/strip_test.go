@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/cmd/informerstack/lab"
+)
+
+// inView is true if the card of a piece is between the strip and the panel, at least with its top.
+func inView(piece string) string {
+	return fmt.Sprintf(`((card, strip, panel) => {
+		const end = getComputedStyle(panel).position === "fixed"
+			? panel.getBoundingClientRect().top : innerHeight;
+		return card.top >= strip.bottom - 1 && Math.min(card.bottom, card.top + 150) <= end;
+	})(document.getElementById("card-%s").getBoundingClientRect(),
+		document.querySelector(".lead").getBoundingClientRect(), document.querySelector(".panel"))`,
+		piece)
+}
+
+// stripInView is true if the strip with all its pieces is in view.
+const stripInView = `[...document.querySelectorAll(".strip button")].filter((button) => {
+	const { top, bottom } = button.getBoundingClientRect();
+	const hit = document.elementFromPoint(button.getBoundingClientRect().left + 4, top + 4);
+	return top >= 0 && bottom <= innerHeight && button.contains(hit);
+}).length === 8`
+
+// path has the pieces that a change passes, in its order.
+var path = []string{"server", "queue", "store", "handlers", "workqueue", "workers"}
+
+// On a small screen the strip of the pieces stays in view, the tokens travel along it, and the card
+// at which the change is follows. A reader with reduced motion sees the piece lit, and no token.
+func TestStrip_FollowsAChange(t *testing.T) {
+	t.Parallel()
+	still := phone
+	still.still = true
+	for name, l := range map[string]look{"phone": phone, "laptop": laptop, "still": still} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, l)
+			s.watching()
+			evaluate[bool](s.tab, `(window.tokens = 0, new MutationObserver((changes) => {
+				for (const { addedNodes } of changes) { // a held token rests
+					window.tokens += [...addedNodes].filter((token) => !token.matches(".held")).length;
+				}
+			}).observe(document.querySelector(".strip .tokens"), { childList: true }), true)`)
+			s.pause()
+			for _, piece := range path {
+				s.stepTo(piece)
+				s.await("the strip and the card of "+piece, stripInView+" && "+inView(piece))
+			}
+			assert.Equal(t, l.still, evaluate[int](s.tab, "window.tokens") == 0, "tokens in the strip")
+		})
+	}
+}
+
+// pause holds a change of a followed key.
+func (s *scene) pause() {
+	s.t.Helper()
+	s.follow(".card-store .chip")
+	evaluate[bool](s.tab, "document.activeElement.blur(), true") // a chip has keys of its own
+	s.press(" ")
+	s.until("paused", func(f lab.Frame) bool { return f.Mode == lab.Pause })
+	s.use("change")
+	s.until("the change is held", func(f lab.Frame) bool { return len(f.Held) > 0 })
+}
+
+// stripAt is the piece that the strip marks.
+const stripAt = `document.querySelector(".strip [aria-current]")?.dataset.piece`
+
+// stepTo lets hops happen until the strip marks the piece.
+func (s *scene) stepTo(piece string) {
+	s.t.Helper()
+	for range 20 {
+		before := s.frames.now()
+		s.use("step")
+		s.until("a step", func(f lab.Frame) bool { return f.Counters.Events > before.Counters.Events })
+		if evaluate[string](s.tab, stripAt) == piece {
+			return
+		}
+	}
+	s.t.Fatalf("the strip never marks %s", piece)
+}
+
+// A reader who scrolls is left alone, until a tap on the strip leads to a card. The card's heading has
+// the focus then.
+func TestStrip_LeavesAReaderAlone(t *testing.T) {
+	s := newScene(t, phone)
+	s.watching()
+	s.choose(".slow input", "5")
+	s.until("slow", func(f lab.Frame) bool { return f.Mode == lab.Slow })
+	call(s.tab, input.DispatchMouseEvent, input.DispatchMouseEventParams{
+		Type: chromedp.MouseWheel, X: 4, Y: 500, DeltaX: 1, DeltaY: 2000,
+	})
+	s.await("the reader is far down", "scrollY > 1000")
+	before := evaluate[float64](s.tab, "scrollY")
+	s.use("change")
+	s.await("a worker has the key", stripAt+` === "workers"`)
+	assert.InDelta(t, before, evaluate[float64](s.tab, "scrollY"), 1)
+
+	s.tap(`.strip [data-piece="store"]`)
+	s.await("the store", inView("store"))
+	assert.True(t, evaluate[bool](s.tab, `document.activeElement.matches("#card-store .title")`))
+}
+
+// A screen that is large enough has no strip.
+func TestStrip_IsForSmallScreens(t *testing.T) {
+	s := newScene(t, desktop)
+	for _, l := range []look{desktop, {width: 1280, height: 800}, {width: 1920, height: 1080}} {
+		s.show(l)
+		s.await("no strip", `!document.querySelector(".strip").checkVisibility()`)
+	}
+	for _, l := range []look{phone, laptop, tablet, {width: 1366, height: 600}} {
+		s.show(l)
+		s.await("a strip", stripInView)
+	}
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/client"
+	"example.com/informerstack/compat/example/operator/api"
+	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/observe/operator"
+	"example.com/informerstack/store"
+)
+
+// publisher publishes the pages of Websites as ConfigMaps.
+type publisher struct {
+	dns        api.Records
+	siteClient *client.Client[*api.Website]
+	pageClient *client.Client[*corev1.ConfigMap]
+
+	sites *informer.Informer[*api.Website]
+	pages *informer.Informer[*corev1.ConfigMap]
+	ctrl  *controller.Controller[store.ObjectName]
+
+	siteWrites, pageWrites controller.Writes[store.ObjectName]
+}
+
+// newPublisher makes the clients, the informers and the controller, and connects them.
+func newPublisher(
+	config *rest.Config, dns api.Records, o *operator.Operator,
+) (p *publisher, err error) {
+	p = &publisher{dns: dns}
+	p.siteClient, err = client.New[*api.Website](config, api.Resource, client.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p.pageClient, err = client.New[*corev1.ConfigMap](config,
+		corev1.SchemeGroupVersion.WithResource("configmaps"), client.Options{})
+	if err != nil {
+		return nil, err
+	}
+
+	p.sites = operator.NewInformer[*api.Website](
+		o, p.siteClient.REST(), "websites", informer.Options{})
+	p.pages = operator.NewInformer[*corev1.ConfigMap](
+		o, p.pageClient.REST(), "configmaps", informer.Options{
+			Indexers: store.Indexers{store.OwnerIndex: store.OwnerIndexFunc},
+		})
+
+	p.ctrl, err = operator.NewController(o, "websites", p.reconcile,
+		controller.Options[store.ObjectName]{Workers: 4})
+	if err != nil {
+		return nil, err
+	}
+	_, ofSites := p.sites.AddEventHandler(p.ctrl.Handler(store.DeletionHandlingObjectToName))
+	_, ofPages := p.pages.AddEventHandler(
+		p.ctrl.MapHandler(store.OwnerNames(api.Kind.GroupKind())))
+	return p, errors.Join(ofSites, ofPages)
+}
+
+// run publishes until ctx is done.
+func (p *publisher) run(ctx context.Context) error {
+	go p.sites.Run(ctx)
+	go p.pages.Run(ctx)
+	return p.ctrl.Run(ctx)
+}
+
+// reconcile brings the website called name closer to its spec.
+func (p *publisher) reconcile(
+	ctx context.Context, name store.ObjectName,
+) (controller.Result, error) {
+	if !p.seesItsWrites(name) {
+		return controller.Result{RequeueAfter: time.Second}, nil // the event comes earlier
+	}
+	cached, err := p.sites.Lister().ByNamespace(name.Namespace).Get(name.Name)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil // the finalizer has done its work
+	} else if err != nil {
+		return controller.Result{}, err
+	}
+	site := cached.Copy() // the cached object belongs to all readers
+	if site.DeletionTimestamp != nil {
+		return controller.Result{}, p.finalize(ctx, site)
+	}
+	if added, err := p.addFinalizer(ctx, site); added || err != nil {
+		return controller.Result{}, err // the event of the write follows
+	}
+	taken, failed := p.publish(ctx, site)
+	reported := p.report(ctx, site, taken, failed)
+	if err := errors.Join(failed, reported); err != nil || len(taken) == 0 {
+		return controller.Result{}, err
+	}
+	// The end of a foreign object is no event of this website.
+	return controller.Result{RequeueAfter: time.Minute}, nil
+}
+
+// seesItsWrites reports whether the caches hold what the last calls have written for a website.
+func (p *publisher) seesItsWrites(name store.ObjectName) bool {
+	return p.siteWrites.Seen(name, p.sites.GetStore().LastStoreSyncResourceVersion()) &&
+		p.pageWrites.Seen(name, p.pages.GetStore().LastStoreSyncResourceVersion())
+}
+
+// publish makes the DNS and the ConfigMaps equal to the spec. taken are the names of pages that
+// belong to other owners.
+func (p *publisher) publish(
+	ctx context.Context, site *api.Website,
+) (taken []string, err error) {
+	if err := p.dns.Set(ctx, site.Spec.Host); err != nil {
+		return nil, fmt.Errorf("set DNS record: %w", err)
+	}
+	var failed []error
+	wanted := map[string]bool{}
+	for _, page := range slices.Sorted(maps.Keys(site.Spec.Pages)) {
+		want := site.Page(page)
+		wanted[want.Name] = true
+		mine, err := p.publishPage(ctx, site, want)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("write page: %w", err))
+		} else if !mine {
+			taken = append(taken, want.Name)
+		}
+	}
+	owned, err := p.pages.Indexer().ByTypedIndex(store.OwnerIndex, string(site.UID))
+	if err != nil {
+		return taken, errors.Join(append(failed, err)...)
+	}
+	for _, page := range owned {
+		if wanted[page.Name] {
+			continue
+		}
+		err := p.pageClient.Namespace(page.Namespace).Delete(ctx, page.Name,
+			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(page.UID))})
+		if err != nil && !apierrors.IsNotFound(err) {
+			failed = append(failed, fmt.Errorf("delete page: %w", err))
+		}
+	}
+	return taken, errors.Join(failed...)
+}
+
+// publishPage creates the page, adopts it, corrects it, or leaves it alone because it is not the
+// website's.
+func (p *publisher) publishPage(
+	ctx context.Context, site *api.Website, want *corev1.ConfigMap,
+) (mine bool, err error) {
+	pages := p.pageClient.Namespace(site.Namespace)
+	var written *corev1.ConfigMap
+	found, err := p.pages.Lister().ByNamespace(site.Namespace).Get(want.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		written, err = pages.Create(ctx, want, metav1.CreateOptions{})
+	case err != nil:
+		return false, err
+	case !mayOwn(site, found):
+		return false, nil
+	case metav1.IsControlledBy(found, site) && maps.Equal(found.Data, want.Data):
+		return true, nil
+	default:
+		changed := found.DeepCopy()
+		changed.Data = want.Data
+		if !metav1.IsControlledBy(found, site) {
+			changed.OwnerReferences = append(changed.OwnerReferences, want.OwnerReferences...)
+		}
+		written, err = pages.Update(ctx, changed, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return false, err
+	}
+	p.pageWrites.Wrote(store.MetaObjectToName(site), written.ResourceVersion)
+	return true, nil
+}
+
+// mayOwn reports whether the page is the website's, or is free and has its label.
+func mayOwn(site *api.Website, page *corev1.ConfigMap) bool {
+	if metav1.GetControllerOfNoCopy(page) != nil {
+		return metav1.IsControlledBy(page, site)
+	}
+	return page.Labels["website"] == site.Name
+}
+
+// addFinalizer makes the server keep the website until finalize has cleaned up.
+func (p *publisher) addFinalizer(ctx context.Context, site *api.Website) (added bool, err error) {
+	if slices.Contains(site.Finalizers, api.Finalizer) {
+		return false, nil
+	}
+	site.Finalizers = append(site.Finalizers, api.Finalizer)
+	written, err := p.siteClient.Namespace(site.Namespace).Update(
+		ctx, site, metav1.UpdateOptions{})
+	return true, p.noteSite(site, written, err)
+}
+
+// finalize cleans up where no owner reference reaches, and lets the server delete the website. The
+// garbage collector deletes its ConfigMaps.
+func (p *publisher) finalize(ctx context.Context, site *api.Website) error {
+	at := slices.Index(site.Finalizers, api.Finalizer)
+	if at < 0 {
+		return nil // the finalizers of others remain
+	}
+	if err := p.dns.Remove(ctx, site.Spec.Host); err != nil {
+		return fmt.Errorf("remove DNS record: %w", err)
+	}
+	site.Finalizers = slices.Delete(site.Finalizers, at, at+1)
+	written, err := p.siteClient.Namespace(site.Namespace).Update(
+		ctx, site, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return p.noteSite(site, written, err)
+}
+
+// report writes the status if it has changed.
+func (p *publisher) report(
+	ctx context.Context, site *api.Website, taken []string, failed error,
+) error {
+	ready := metav1.Condition{Type: api.Ready, Status: metav1.ConditionTrue, Reason: "Published",
+		ObservedGeneration: site.Generation}
+	switch {
+	case failed != nil:
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Failed", failed.Error()
+	case len(taken) > 0:
+		ready.Status, ready.Reason = metav1.ConditionFalse, "NameTaken"
+		ready.Message = "others have the ConfigMaps " + strings.Join(taken, ", ")
+	}
+	changed := meta.SetStatusCondition(&site.Status.Conditions, ready)
+	if !changed && site.Status.ObservedGeneration == site.Generation {
+		return nil
+	}
+	site.Status.ObservedGeneration = site.Generation
+	written, err := p.siteClient.Namespace(site.Namespace).UpdateStatus(
+		ctx, site, metav1.UpdateOptions{})
+	return p.noteSite(site, written, err)
+}
+
+// noteSite notes the answer to a write of a website. A conflict is an error like any other: the
+// key is tried again, later, with the copy that the watch has brought meanwhile.
+func (p *publisher) noteSite(site, written *api.Website, err error) error {
+	if err != nil {
+		return fmt.Errorf("write website: %w", err)
+	}
+	p.siteWrites.Wrote(store.MetaObjectToName(site), written.ResourceVersion)
+	return nil
+}
