@@ -38,9 +38,10 @@ type CodeView struct {
 
 // The changes of the code.
 const (
-	noDone      = "done" // no call of Done
-	addAtOnce   = "add"  // Add in place of AddRateLimited
-	slowHandler = "slow" // the handler sleeps
+	noDone      = "done"   // no call of Done
+	noForget    = "forget" // no call of Forget
+	addAtOnce   = "add"    // Add in place of AddRateLimited
+	slowHandler = "slow"   // the handler sleeps
 )
 
 // Times of the changed code.
@@ -105,6 +106,8 @@ func readCode(file string) (Code, error) {
 			Watch: []string{"handlers"}},
 		{ID: addAtOnce, Line: code.Hops["workqueue AddRateLimited"], Removes: true,
 			Adds: "\t\tqueue.Add(key)", Watch: []string{"workqueue", "workers"}},
+		{ID: noForget, Line: code.Hops["workqueue Forget"], Removes: true,
+			Watch: []string{"workqueue"}},
 		{ID: noDone, Line: code.Hops["workqueue Done"], Removes: true,
 			Watch: []string{"workqueue"}},
 	}

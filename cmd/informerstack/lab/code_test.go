@@ -111,6 +111,34 @@ func TestCode_WithoutDone(t *testing.T) {
 	})
 }
 
+// Without Forget a success leaves the count of the failures: the next failure waits longer.
+func TestCode_WithoutForget(t *testing.T) {
+	story(t, func(w *world) {
+		fail := func() {
+			w.mustDo(`{"do":"reconcile","fault":"fail"}`)
+			w.mustDo(`{"do":"change","key":"default/a"}`)
+			w.after(100 * time.Millisecond)
+			w.mustDo(`{"do":"reconcile","fault":"none"}`)
+		}
+		w.mustDo(`{"do":"code","id":"forget","on":true}`)
+		fail()
+		w.after(time.Second)
+		f := w.frame()
+		assert.Empty(t, f.Workqueue.Delayed, "it has succeeded")
+		assert.Equal(t, []RequeueView{{"default/a", 5, 160}}, f.Workqueue.Requeues)
+		assert.Equal(t, 1, f.Workqueue.Limited)
+		fail()
+		assert.Equal(t, 6, w.frame().Workqueue.Requeues[0].N)
+		w.after(time.Second)
+
+		w.mustDo(`{"do":"code","id":"forget","on":false}`)
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		assert.Empty(t, w.frame().Workqueue.Requeues)
+		fail()
+		assert.Equal(t, 5, w.frame().Workqueue.Requeues[0].N, "it begins anew")
+	})
+}
+
 // The Done of a key that is put back is a hop like any other: the time control holds it, and not
 // the command.
 func TestCode_PauseHoldsTheDoneThatIsPutBack(t *testing.T) {
@@ -192,7 +220,7 @@ func TestCode_ChangesEnd(t *testing.T) {
 			w.mustDo(`{"do":"change","key":"default/a"}`)
 			w.after(2 * handlerSleep)
 			f := w.frame()
-			assert.Equal(t, []string{"slow", "add", "done"}, f.Code.Changes)
+			assert.Equal(t, []string{"slow", "add", "forget", "done"}, f.Code.Changes)
 			assert.Equal(t, []string{"default/a"}, f.Code.Undone)
 			end(w)
 			w.after(10 * time.Second)

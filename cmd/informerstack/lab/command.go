@@ -36,6 +36,8 @@ type command struct {
 	Step      int      `json:"step"`
 	Solved    bool     `json:"solved"`
 	On        bool     `json:"on"`
+	Owners    []string `json:"owners"`
+	Drain     bool     `json:"drain"`
 }
 
 // Limits of the commands.
@@ -86,6 +88,13 @@ func (l *Lab) run(c command) error {
 		return l.code.set(c.ID, c.On)
 	case "resync":
 		return l.resync()
+	case "own":
+		return l.own(c.Key, c.Owners)
+	case "limiter", "shutdown":
+		return l.setWorkqueue(c)
+	case "restart":
+		l.restarts.restart()
+		return nil
 	case "leader":
 		if e := l.elected(); e != nil {
 			return e.apply(c.Fault)
@@ -226,6 +235,17 @@ func (l *Lab) resync() error {
 	}
 	go func() { _ = queue.Resync() }()
 	return nil
+}
+
+// setWorkqueue shuts the workqueue down, or changes its limiter.
+func (l *Lab) setWorkqueue(c command) error {
+	l.mu.Lock()
+	limiter, shutDown := l.limiter, l.shutDown
+	l.mu.Unlock()
+	if c.Do == "shutdown" {
+		return shutDown.begin(c.Drain)
+	}
+	return limiter.choose(c.Name)
 }
 
 func (l *Lab) setSettings(c command) error {

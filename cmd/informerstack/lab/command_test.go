@@ -315,6 +315,107 @@ func TestCommand_LeaderFaults(t *testing.T) {
 	})
 }
 
+// A leader that is released clears holderIdentity, and the other candidate takes the lease at its
+// next attempt. A leader that is killed leaves its name in the lease.
+func TestCommand_LeaderRelease(t *testing.T) {
+	story(t, func(w *world) {
+		before := w.frame().Election
+		assert.Equal(t, before.Leader, before.Holder)
+		began := time.Now()
+		w.mustDo(`{"do":"leader","fault":"release"}`)
+		released := w.frame().Election
+		assert.Empty(t, released.Holder)
+		assert.Zero(t, released.OpenMs, "any candidate may take it")
+		assert.Equal(t, LeaseWrite{before.Leader, released.Writes[0].RV, "", 200},
+			released.Writes[0])
+		for w.frame().Election.Holder == "" {
+			w.after(10 * time.Millisecond)
+		}
+		assert.Less(t, time.Since(began), 3*retryPeriod)
+		after := w.frame().Election
+		assert.NotEqual(t, before.Leader, after.Leader)
+		assert.Equal(t, before.Token+1, after.Token)
+
+		w.after(3 * leaseDuration)
+		w.mustDo(`{"do":"leader","fault":"kill"}`)
+		w.after(3 * retryPeriod)
+		killed := w.frame().Election
+		assert.Equal(t, after.Holder, killed.Holder, "nothing was released")
+		assert.Zero(t, killed.LeftMs)
+		assert.InDelta(t, milliseconds(leaseDuration-3*retryPeriod), killed.OpenMs,
+			milliseconds(2*retryPeriod))
+		w.after(leaseDuration)
+		assert.Equal(t, before.Leader, w.frame().Election.Leader, "it is a candidate again")
+	})
+}
+
+// A leader that is cut off stops by its own clock before another candidate may take the lease.
+func TestCommand_LeaderCut(t *testing.T) {
+	story(t, func(w *world) {
+		before := w.frame().Election
+		w.mustDo(`{"do":"leader","fault":"cut"}`)
+		assert.Equal(t, []string{before.Leader}, w.frame().Election.CutNames)
+		for w.frame().Election.LeftMs > 0 {
+			w.after(10 * time.Millisecond)
+		}
+		gap := w.frame().Election
+		assert.Equal(t, before.Leader, gap.Holder, "the lease still names it")
+		assert.Greater(t, gap.OpenMs, milliseconds(retryPeriod))
+		done := w.frame().Workers.Outcomes["success"]
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		assert.Equal(t, done, w.frame().Workers.Outcomes["success"], "no worker works")
+		w.after(leaseDuration)
+		after := w.frame()
+		assert.NotEqual(t, before.Leader, after.Election.Leader)
+		assert.Equal(t, done+1, after.Workers.Outcomes["success"])
+		w.mustDo(`{"do":"leader","fault":"resume"}`)
+		assert.Empty(t, w.frame().Election.CutNames)
+		w.after(leaseDuration)
+		assert.Equal(t, after.Election.Leader, w.frame().Election.Leader)
+	})
+}
+
+// Both candidates write to the same version of the lease. The server accepts the first write.
+func TestCommand_LeaderRace(t *testing.T) {
+	for range 6 {
+		story(t, func(w *world) {
+			before := w.frame().Election
+			w.mustDo(`{"do":"leader","fault":"race"}`)
+			for w.frame().Election.Refusals == before.Refusals {
+				w.after(10 * time.Millisecond)
+			}
+			assert.Equal(t, before.Releases+1, w.frame().Election.Releases)
+			writes := w.frame().Election.Writes
+			lost, won, released := writes[0], writes[1], writes[2]
+			assert.Equal(t, 409, lost.Code)
+			assert.Equal(t, 200, won.Code)
+			assert.Equal(t, won.RV, lost.RV)
+			assert.NotEqual(t, won.By, lost.By)
+			assert.Equal(t, won.By, won.Holder)
+			assert.Empty(t, released.Holder)
+			assert.Equal(t, won.By, w.frame().Election.Leader)
+			w.after(leaseDuration)
+			assert.Equal(t, won.By, w.frame().Election.Leader)
+		})
+	}
+}
+
+// A pipeline that starts again does not release the lease, even while its leader is paused.
+func TestElection_RestartKeepsTheLease(t *testing.T) {
+	for _, fault := range []string{"resume", "pause", "cut"} {
+		story(t, func(w *world) {
+			before := w.frame().Election
+			w.mustDo(`{"do":"leader","fault":%q}`, fault)
+			w.after(leaseDuration - retryPeriod)
+			began := time.Now()
+			w.mustDo(`{"do":"restart"}`)
+			assert.Equal(t, 2, w.starts)
+			assert.Less(t, time.Since(began), time.Second)
+			assert.Equal(t, before.Writes, w.frame().Election.Writes, fault)
+		})
+	}
+}
+
 // Settings start another pipeline. The page stays, and so does the pause.
 func TestCommand_SettingsRestart(t *testing.T) {
 	story(t, func(w *world) {
@@ -352,6 +453,131 @@ func TestCommand_Index(t *testing.T) {
 		w.mustDo(`{"do":"index","name":"namespace"}`)
 		assert.Equal(t, "default", w.frame().Store.Index.Values[0].Value)
 		assert.NotEmpty(t, w.do(`{"do":"index","name":"phase"}`))
+	})
+}
+
+// An object with another owner moves from one set of the index to another. It can be in several
+// sets, or have no value.
+func TestCommand_Own(t *testing.T) {
+	story(t, func(w *world) {
+		w.mustDo(`{"do":"index","name":"owner"}`)
+		assert.Empty(t, w.frame().Store.Index.Values)
+		w.mustDo(`{"do":"own","key":"default/b","owners":["db"]}`)
+		a := []string{"default/a"}
+		both := []string{"default/a", "default/b"}
+		db := IndexValue{"db", 1, []string{"default/b"}}
+		for _, want := range []struct {
+			values []string
+			index  []IndexValue
+		}{
+			{[]string{"web"}, []IndexValue{db, {"web", 1, a}}},
+			{[]string{"db"}, []IndexValue{{"db", 2, both}}},
+			{[]string{"web", "db"}, []IndexValue{{"db", 2, both}, {"web", 1, a}}},
+			{[]string{}, []IndexValue{db}},
+		} {
+			w.mustDo(`{"do":"own","key":"default/a"}`)
+			f := w.frame()
+			assert.Equal(t, want.values, f.Store.Items[0].Values)
+			assert.Equal(t, want.index, f.Store.Index.Values)
+		}
+		w.mustDo(`{"do":"index","name":"namespace"}`)
+		assert.Equal(t, []string{"default"}, w.frame().Store.Items[0].Values)
+		assert.Contains(t, w.do(`{"do":"own","key":"default/none"}`), "no object")
+	})
+}
+
+// Each limiter gives the delays of its kind, and counts the failures or not.
+func TestCommand_Limiter(t *testing.T) {
+	delays := map[string][]float64{
+		"MaxOf": {5, 10, 20, 40, 80}, "Exponential": {5, 10, 20, 40, 80},
+		"FastSlow": {1000, 1000, 1000, 10_000, 10_000}, "Bucket": {0, 0, 0, 0, 0},
+	}
+	story(t, func(w *world) {
+		assert.Equal(t, "MaxOf", w.frame().Workqueue.Limiter)
+		for name, want := range delays {
+			w.mustDo(`{"do":"limiter","name":%q}`, name)
+			f := w.frame().Workqueue
+			assert.Equal(t, name, f.Limiter)
+			assert.Empty(t, f.Requeues)
+			assert.Equal(t, name == "MaxOf" || name == "Bucket", f.Bucket.Burst > 0, name)
+			for n, delay := range want {
+				assert.Equal(t, delay, milliseconds(w.lab.limiter.next(n)), name)
+				waits := w.lab.limiter.When("default/x")
+				assert.Equal(t, delay, milliseconds(waits), name)
+			}
+			if name != "Bucket" {
+				assert.Equal(t, []RequeueView{{"default/x", len(want),
+					milliseconds(w.lab.limiter.next(len(want)))}}, w.frame().Workqueue.Requeues)
+			}
+			w.lab.limiter.Forget("default/x")
+			assert.Empty(t, w.frame().Workqueue.Requeues)
+		}
+		assert.Contains(t, w.do(`{"do":"limiter","name":"none"}`), "want one of [Bucket")
+		w.mustDo(`{"do":"restart"}`)
+		assert.Equal(t, "MaxOf", w.frame().Workqueue.Limiter)
+	})
+}
+
+// After ShutDown, the queue refuses keys and hands out those that it has. Then the workers end.
+func TestCommand_ShutDown(t *testing.T) {
+	story(t, func(w *world) {
+		for _, name := range []string{"c", "d"} {
+			w.mustDo(`{"do":"create","key":"default/%s"}`, name)
+		}
+		w.mustDo(`{"do":"reconcile","fault":"hang"}`)
+		for _, name := range []string{"a", "b", "c"} {
+			w.mustDo(`{"do":"change","key":"default/%s"}`, name)
+		}
+		w.mustDo(`{"do":"shutdown"}`)
+		w.mustDo(`{"do":"change","key":"default/d"}`)
+		f := w.frame()
+		assert.Equal(t, &ShutDownView{Refused: 1}, f.Workqueue.ShutDown)
+		assert.Equal(t, []string{"default/c"}, f.Workqueue.Queue)
+		assert.Len(t, f.Workqueue.Processing, 2)
+		assert.Zero(t, f.Workers.Ended)
+		assert.Contains(t, w.do(`{"do":"shutdown"}`), "shut down already")
+		done := f.Workers.Outcomes["success"]
+		w.mustDo(`{"do":"reconcile","fault":"none"}`)
+		f = w.frame()
+		assert.Equal(t, done+3, f.Workers.Outcomes["success"], "the queued key is handed out")
+		assert.Equal(t, 2, f.Workers.Ended)
+		w.mustDo(`{"do":"leader","fault":"race"}`)
+		w.after(leaseDuration)
+		assert.Equal(t, 2, w.frame().Workers.Ended, "those of the next term")
+
+		w.mustDo(`{"do":"restart"}`)
+		w.after(time.Second)
+		f = w.frame()
+		assert.Nil(t, f.Workqueue.ShutDown)
+		assert.Zero(t, f.Workers.Ended)
+		assert.Equal(t, uint64(4), f.Workers.Outcomes["success"], "the list brings every key")
+	})
+}
+
+// ShutDownWithDrain returns when no key is queued or in processing.
+func TestCommand_Drain(t *testing.T) {
+	story(t, func(w *world) {
+		w.mustDo(`{"do":"reconcile","fault":"hang"}`)
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		w.mustDo(`{"do":"shutdown","drain":true}`)
+		w.after(time.Minute)
+		f := w.frame()
+		assert.Equal(t, &ShutDownView{Drain: true}, f.Workqueue.ShutDown)
+		assert.Equal(t, 1, f.Workers.Ended, "the idle worker")
+		w.mustDo(`{"do":"reconcile","fault":"none"}`)
+		f = w.frame()
+		assert.Equal(t, &ShutDownView{Drain: true, Ended: true}, f.Workqueue.ShutDown)
+		assert.Equal(t, 2, f.Workers.Ended)
+	})
+	story(t, func(w *world) { // a restart ends it
+		w.mustDo(`{"do":"code","id":"done","on":true}`)
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		w.mustDo(`{"do":"shutdown","drain":true}`)
+		w.mustDo(`{"do":"lesson","id":%q,"step":0}`, lessons[1].ID)
+		w.after(time.Second)
+		assert.Equal(t, 2, w.starts)
+		assert.Nil(t, w.frame().Workqueue.ShutDown)
+		w.mustDo(`{"do":"lesson","id":""}`)
 	})
 }
 

@@ -119,8 +119,9 @@ type StoreView struct {
 
 // StoreItem is a stored object.
 type StoreItem struct {
-	Key string `json:"key"`
-	RV  string `json:"rv"`
+	Key    string   `json:"key"`
+	RV     string   `json:"rv"`
+	Values []string `json:"values"` // what the index function of the shown index returns
 }
 
 // IndexView is an index of the store.
@@ -166,7 +167,24 @@ type WorkqueueView struct {
 	Delayed      []DelayedView `json:"delayed"`
 	DelayedTotal int           `json:"delayedTotal"`
 	Limited      int           `json:"limited"`
+	Limiter      string        `json:"limiter"`
+	Requeues     []RequeueView `json:"requeues"`
 	Bucket       BucketView    `json:"bucket"`
+	ShutDown     *ShutDownView `json:"shutDown"`
+}
+
+// RequeueView is a key with failures that are not forgotten: n is its NumRequeues.
+type RequeueView struct {
+	Key    string  `json:"key"`
+	N      int     `json:"n"`
+	NextMs float64 `json:"nextMs"`
+}
+
+// ShutDownView is a workqueue that the reader has shut down.
+type ShutDownView struct {
+	Drain   bool `json:"drain"`   // ShutDownWithDrain was called
+	Ended   bool `json:"ended"`   // and has returned
+	Refused int  `json:"refused"` // calls of Add since
 }
 
 // DelayedView is a key with a delay.
@@ -187,6 +205,7 @@ type BucketView struct {
 // WorkersView is what the workers do.
 type WorkersView struct {
 	Count            int               `json:"count"`
+	Ended            int               `json:"ended"` // because the workqueue is shut down
 	Running          []RunningView     `json:"running"`
 	Fault            Fault             `json:"fault"`
 	DeadLetters      []DeadLetterView  `json:"deadLetters"`
@@ -223,9 +242,25 @@ type ElectionView struct {
 	Candidates []string `json:"candidates"`
 
 	PausedNames []string           `json:"pausedNames"`
+	CutNames    []string           `json:"cutNames"`
+	OutNames    []string           `json:"outNames"`
 	States      map[string]string  `json:"states"`   // by candidate: leads, holds, waits or stopped
 	Observed    map[string]float64 `json:"observed"` // by candidate that looks at the lease: ms
+	Holder      string             `json:"holder"`
+	DeadlineMs  float64            `json:"deadlineMs"`
+	OpenMs      float64            `json:"openMs"`
+	Writes      []LeaseWrite       `json:"writes"`
+	Refusals    int                `json:"refusals"`
+	Releases    int                `json:"releases"`
 	Fence       FenceView          `json:"fence"`
+}
+
+// LeaseWrite is a write of the lease that gave it another holder, or that the server refused.
+type LeaseWrite struct {
+	By     string `json:"by"`
+	RV     string `json:"rv"`     // the resourceVersion in the request: the version to replace
+	Holder string `json:"holder"` // the holderIdentity in the request
+	Code   int    `json:"code"`   // of the answer
 }
 
 // FenceView is the receiver of the leaders' writes.

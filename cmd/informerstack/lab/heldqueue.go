@@ -5,6 +5,7 @@ package lab
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"example.com/informerstack/observe/trace"
 	"example.com/informerstack/workqueue"
@@ -20,6 +21,8 @@ type heldQueue struct {
 	gate  *gate
 	ready *signal       // a key was queued, or the queue was shut down
 	turn  chan struct{} // capacity 1
+	// draining is set before the queue below is drained, which wakes only those that wait there
+	draining *atomic.Bool
 }
 
 // Get is GetWithContext without an end.
@@ -35,7 +38,8 @@ func (q heldQueue) GetWithContext(ctx context.Context) (key string, shutdown boo
 	case <-ctx.Done():
 		return "", true
 	}
-	for next := q.ready.next(); q.Len() == 0 && !q.ShuttingDown(); next = q.ready.next() {
+	idle := func() bool { return q.Len() == 0 && !q.ShuttingDown() && !q.draining.Load() }
+	for next := q.ready.next(); idle(); next = q.ready.next() {
 		select {
 		case <-next:
 		case <-ctx.Done():
@@ -52,6 +56,13 @@ func (q heldQueue) GetWithContext(ctx context.Context) (key string, shutdown boo
 func (q heldQueue) ShutDown() {
 	q.ExtendedInterface.ShutDown()
 	q.ready.send()
+}
+
+// ShutDownWithDrain drains the queue, and wakes the worker that waits for a key.
+func (q heldQueue) ShutDownWithDrain() {
+	q.draining.Store(true)
+	q.ready.send()
+	q.ExtendedInterface.ShutDownWithDrain()
 }
 
 // signalingOrder is the order of a workqueue that signals each queued key.

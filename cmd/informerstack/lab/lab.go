@@ -17,11 +17,12 @@
 // Read lab.go, gate.go (the time control), recorder.go and queue.go (the records of events),
 // facts.go and transport.go (what the events prove), frame.go and snapshot.go (the content of a
 // page, ten times per second), stream.go, connection.go and page.go (its transport), command.go,
-// faults.go, election.go, fence.go and restart.go (the page's commands), code.go and codequeue.go
-// (a learner's code and its changes), lesson.go, player.go, performance.go, stop.go and scene.go
-// (the lessons), read.go (the documents and the code that they link to), then recording.go,
-// html.go, edition.go and live.go. protocol.md describes the messages, assets/README.md the page,
-// live/main.go the program that runs in a browser. Then run go test -v ./cmd/informerstack/lab.
+// faults.go, limiter.go, shutdown.go, owners.go, election.go, leasewrites.go, fence.go and
+// restart.go (the page's commands), code.go and codequeue.go (a learner's code and its changes),
+// lesson.go, player.go, performance.go, stop.go and scene.go (the lessons), read.go (the documents
+// and the code that they link to), then recording.go, html.go, edition.go and live.go. protocol.md
+// describes the messages, assets/README.md the page, live/main.go the program that runs in a
+// browser. Then run go test -v ./cmd/informerstack/lab.
 //
 // Goroutines: the request of each open page; one that makes the frames while a page is open or a
 // recording runs; and one that plays a lesson's step. Locking: each type has a mutex of its own,
@@ -33,9 +34,8 @@ package lab
 import (
 	"crypto/rand"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
@@ -117,7 +117,8 @@ type Lab struct {
 	pieces      Pieces
 	queue       deltafifo.Queue                     // nil before the informer has started
 	workqueue   workqueue.ExtendedInterface[string] // of the newest controller, or nil
-	bucket      *rate.Limiter                       // of the newest controller, or nil
+	limiter     *chosenLimiter                      // of the newest controller
+	shutDown    *shutDown                           // of workqueue
 	queueRecord *queueRecord
 	transition  reflector.Transition
 	transitAt   time.Time
@@ -141,6 +142,8 @@ func New(options Options) *Lab {
 		restarts:  newRestarts(options.Settings),
 		indexName: store.NamespaceIndex,
 		ready:     &signal{},
+		limiter:   newChosenLimiter(),
+		shutDown:  &shutDown{},
 	}
 	l.hello = Hello{
 		Version: options.Version, Started: time.Now(), Resource: options.Resource,
@@ -212,16 +215,13 @@ func (l *Lab) WorkqueueConfig(config workqueue.Config[string]) workqueue.Config[
 }
 
 // RateLimiter returns a limiter like workqueue.DefaultTypedControllerRateLimiter. The page shows
-// its token bucket. Use it for controller.Options.RateLimiter.
+// its content, and can choose another one. Use it for controller.Options.RateLimiter.
 func (l *Lab) RateLimiter() workqueue.TypedRateLimiter[string] {
-	bucket := rate.NewLimiter(10, 100)
+	limiter := newChosenLimiter()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bucket = bucket
-	return workqueue.NewTypedMaxOfRateLimiter(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstDelay, maxDelay),
-		&workqueue.TypedBucketRateLimiter[string]{Limiter: bucket},
-	)
+	l.limiter = limiter
+	return limiter
 }
 
 // WrapWorkqueue returns a queue that lets the next key wait for the time control before a worker
@@ -238,9 +238,10 @@ func (l *Lab) WrapWorkqueue(
 	if !ok {
 		return queue
 	}
-	held := heldQueue{extended, l.gate, l.ready, make(chan struct{}, 1)}
+	held := heldQueue{extended, l.gate, l.ready, make(chan struct{}, 1), &atomic.Bool{}}
 	l.code.begin(held)
-	return codeQueue{held, l.code, l.enqueue}
+	l.shutDown = &shutDown{queue: held}
+	return codeQueue{held, l.code, l.shutDown, l.enqueue}
 }
 
 // enqueue adds a key as the controller's handler does.

@@ -14,8 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// way is what a reader does in a task, as the keys of the page's controls. U changes the other
-// object of a lesson.
+// way is what a reader does in a task, as the keys of the page's controls. Capital letters are for
+// what has no key: U changes the other object of a lesson, O and T choose the indexes owner and
+// label:team, S, E and B the limiters FastSlow, Exponential and Bucket, D and F turn the switches
+// of Done and Forget.
 type way struct {
 	Lesson string
 	Step   int
@@ -45,6 +47,12 @@ func (w *world) use(key rune) (refused string) {
 		return fmt.Sprintf(`{"do":"reconcile","fault":%q}`, fault)
 	}
 	lag := map[bool]int{true: 1000, false: 0}[f.Handlers[1].DelayMs == 0]
+	cut := map[bool]string{false: "cut", true: "resume"}[len(f.Election.CutNames) > 0]
+	shutDown := map[bool]string{true: "shutdown", false: "restart"}[f.Workqueue.ShutDown == nil]
+	code := func(id string) string {
+		on := !slices.Contains(f.Code.Changes, id)
+		return fmt.Sprintf(`{"do":"code","id":%q,"on":%t}`, id, on)
+	}
 	leader := map[bool]string{false: "pause", true: "resume"}[f.Election.Paused]
 	return w.do("%s", map[rune]string{
 		'n': fmt.Sprintf(`{"do":"create","key":"default/new-%d"}`, f.Server.Objects),
@@ -63,6 +71,17 @@ func (w *world) use(key rune) (refused string) {
 		'g': toggled(Hang),
 		'l': `{"do":"leader","fault":"kill"}`,
 		'y': fmt.Sprintf(`{"do":"leader","fault":%q}`, leader),
+		'1': `{"do":"leader","fault":"release"}`,
+		'2': fmt.Sprintf(`{"do":"leader","fault":%q}`, cut),
+		'm': `{"do":"own","key":"default/lesson"}`,
+		's': fmt.Sprintf(`{"do":%q}`, shutDown),
+		'O': `{"do":"index","name":"owner"}`,
+		'T': `{"do":"index","name":"label:team"}`,
+		'S': `{"do":"limiter","name":"FastSlow"}`,
+		'E': `{"do":"limiter","name":"Exponential"}`,
+		'B': `{"do":"limiter","name":"Bucket"}`,
+		'D': code(noDone),
+		'F': code(noForget),
 	}[key])
 }
 

@@ -203,9 +203,6 @@ func (p *performance) line(line scriptLine) error {
 	case line.WaitMs > 0:
 		wait(p.ctx, duration(line.WaitMs), nil)
 		return nil
-	case line.Do == "restart":
-		p.lab.restarts.restart()
-		return nil
 	}
 	if line.Mode == Slow {
 		if p.alone || p.lab.scene.quick {

@@ -166,15 +166,20 @@ func (s *scene) clear(settings Settings) error {
 	return s.repair()
 }
 
-// repair ends every fault but those of the leader, and every change of the code.
+// repair ends every fault but those of the leader, and every change of the code and the limiter. A
+// pipeline with a workqueue that is shut down starts again.
 func (s *scene) repair() error {
 	l := s.lab
 	l.faults.clear()
 	l.code.clear()
 	err := l.setServer(true)
 	l.mu.Lock()
-	stalled := l.serverFault == "stall"
+	stalled, limiter, shutDown := l.serverFault == "stall", l.limiter, l.shutDown
 	l.mu.Unlock()
+	limiter.reset()
+	if shutDown.begun() {
+		l.restarts.restart()
+	}
 	if stalled {
 		_ = l.breakWatch("cut")
 	}

@@ -3,9 +3,7 @@
 package lab
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -170,6 +168,7 @@ func (l *Lab) describeController(f *Frame, ctrl *controller.Controller[string], 
 	fault, _, _ := l.faults.state()
 	f.Workqueue = WorkqueueView{
 		Queue: []string{}, Dirty: []string{}, Processing: []string{}, Delayed: []DelayedView{},
+		Requeues: []RequeueView{},
 	}
 	f.Workers = WorkersView{
 		Count: f.Settings.Workers, Fault: fault, Running: []RunningView{},
@@ -180,17 +179,14 @@ func (l *Lab) describeController(f *Frame, ctrl *controller.Controller[string], 
 	}
 	s := ctrl.Snapshot()
 	l.mu.Lock()
-	queue, bucket := l.workqueue, l.bucket
+	queue, limiter, shutDown := l.workqueue, l.limiter, l.shutDown
 	l.mu.Unlock()
 	if queue != nil {
-		f.Workqueue = workqueueView(queue.Snapshot(), now)
+		f.Workqueue = workqueueView(queue.Snapshot(), limiter, now)
+		f.Workqueue.ShutDown, f.Workers.Ended = shutDown.view()
 	}
-	if bucket != nil {
-		f.Workqueue.Bucket = BucketView{
-			Tokens: math.Floor(bucket.TokensAt(now)), Burst: bucket.Burst(),
-			PerSecond: float64(bucket.Limit()),
-		}
-	}
+	f.Workqueue.Limiter, f.Workqueue.Requeues = limiter.chosen(), limiter.requeues()
+	f.Workqueue.Bucket = limiter.bucketView(now)
 	f.Workers.Running = rows(s.Running, func(r controller.Running[string]) RunningView {
 		return RunningView{printable.Short(r.Key), milliseconds(now.Sub(r.Since))}
 	})
@@ -206,7 +202,9 @@ func (l *Lab) describeController(f *Frame, ctrl *controller.Controller[string], 
 	}
 }
 
-func workqueueView(content workqueue.Snapshot[string], now time.Time) WorkqueueView {
+func workqueueView(
+	content workqueue.Snapshot[string], limiter *chosenLimiter, now time.Time,
+) WorkqueueView {
 	return WorkqueueView{
 		Queued:     len(content.Ready),
 		Queue:      rows(content.Ready, printable.Short),
@@ -215,7 +213,7 @@ func workqueueView(content workqueue.Snapshot[string], now time.Time) WorkqueueV
 		Delayed: rows(content.Waiting, func(w workqueue.Waiting[string]) DelayedView {
 			return DelayedView{
 				Key: printable.Short(w.Item), DueMs: milliseconds(w.Due.Sub(now)),
-				Failures: w.Failures, NextMs: milliseconds(nextDelay(w.Failures)),
+				Failures: w.Failures, NextMs: milliseconds(limiter.next(w.Failures)),
 			}
 		}),
 		DelayedTotal: len(content.Waiting),
@@ -230,21 +228,6 @@ func rows[S, T any](items []S, describe func(S) T) []T {
 		described = append(described, describe(item))
 	}
 	return described
-}
-
-// The delays of workqueue.DefaultTypedControllerRateLimiter.
-const (
-	firstDelay = 5 * time.Millisecond
-	maxDelay   = 1000 * time.Second
-)
-
-// nextDelay returns the delay after one more failure.
-func nextDelay(failures int) time.Duration {
-	delay := firstDelay
-	for range min(failures, 20) {
-		delay *= 2
-	}
-	return min(cmp.Or(delay, firstDelay), maxDelay)
 }
 
 func milliseconds(d time.Duration) float64 {

@@ -42,12 +42,25 @@ func (v *storeView) update(
 				continue
 			}
 			_, rv := identity(obj)
-			v.view.Items = append(v.view.Items, StoreItem{printable.Short(key), rv})
+			v.view.Items = append(v.view.Items,
+				StoreItem{printable.Short(key), rv, valuesOf(obj, objects.GetIndexers()[index])})
 		}
 		v.index, v.at = index, now
 	}
 	v.view.Objects = n
 	return v.view
+}
+
+// valuesOf returns what an index function returns for an object.
+func valuesOf(obj any, indexFunc store.IndexFunc) []string {
+	if indexFunc == nil {
+		return []string{}
+	}
+	values, err := indexFunc(obj)
+	if err != nil {
+		return []string{}
+	}
+	return rows(values, printable.Short)
 }
 
 // first returns the first maxRows keys in alphabetical order. The followed key is among them if it
@@ -80,6 +93,7 @@ func indexView(objects store.Indexer, name string) IndexView {
 		if err != nil {
 			continue
 		}
+		slices.Sort(keys)
 		v.Values = append(v.Values, IndexValue{
 			printable.Short(value), len(keys), rows(keys, printable.Short),
 		})
@@ -92,6 +106,9 @@ const labelIndex = "label:"
 
 // indexFunc returns the index function of a name that a reader has chosen, or nil.
 func indexFunc(name string) store.IndexFunc {
+	if name == ownerIndex {
+		return ownersOf
+	}
 	label, ok := strings.CutPrefix(name, labelIndex)
 	if !ok || label == "" || len(label) > 317 { // prefix, slash and name of a label's key
 		return nil
@@ -121,7 +138,7 @@ func addIndex(indexed informer.SharedIndexInformer, name string) error {
 	f := indexFunc(name)
 	switch {
 	case f == nil:
-		return fmt.Errorf("index %q: want namespace or label:NAME", printable.Short(name))
+		return fmt.Errorf("index %q: want namespace, owner or label:NAME", printable.Short(name))
 	case len(indexers) >= maxIndexes:
 		return fmt.Errorf("there are %d indexes already", len(indexers))
 	}

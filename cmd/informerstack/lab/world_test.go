@@ -133,8 +133,7 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 				_ string, limiter workqueue.TypedRateLimiter[string],
 			) workqueue.TypedRateLimitingInterface[string] {
 				config := w.lab.WorkqueueConfig(workqueue.Config[string]{})
-				return w.lab.WrapWorkqueue(trace.RateLimitingQueue(
-					workqueue.NewTypedRateLimitingQueue(limiter, config), sink))
+				return w.lab.WrapWorkqueue(trace.NewRateLimitingQueue(limiter, config, sink))
 			},
 		})
 	toQueue := w.lab.ControllerHandler(ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))

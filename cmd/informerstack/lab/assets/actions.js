@@ -81,6 +81,10 @@ export const ACTIONS = [
     }),
   },
   { id: "resync", key: "r", piece: "store", writes: true, command: () => ({ do: "resync" }) },
+  {
+    id: "own", key: "m", piece: "store", writes: true,
+    command: (lab) => ({ do: "own", key: lab.ui.follow || lab.frame?.store?.items?.[0]?.key }),
+  },
 
   {
     id: "slow", key: "h", piece: "handlers", writes: true,
@@ -95,6 +99,12 @@ export const ACTIONS = [
     command: (lab) => ({ do: "handler", name: lastHandler(lab).name, panic: true }),
   },
 
+  {
+    id: "shutdown", key: "s", piece: "workqueue", writes: true,
+    active: (lab) => lab.frame?.workqueue?.shutDown != null,
+    command: (lab) => ({ do: lab.frame?.workqueue?.shutDown ? "restart" : "shutdown" }),
+  },
+
   { id: "fail", key: "f", piece: "workers", writes: true, ...fault("fail") },
   { id: "hang", key: "g", piece: "workers", writes: true, ...fault("hang") },
   { id: "conflict", key: "o", piece: "workers", writes: true, ...fault("conflict") },
@@ -102,6 +112,15 @@ export const ACTIONS = [
   {
     id: "kill", key: "l", piece: "election", writes: true,
     command: () => ({ do: "leader", fault: "kill" }),
+  },
+  {
+    id: "release", key: "1", piece: "election", writes: true,
+    command: () => ({ do: "leader", fault: "release" }),
+  },
+  {
+    id: "isolate", key: "2", piece: "election", writes: true,
+    active: (lab) => leader(lab).cutNames?.length > 0,
+    command: (lab) => ({ do: "leader", fault: leader(lab).cutNames?.length ? "resume" : "cut" }),
   },
   {
     id: "freeze", key: "y", piece: "election", writes: true,

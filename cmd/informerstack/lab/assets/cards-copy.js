@@ -3,7 +3,7 @@
 /** The cards from the wire to the local copy: server, reflector, delta queue, store. */
 import { html, cx } from "./html.js";
 import { Card, Empty, More } from "./card.js";
-import { Chip, Chips, duration, number } from "./key.js";
+import { Chip, Chips, duration, number, shortName } from "./key.js";
 import { local, named, t } from "./text.js";
 
 const SIGN = { ADDED: "+", MODIFIED: "~", DELETED: "−" };
@@ -125,7 +125,7 @@ function Delta({ delta: { type, rv } }) {
 /** LOG_ROWS is how many changes of the server's log a frame has at most. */
 const LOG_ROWS = 50;
 
-const INDEXES = ["namespace", "label:team", "label:app"];
+const INDEXES = ["namespace", "label:team", "owner"];
 
 /** StoreCard shows the objects and one index, which the reader chooses. */
 export function StoreCard({ lab }) {
@@ -150,7 +150,7 @@ export function StoreCard({ lab }) {
     </ul>
     ${!items.length && html`<${Empty}>${t("store.empty")}<//>`}
     <${Freshness} store=${store} now=${lab.now} />
-    <${IndexRows} lab=${lab} index=${store.index} />
+    <${IndexRows} lab=${lab} index=${store.index} items=${items} />
   <//>`;
 }
 
@@ -162,8 +162,25 @@ function Freshness({ store: { rv, asOf }, now }) {
     ${upTo}${when && html` · ${when}`}</p>`;
 }
 
-function IndexRows({ lab, index }) {
+/** INDEX_ROWS and INDEX_KEYS are how many values of an index, and keys of a value, are drawn. */
+const INDEX_ROWS = 4;
+const INDEX_KEYS = 2;
+
+/** firstKeys returns the first keys of a set. The followed key is one of them if it is in the set. */
+function firstKeys(keys = [], follow) {
+  const shown = keys.slice(0, INDEX_KEYS);
+  if (keys.includes(follow) && !shown.includes(follow)) shown[shown.length - 1] = follow;
+  return shown;
+}
+
+/**
+ * IndexRows shows an index as a map, and what its function returns for the followed object. The
+ * namespace is a part of the key already.
+ */
+function IndexRows({ lab, index, items }) {
   const values = index?.values ?? [];
+  const { follow } = lab.ui;
+  const own = index?.name !== INDEXES[0] && items.find((item) => item.key === follow)?.values;
   const choose = (event) => lab.send({ do: "index", name: event.target.value });
   const names = INDEXES.includes(index?.name) || !index?.name ? INDEXES : [index.name, ...INDEXES];
   return html`<div class="index">
@@ -171,10 +188,12 @@ function IndexRows({ lab, index }) {
       ? html`<select onChange=${choose} value=${index?.name}>
           ${names.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>`
       : html`<b>${index?.name ?? "–"}</b>`}</label>
-    <dl>${values.slice(0, 4).map((entry) => html`<div key=${entry.value}>
+    ${own && html`<span class="indexed" title=${t("store.indexFuncHelp")}>
+      IndexFunc(${shortName(follow)}) = [${own.join(", ")}]</span>`}
+    <dl>${values.slice(0, INDEX_ROWS).map((entry) => html`<div key=${entry.value}>
       <dt>${entry.value || "–"}</dt>
-      <dd><${Chips} keys=${entry.keys?.slice(0, 1)} total=${entry.n} short
-        follow=${lab.ui.follow} /></dd>
+      <dd><${Chips} keys=${firstKeys(entry.keys, follow)} total=${entry.n} short follow=${follow} /></dd>
     </div>`)}</dl>
+    ${!values.length && html`<p class="dim">${t("store.noValues")}</p>`}
   </div>`;
 }

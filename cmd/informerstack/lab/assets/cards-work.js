@@ -72,15 +72,39 @@ export function WorkqueueCard({ lab }) {
       ${column("processing", q.processing)}
       <div class="set set-delayed">
         <h3>${t("workqueue.delayed")} <small>${number(q.delayedTotal)}</small></h3>
+        <${Limiter} lab=${lab} q=${q} />
         <${Bucket} bucket=${q.bucket} />
         <${Delayed} lab=${lab} items=${q.delayed ?? []} total=${q.delayedTotal} />
         <${DeadLetters} lab=${lab} />
       </div>
     </div>
-    <p class="note">${again.length
+    <p class="note">${q.shutDown ? html`<${ShutDown} shutDown=${q.shutDown} />` : again.length
       ? html`<${Chip} id=${again[0]} follow=${follow} /> ${t(undone ? "workqueue.undone" : "workqueue.again")}`
       : t("workqueue.note")}</p>
   <//>`;
+}
+
+/** ShutDown says how the queue was shut down, and what has come of it. */
+function ShutDown({ shutDown: { drain, ended, refused } }) {
+  return html`<b class="hot">${t(drain ? "workqueue.drain" : "workqueue.shutDown")}</b>
+    ${drain && " " + t(ended ? "workqueue.drained" : "workqueue.draining")}
+    ${refused > 0 && " " + t("workqueue.refused", { n: number(refused) })}`;
+}
+
+const LIMITERS = ["MaxOf", "Exponential", "FastSlow", "Bucket"];
+
+/** Limiter offers the limiters, and shows the count of the followed key, or of the newest one. */
+function Limiter({ lab, q }) {
+  const choose = (event) => lab.send({ do: "limiter", name: event.target.value });
+  const counts = q.requeues ?? [];
+  const count = counts.find((c) => c.key === lab.ui.follow) ?? counts[0];
+  return html`<p class="limiter">${lab.source.live && lab.model.hello?.writable && q.limiter
+      ? html`<select onChange=${choose} value=${q.limiter} aria-label=${t("workqueue.limiter")}
+          title=${t("workqueue.limiterHelp." + q.limiter)}>
+          ${LIMITERS.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>`
+      : q.limiter && html`<b>${q.limiter}</b>`}
+    ${count && html`<span class="requeues" title=${t("workqueue.requeuesHelp", { next: duration(count.nextMs) })}>
+      NumRequeues(${shortName(count.key)}) = <b>${number(count.n)}</b></span>`}</p>`;
 }
 
 /** Bucket draws the token bucket, and how many keys wait for a token. */
@@ -134,7 +158,7 @@ function DeadLetters({ lab }) {
 export function WorkersCard({ lab }) {
   const workers = lab.frame.workers ?? {};
   const running = workers.running ?? [];
-  const idle = Math.max(0, (workers.count ?? 0) - running.length);
+  const idle = Math.max(0, (workers.count ?? 0) - running.length - (workers.ended ?? 0));
   const outcomes = Object.entries(workers.outcomes ?? {})
     .map(([name, n]) => `${named("outcome", name)} ${number(n)}`);
   const standby = lab.frame.election?.on && !lab.frame.election.leftMs;
@@ -146,6 +170,8 @@ export function WorkersCard({ lab }) {
         <span class="spin" aria-hidden="true"></span>
         <${Chip} id=${worker.key} follow=${lab.ui.follow} first=${i === 0} />
         <span class="rv">${duration(worker.ms + lab.age)}</span></li>`)}
+      ${workers.ended > 0 && html`<li key="ended" class="dim">
+        ${t("workers.ended", { n: workers.ended })}</li>`}
       ${idle > 0 && html`<li key="idle" class="dim"><span class="spin idle" aria-hidden="true"></span>
         ${t(standby ? "workers.standby" : "workers.idle", { n: idle })}</li>`}
     </ul>
@@ -171,10 +197,21 @@ function aboutCandidate(e, name) {
   const ahead = state === "leads" && e.renewedMs < -1000;
   return [
     t("election." + state), e.pausedNames?.includes(name) && t("election.paused"),
+    e.cutNames?.includes(name) && t("election.cut"),
     state === "leads" && e.leftMs > 0 && !ahead && t("election.renewed", { ago: ago(e.renewedMs) }),
     ahead && t("election.ahead", { by: duration(-e.renewedMs) }),
     e.observed?.[name] > 0 && t("election.observed", { ago: ago(e.observed[name]) }),
   ].filter(Boolean).join(" · ");
+}
+
+/** LeaseWrites shows the newest write of the lease, with those that named the same version. */
+function LeaseWrites({ e: { writes = [] } }) {
+  if (!writes.length) return null;
+  const [{ rv, holder }] = writes;
+  const same = writes.filter((write) => write.rv === rv).reverse();
+  return html`<p class="writes" title=${t("election.writesHelp", { rv: rv || "–" })}>
+    PUT rv ${rv || "–"}: ${same.map(({ by, code }, i) => html`${i > 0 && ", "}${by} →${" "}
+      <b class=${code === 409 && "hot"}>${code}</b>`)}${!holder && ', holder ""'}</p>`;
 }
 
 /** ElectionCard shows the candidates, the lease and the fencing token. */
@@ -190,13 +227,17 @@ export function ElectionCard({ lab }) {
   return html`<${Card} lab=${lab} piece="election" title=${t("piece.election.name")}
     summary=${html`${t("election.token")} <b>${e.leftMs ? e.token : "–"}</b>`} bad=${!e.leftMs || e.paused}>
     <div class="lease"><i style=${{ width: (left / whole) * 100 + "%" }}></i>
+      ${e.deadlineMs > 0 && html`<em title=${t("election.deadlineHelp")}
+        style=${{ left: (1 - e.deadlineMs / whole) * 100 + "%" }}></em>`}
       <span>${[e.leftMs > 0 && t("election.left", { left: duration(left) }), fenced(e.fence)]
         .filter(Boolean).join(" · ")}</span></div>
-    ${!e.leftMs && html`<p class="note hot">${t("election.nobody")}</p>`}
+    ${!e.leftMs && html`<p class="note hot">${t("election.nobody")}
+      ${e.openMs > 0 && " " + t("election.opens", { wait: duration(Math.max(0, e.openMs - lab.age)) })}</p>`}
     <ul class="rows candidates">
       ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(stateOf(e, name) !== "leads" && "dim")}>
         <span aria-hidden="true">${stateOf(e, name) === "leads" ? "●" : "○"}</span> ${shortName(name)}
         <span class="dim">${aboutCandidate(e, name)}</span></li>`)}
     </ul>
+    <${LeaseWrites} e=${e} />
   <//>`;
 }

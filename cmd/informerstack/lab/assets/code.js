@@ -9,7 +9,7 @@ import { Prose } from "./prose.js";
 import { named, t } from "./text.js";
 
 /** TRIES are the actions that show the consequence of a change. */
-const TRIES = { done: ["change"], add: ["fail", "change"], slow: ["workload"] };
+const TRIES = { done: ["change"], add: ["fail", "change"], forget: ["fail", "change"], slow: ["workload"] };
 
 export function Code({ lab }) {
   const { lines, changes } = lab.model.hello.code;

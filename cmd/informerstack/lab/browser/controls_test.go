@@ -106,7 +106,7 @@ func TestControls_DoWhatTheySay(t *testing.T) {
 			s.control = control
 			for _, part := range []func(*scene){
 				timeControls, serverControls, reflectorControls, queueControls, handlerControls,
-				workerControls, electionControls, pageControls,
+				workqueueControls, workerControls, electionControls, pageControls,
 			} {
 				part(s)
 				s.watching()
@@ -303,6 +303,21 @@ func queueControls(s *scene) {
 	s.use("resync")
 	s.frames.untilHop("deltafifo", "Resync", "")
 	s.frames.untilHop("handler", "OnUpdate", "")
+	key := s.follow(".card-store .chip")
+	s.choose(indexList, "owner")
+	for _, want := range [][]string{{"web"}, {"db"}, {"web", "db"}, {}} {
+		s.use("own")
+		s.until("other owners", func(f lab.Frame) bool {
+			at := slices.IndexFunc(f.Store.Items, func(i lab.StoreItem) bool {
+				return i.Key == key
+			})
+			return at >= 0 && slices.Equal(f.Store.Items[at].Values, want)
+		})
+		s.await("the page shows what the function returns", element(".indexed")+
+			".textContent.includes("+quoted("["+strings.Join(want, ", ")+"]")+")")
+	}
+	s.choose(indexList, "namespace")
+	s.use("unfollow")
 }
 
 func handlerControls(s *scene) {
@@ -361,6 +376,35 @@ func workerControls(s *scene) {
 	})
 }
 
+// The button shuts the queue down, and starts the pipeline again.
+func workqueueControls(s *scene) {
+	s.use("shutdown")
+	s.until("the workers end", func(f lab.Frame) bool {
+		return f.Workqueue.ShutDown != nil && f.Workers.Ended == f.Workers.Count
+	})
+	s.createWork()
+	s.until("a key is refused", func(f lab.Frame) bool { return f.Workqueue.ShutDown.Refused > 0 })
+	s.await("the page says that", element(".card-workqueue .note")+
+		`.textContent.includes("ShutDown was called") && `+element(".card-workers .rows")+
+		`.textContent.includes("ended")`)
+	s.use("shutdown")
+	s.until("another queue", func(f lab.Frame) bool {
+		return f.Workqueue.ShutDown == nil && f.Workers.Ended == 0
+	})
+	s.watching()
+	s.use("fail")
+	for _, limiter := range []string{"FastSlow", "MaxOf"} {
+		s.choose(limiterList, limiter)
+		s.until(limiter, func(f lab.Frame) bool { return f.Workqueue.Limiter == limiter })
+		s.createWork()
+		s.until("failures are counted", func(f lab.Frame) bool {
+			return len(f.Workqueue.Requeues) > 0
+		})
+		s.await("the page shows the count", element(".requeues"))
+	}
+	s.use("fail")
+}
+
 func electionControls(s *scene) {
 	led := func(f lab.Frame) bool { return f.Election.Leader != "" && !f.Election.Paused }
 	before := s.until("a leader", led).Election
@@ -381,6 +425,28 @@ func electionControls(s *scene) {
 	s.until("a leader again", func(f lab.Frame) bool {
 		return led(f) && f.Election.Token >= killed.Token
 	})
+	all := func(f lab.Frame) bool {
+		e := f.Election
+		return len(e.OutNames)+len(e.CutNames) == 0 && e.LeftMs > 0 && e.ObservedMs < 4000
+	}
+	before = s.until("two candidates", all).Election
+	s.use("isolate")
+	s.until("no leader", func(f lab.Frame) bool {
+		return f.Election.LeftMs == 0 && f.Election.OpenMs > 0 && f.Election.Holder == before.Holder
+	})
+	s.await("the page says that", element(".card-election .note")+
+		`.textContent.includes("can be taken in")`)
+	s.until("another leader", func(f lab.Frame) bool {
+		return f.Election.LeftMs > 0 && f.Election.Holder != before.Holder
+	})
+	s.use("isolate")
+	before = s.until("two candidates", all).Election
+	s.use("release")
+	s.until("another leader", func(f lab.Frame) bool {
+		return f.Election.LeftMs > 0 && f.Election.Releases > before.Releases &&
+			f.Election.Holder != before.Holder
+	})
+	s.await("the page shows the write", element(".writes")+`.textContent.includes("→ 200")`)
 }
 
 func pageControls(s *scene) {

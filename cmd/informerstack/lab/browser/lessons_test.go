@@ -58,8 +58,8 @@ type task struct {
 
 // command is a line of a solution.
 type command struct {
-	Do, Key, Fault string
-	WatchList      *bool
+	Do, Key, Fault, Name, ID string
+	WatchList                *bool
 }
 
 // text is a text by language.
@@ -255,6 +255,18 @@ var wrongWays = sync.OnceValues(func() (map[string][]string, error) {
 	return byTask, err
 })
 
+// choices are the lists of the page and their entries, by the capital letters of ways.json.
+var choices = map[rune][2]string{
+	'T': {indexList, "label:team"},
+	'E': {limiterList, "Exponential"},
+	'B': {limiterList, "Bucket"},
+}
+
+const (
+	indexList   = ".index select"
+	limiterList = ".limiter select"
+)
+
 // goAstray takes each wrong way of a task. The page says why it does not count, and the task begins
 // again.
 func (s *scene) goAstray(id string, step int, t *task, language string) {
@@ -265,6 +277,10 @@ func (s *scene) goAstray(id string, step int, t *task, language string) {
 	for i, keys := range ways[fmt.Sprint(id, step)] {
 		for _, key := range keys {
 			rv := s.frames.now().Server.RV
+			if choice, ok := choices[key]; ok {
+				s.choose(choice[0], choice[1])
+				continue
+			}
 			switch key {
 			case 'u':
 				s.followKey("default/lesson")
@@ -305,10 +321,27 @@ func (s *scene) perform(c command) {
 		"create": "n", "change": "u", "delete": "d", "compact": "k", "handler": "h",
 		"settings": "w", "watch cut": "c", "watch stall": "t", "watch expire": "e",
 		"reconcile hang": "g", "reconcile fail": "f", "leader pause": "y", "leader resume": "y",
+		"own": "m", "restart": "s", "leader release": "1", "leader cut": "2",
 		"reconcile none": map[lab.Fault]string{"hang": "g", "fail": "f"}[before.Workers.Fault],
 	}[strings.TrimSpace(c.Do+" "+c.Fault)]
-	if c.Do == "" {
+	switch c.Do {
+	case "":
 		return // it waits for what the command before has done
+	case "index":
+		s.choose(indexList, c.Name)
+		return
+	case "limiter":
+		s.choose(limiterList, c.Name)
+		return
+	case "code":
+		s.use("code")
+		s.await("the code is shown", element("#change-"+c.ID))
+		s.toggle(c.ID, false)
+		s.use("lessons")
+		return
+	}
+	if len(before.Election.CutNames) > 0 && c.Do == "leader" {
+		key = "2" // resume
 	}
 	require.NotEmpty(s.t, key, "no control for %+v", c)
 	hangs := before.Workers.Fault == "hang" // if not, a reconcile may end before it is seen
@@ -322,6 +355,8 @@ func (s *scene) perform(c command) {
 				f.Reflector.WatchSince.After(*before.Reflector.WatchSince)
 		case c.Do == "compact":
 			return f.Server.Compacted != before.Server.Compacted
+		case c.Do == "own":
+			return f.Store.RV != before.Store.RV
 		case c.Do == "reconcile":
 			return string(f.Workers.Fault) == c.Fault
 		case c.Do == "delete":
