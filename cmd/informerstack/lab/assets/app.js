@@ -299,13 +299,13 @@ function draw() {
   render(html`<${Page} lab=${lab} />`, document.getElementById("page"));
   if (lab.nextFocus) document.querySelector(lab.nextFocus)?.focus({ preventScroll: true });
   lab.nextFocus = null;
-  if (!flows.length && model.frame) begin();
+  if (!flows.length && model.frame) attach();
   for (const flow of flows) flow.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
   lab.follower.follow(lab);
 }
 
-/** begin makes what needs the elements of the page. */
-function begin() {
+/** attach makes what needs the elements of the page. */
+function attach() {
   const strip = document.querySelector(".strip");
   flows = [new Flow(document.getElementById("flow"), document.getElementById("overlay"), between),
     new Flow(strip, strip.querySelector(".overlay"), beside)];
