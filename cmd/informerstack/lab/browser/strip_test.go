@@ -90,6 +90,19 @@ func (s *scene) stepTo(piece string) {
 	s.t.Fatalf("the strip never marks %s", piece)
 }
 
+// When a lesson stops, a phone shows its sentence and all cards that it points to.
+func TestStrip_ShowsWhereALessonStops(t *testing.T) {
+	s := newScene(t, phone)
+	s.openAt("first", 0)
+	s.await("it stops", element(stopText))
+	s.await("the sentence and the cards are in view", `(([lead, stop, panel], cards) =>
+		cards.length > 1 && stop.top >= 0 && stop.bottom <= lead.bottom &&
+		cards.every(({ top, bottom }) => top >= lead.bottom - 1 && bottom <= panel.top + 1)
+	)([".lead", ".stop", ".panel"].map((part) =>
+		document.querySelector(part).getBoundingClientRect()),
+	[...document.querySelectorAll(".card.pointed")].map((card) => card.getBoundingClientRect()))`)
+}
+
 // A reader who scrolls is left alone, until a tap on the strip leads to a card. The focus is on its
 // heading then.
 func TestStrip_LeavesAReaderAlone(t *testing.T) {
