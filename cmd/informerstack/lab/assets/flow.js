@@ -53,6 +53,7 @@ export class Flow {
     const boxes = {};
     for (const element of this.container.querySelectorAll("[data-piece]")) {
       const r = element.getBoundingClientRect();
+      if (!r.width) continue; // it is not shown
       boxes[element.dataset.piece] = {
         left: r.left - origin.left, right: r.right - origin.left,
         top: r.top - origin.top, bottom: r.bottom - origin.top,

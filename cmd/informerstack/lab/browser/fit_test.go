@@ -21,8 +21,8 @@ var sizes = []look{
 
 // misfits returns the texts that are cut or that a ring covers:
 //
-//   - A text ends where an element with an ellipsis or without scroll bars ends, unless it is a key:
-//     that has its name as a tooltip, and shows leastKey characters of it at least.
+//   - No element cuts a text, with an ellipsis or without, unless it is a key: that has its name as
+//     a tooltip, and shows leastKey characters of it at least.
 //   - The text in a card ends where the card's buttons begin, unless it can be scrolled.
 //   - The ring around a key or a card does not reach another text.
 const misfits = `(async (leastKey) => {
@@ -126,13 +126,14 @@ func TestPage_FitsEveryText(t *testing.T) {
 	long := "default/a-name-that-is-as-long-as-those-of-generated-pods-7d4b9c6f5d-x2x7q"
 	evaluate[bool](s.tab, fmt.Sprintf(create, quoted(long)))
 	s.frames.untilHop("worker", "reconciled", long)
-	s.await("the long key", fmt.Sprintf(`document.querySelector('.card-store [data-key="%s"]')`, long))
+	chip := fmt.Sprintf(".card-store .chip[data-key=%q]", long)
+	s.await("the long key", element(chip))
 	s.use("fail")
 	s.use("slow")
 	for range 6 {
 		s.use("change")
 	}
-	s.follow(fmt.Sprintf(`.card-store .chip[data-key="%s"]`, long))
+	s.follow(chip)
 	s.use("change")
 	s.until("retries", func(f lab.Frame) bool {
 		return f.Workqueue.DelayedTotal > 1 && f.Workqueue.Delayed[0].Failures > 4 &&
@@ -153,7 +154,7 @@ func TestPage_FitsEveryText(t *testing.T) {
 	s.until("the server is down", func(f lab.Frame) bool {
 		return !f.Server.Up && f.Reflector.Error != "" && f.Election.LeftMs <= 0
 	})
-	s.fitsEverywhere("the server is down, nobody leads")
+	s.fitsEverywhere("the server is down, without a leader")
 }
 
 // create makes the program create an object.

@@ -34,8 +34,8 @@ const stripInView = `[...document.querySelectorAll(".strip button")].filter((but
 // path has the pieces that a change passes, in its order.
 var path = []string{"server", "queue", "store", "handlers", "workqueue", "workers"}
 
-// On a small screen the strip of the pieces stays in view, the tokens travel along it, and the card
-// at which the change is follows. A reader with reduced motion sees the piece lit, and no token.
+// On a small screen the strip of the pieces stays in view, the tokens travel along it, and the page
+// shows the card that the change has reached. With reduced motion, no token travels.
 func TestStrip_FollowsAChange(t *testing.T) {
 	t.Parallel()
 	still := phone
@@ -54,7 +54,8 @@ func TestStrip_FollowsAChange(t *testing.T) {
 				s.stepTo(piece)
 				s.await("the strip and the card of "+piece, stripInView+" && "+inView(piece))
 			}
-			assert.Equal(t, l.still, evaluate[int](s.tab, "window.tokens") == 0, "tokens in the strip")
+			tokens := evaluate[int](s.tab, "window.tokens")
+			assert.Equal(t, l.still, tokens == 0, "%d tokens in the strip", tokens)
 		})
 	}
 }
@@ -79,7 +80,9 @@ func (s *scene) stepTo(piece string) {
 	for range 20 {
 		before := s.frames.now()
 		s.use("step")
-		s.until("a step", func(f lab.Frame) bool { return f.Counters.Events > before.Counters.Events })
+		s.until("a step", func(f lab.Frame) bool {
+			return f.Counters.Events > before.Counters.Events
+		})
 		if evaluate[string](s.tab, stripAt) == piece {
 			return
 		}
@@ -87,8 +90,21 @@ func (s *scene) stepTo(piece string) {
 	s.t.Fatalf("the strip never marks %s", piece)
 }
 
-// A reader who scrolls is left alone, until a tap on the strip leads to a card. The card's heading has
-// the focus then.
+// When a lesson stops, a phone shows its sentence and all cards that it points to.
+func TestStrip_ShowsWhereALessonStops(t *testing.T) {
+	s := newScene(t, phone)
+	s.openAt("first", 0)
+	s.await("it stops", element(stopText))
+	s.await("the sentence and the cards are in view", `(([lead, stop, panel], cards) =>
+		cards.length > 1 && stop.top >= 0 && stop.bottom <= lead.bottom &&
+		cards.every(({ top, bottom }) => top >= lead.bottom - 1 && bottom <= panel.top + 1)
+	)([".lead", ".stop", ".panel"].map((part) =>
+		document.querySelector(part).getBoundingClientRect()),
+	[...document.querySelectorAll(".card.pointed")].map((card) => card.getBoundingClientRect()))`)
+}
+
+// A reader who scrolls is left alone, until a tap on the strip leads to a card. The focus is on its
+// heading then.
 func TestStrip_LeavesAReaderAlone(t *testing.T) {
 	s := newScene(t, phone)
 	s.watching()
@@ -99,8 +115,10 @@ func TestStrip_LeavesAReaderAlone(t *testing.T) {
 	})
 	s.await("the reader is far down", "scrollY > 1000")
 	before := evaluate[float64](s.tab, "scrollY")
+	s.frames.forget()
 	s.use("change")
-	s.await("a worker has the key", stripAt+` === "workers"`)
+	s.frames.untilHop("worker", "reconciled", "")
+	s.watching()
 	assert.InDelta(t, before, evaluate[float64](s.tab, "scrollY"), 1)
 
 	s.tap(`.strip [data-piece="store"]`)
