@@ -24,7 +24,7 @@ PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controll
 TOUR        := observe/trace reflector deltafifo store informer workqueue controller leaderelection apitest observe/metrics observe/health
 MODULES     := . e2e compat/example cmd/informerstack/lab/browser internal/tools/simulation/sandbox
 
-.PHONY: help run test tour lint vuln update pictures lessons fuzz simulate replay planted mutants bench growth browser e2e shards chaos older newer swap-proof check long
+.PHONY: help run test tour lint vuln update pictures lessons live fuzz simulate replay planted mutants bench growth browser e2e shards chaos older newer swap-proof check long
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -61,6 +61,10 @@ pictures: ## plot speed (BENCH=output of make bench) and growth for the docs, an
 lessons: ## record docs/lessons again: the lessons of the laboratory as pages that need no program
 	$(GO) build -o bin/informerstack ./cmd/informerstack
 	@bin/informerstack lab export docs/lessons --files ../..
+
+live: ## the laboratory as a page that runs in the browser, in bin/live, for any static web server
+	$(GO) build -o bin/informerstack ./cmd/informerstack
+	@bin/informerstack lab export bin/live --live
 
 fuzz: ## each fuzz target for FUZZTIME
 	@for package in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go internal/*/*/*_test.go | xargs -n1 dirname | sort -u); do \

@@ -3,7 +3,6 @@
 package apitest
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -12,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/mergepatch"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -121,37 +118,4 @@ func pruneNulls(value any) {
 			pruneNulls(inner)
 		}
 	}
-}
-
-// strategicPatch merges lists by their keys: by the tags of the Go type if the scheme has it, else
-// by the merge keys of the built-in kinds.
-func (c *call) strategicPatch(doc, patch []byte) ([]byte, error) {
-	var original, changes map[string]any
-	if err := utiljson.Unmarshal(doc, &original); err != nil {
-		return nil, err
-	}
-	if err := utiljson.Unmarshal(patch, &changes); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	var merged map[string]any
-	var err error
-	if typed := c.server.codecs.newObject(c.resource); typed != nil {
-		merged, err = strategicpatch.StrategicMergeMapPatch(original, changes, typed)
-	} else {
-		merged, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(
-			original, changes, mergeKeys{c.resource.Kind},
-		)
-	}
-	switch {
-	case errors.Is(err, mergepatch.ErrBadJSONDoc),
-		errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
-		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys),
-		errors.Is(err, mergepatch.ErrBadPatchFormatForSetElementOrderList),
-		errors.Is(err, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
-		return nil, apierrors.NewBadRequest(err.Error())
-	case err != nil:
-		return nil, apierrors.NewGenericServerResponse(
-			http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
-	}
-	return utiljson.Marshal(merged)
 }

@@ -86,6 +86,7 @@ const exported = {
   held: "paused, {n} event{+s} held:", readOnly: "read only", close: "Close", cancel: "Cancel", apply: "Apply",
   replay: "Recording", position: "Position", replaySpeed: "Speed", frameBack: "One frame back", frameOn: "One frame on",
   connection: { connecting: "connecting…", connected: "live", disconnected: "disconnected, trying again", refused: "refused: open the link that the program has printed", recorded: "recording" },
+  program: { loading: "The laboratory is loading.", meanwhile: "Until it runs, the page plays a recording.", failed: "The laboratory does not run in this browser ({error}). The page plays a recording.", recorded: "All recorded lessons" },
   events: "{n} event{+s}, {rate}/s", sampled: "sampled: {n} event{+s} not drawn",
   sampledHelp: "There are more events than can be drawn. The counters are exact; the lists and tokens are a sample.",
   more: "+{n} more", objects: "{n} object{+s}", bar: "Controls of: {piece}", open: "What is this? {piece}",
@@ -264,6 +265,7 @@ const exported = {
   held: "已暂停，{n} 个事件被拦住：", readOnly: "只读", close: "关闭", cancel: "取消", apply: "应用",
   replay: "录像", position: "位置", replaySpeed: "速度", frameBack: "后退一帧", frameOn: "前进一帧",
   connection: { connecting: "正在连接…", connected: "实时", disconnected: "连接已断开，正在重试", refused: "被拒绝：请打开程序打印的链接", recorded: "录像" },
+  program: { loading: "正在加载实验室。", meanwhile: "加载完成之前，页面播放录像。", failed: "实验室无法在此浏览器中运行（{error}）。页面播放录像。", recorded: "全部录制的课程" },
   events: "{n} 个事件，{rate} 个/秒", sampled: "已采样：{n} 个事件未画出",
   sampledHelp: "事件太多，无法全部画出。计数是准确的，列表和圆点只是样本。",
   more: "还有 {n} 个", objects: "{n} 个对象", bar: "{piece}的操作", open: "这是什么？{piece}",
@@ -1989,7 +1991,7 @@ function complete(frames) {
   let last = {};
   return frames.map((changed) => (last = { ...last, ...changed }));
 }
-return { EditionSource };
+return { EditionSource, complete };
 })();
 
 modules["rails.js"] = (() => {
@@ -3285,6 +3287,81 @@ function causesFirst(hops) {
 return { Presenter };
 })();
 
+modules["program.js"] = (() => {
+// SPDX-License-Identifier: Apache-2.0
+
+/** The program in this browser, in a worker: its source of frames, and the bar while it loads. */
+const { html } = modules["html.js"];
+const { LiveSource } = modules["source.js"];
+const { t } = modules["text.js"];
+
+/** WORKER is the script that loads and runs the program. It is beside the page. */
+const WORKER = "worker.js";
+
+/**
+ * WorkerSource follows a program in a worker. Each message is JSON in both directions: see
+ * protocol.md. on.loading receives the loaded part of the program, from 0 to 1, and on.failed why it
+ * does not run.
+ */
+class WorkerSource extends LiveSource {
+  start() {
+    this.requests = [];
+    try {
+      this.worker = new Worker(WORKER);
+    } catch (error) {
+      this.on.failed(error.message); // the page was opened as a file, for example
+      return;
+    }
+    this.worker.addEventListener("message", (event) => this.receive(JSON.parse(event.data)));
+    this.worker.addEventListener("error", (event) => this.on.failed(event.message || WORKER));
+  }
+
+  stop() {
+    this.worker.terminate();
+  }
+
+  receive({ loaded, failed, hello, lessons, frame, n, ...answer }) {
+    if (loaded !== undefined) this.on.loading(Math.min(loaded, 1));
+    else if (failed !== undefined) this.on.failed(failed);
+    else if (hello) {
+      this.on.hello(hello);
+      this.on.connection("connected");
+    } else if (lessons) this.on.lessons(lessons.lessons);
+    else if (frame) this.on.frame(frame);
+    else this.requests[n](answer);
+  }
+
+  /** ask sends a request, and returns the answer to it. */
+  ask(request) {
+    return new Promise((resolve) => {
+      const n = this.requests.push(resolve) - 1;
+      this.worker.postMessage(JSON.stringify({ n, ...request }));
+    });
+  }
+
+  async find(text) {
+    return (await this.ask({ find: text })).keys ?? [];
+  }
+
+  async post(command) {
+    return (await this.ask({ command })).error ?? "";
+  }
+}
+
+/** Loading reports how much of the program is loaded, or why the page plays a recording. */
+function Loading({ lab }) {
+  const { loaded, failed } = lab.ui.program;
+  if (failed !== undefined) {
+    return html`<p class="program" role="status">${t("program.failed", { error: failed })}${" "}
+      <a href="index.html">${t("program.recorded")}</a></p>`;
+  }
+  return html`<p class="program"><label>${t("program.loading")}
+    <progress max="1" value=${loaded}></progress></label>${" "}
+    <span class="dim">${t("program.meanwhile")}</span></p>`;
+}
+return { WorkerSource, Loading };
+})();
+
 modules["app.js"] = (() => {
 // SPDX-License-Identifier: Apache-2.0
 
@@ -3301,7 +3378,7 @@ const { HandlersCard, WorkersCard, WorkqueueCard, ElectionCard } = modules["card
 const { QueueCard, ReflectorCard, ServerCard, StoreCard } = modules["cards-copy.js"];
 const { Caption, captionOf } = modules["caption.js"];
 const { Dialogs } = modules["dialogs.js"];
-const { EditionSource } = modules["edition.js"];
+const { EditionSource, complete } = modules["edition.js"];
 const { Flow } = modules["flow.js"];
 const { DELAYS, Header, StateLine } = modules["header.js"];
 const { Journey } = modules["journey.js"];
@@ -3311,6 +3388,7 @@ const { Model } = modules["model.js"];
 const { Panel } = modules["panel.js"];
 const { Plots } = modules["plots.js"];
 const { Presenter } = modules["present.js"];
+const { Loading, WorkerSource } = modules["program.js"];
 const { cardOf } = modules["rails.js"];
 const { History, LiveSource, RecordedSource, embeddedRecording, parseRecording } = modules["source.js"];
 const { initialLanguage, named, remember, remembered, setLanguage, t } = modules["text.js"];
@@ -3340,6 +3418,7 @@ const lab = {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
     tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
     teach: address.teach, lesson: null, dialog: null, search: "", found: [], problem: "", announcement: "",
+    program: null, // that this browser loads: the part that is loaded, or why it does not run
     language: initialLanguage(address.language), theme: remembered("theme") || (dark.matches ? "dark" : "light"),
   },
   get frame() {
@@ -3509,6 +3588,28 @@ async function replay() {
   lab.source.start();
 }
 
+/** load loads the program into this browser. Once it runs, it replaces the recording. */
+function load() {
+  const recording = lab.source;
+  const program = new WorkerSource({
+    ...on,
+    loading: (loaded) => lab.set({ program: { loaded } }),
+    failed(error) {
+      if (lab.source === program) on.connection("disconnected");
+      lab.set({ program: { failed: error } });
+    },
+    hello(hello) {
+      recording.pause();
+      on.restart();
+      lab.source = program;
+      lab.set({ program: null });
+      on.hello(hello);
+    },
+  });
+  lab.set({ program: { loaded: 0 } });
+  program.start();
+}
+
 let announcedAt = -Infinity;
 
 /** announce reports a change of the reflector's phase to screen readers, not too often. */
@@ -3581,6 +3682,7 @@ function Page() {
     <a class="skip" href="#flow">${t("skip")}</a>
     <${Header} lab=${lab} />
     <${StateLine} lab=${lab} />
+    ${ui.program && html`<${Loading} lab=${lab} />`}
     <div class="hidden" role="status" aria-live="polite">${ui.announcement}</div>
     ${ui.problem && html`<div class="problem" role="alert">${ui.problem}</div>`}
     <div key="desk" class=${cx("desk", ui.follow && "has-follow", alone(lab) && "alone")}>
@@ -3603,6 +3705,7 @@ function Page() {
 /** begin starts the page with its source: a program, or what the page carries. */
 async function begin() {
   const recording = await embeddedRecording();
+  if (recording?.program) recording.frames = complete(recording.frames);
   if (!recording) lab.files = "read/";
   else if (recording.files) lab.files = recording.files;
   const Source = !recording ? LiveSource : recording.lesson ? EditionSource : RecordedSource;
@@ -3615,6 +3718,7 @@ async function begin() {
   // The event comes later: the page may have written its own address again.
   addEventListener("hashchange", ({ newURL }) => follow(readAddress(new URL(newURL))));
   lab.source.start();
+  if (recording?.program) load();
   if (lab.source.lesson && !lab.ui.lesson) openAt(lab, lab.source.lesson.id, address.step);
   setInterval(() => {
     if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();

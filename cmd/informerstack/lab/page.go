@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !js
+
 package lab
 
 import (
@@ -8,13 +10,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
-	"time"
 
 	"example.com/informerstack/internal/helpers/hostheader"
 	"example.com/informerstack/internal/helpers/printable"
@@ -109,14 +110,12 @@ func serveAsset(w http.ResponseWriter, name string) {
 
 // serveEvents sends hello and then each frame, until the page is closed.
 func (l *Lab) serveEvents(w http.ResponseWriter, r *http.Request) {
-	frames, leave := l.stream.open()
-	defer leave()
-	defer l.openPage()()
-	hello, err := json.Marshal(l.hello)
+	hello, frames, leave, err := l.Open()
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
+	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	flusher := http.NewResponseController(w)
 	// A browser waits this long before it connects again.
@@ -142,52 +141,15 @@ func (l *Lab) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reloadTime is how long a lesson continues without a page: its reader may load the page again.
-const reloadTime = 10 * time.Second
-
-// openPage counts a page until it is closed. Some time after the last one, the lesson ends.
-func (l *Lab) openPage() (closed func()) {
-	count := func(by int) (pages int) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.pages += by
-		return l.pages
-	}
-	count(+1)
-	return func() {
-		if count(-1) > 0 {
-			return
-		}
-		time.AfterFunc(reloadTime, func() {
-			if count(0) == 0 {
-				_ = l.lesson("", 0, false)
-			}
-		})
-	}
-}
-
 // serveLessons sends the lessons.
 func (l *Lab) serveLessons(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(lessonsFile)
 }
 
-// maxFound is the number of keys that a search finds.
-const maxFound = 20
-
-// serveKeys sends the first keys of the store, in order, that contain the text of the search.
+// serveKeys sends the keys that a search finds.
 func (l *Lab) serveKeys(w http.ResponseWriter, r *http.Request) {
-	found := []string{}
-	if objects := l.known(); objects != nil {
-		keys := objects.ListKeys()
-		slices.Sort(keys)
-		for _, key := range keys {
-			if len(found) < maxFound && strings.Contains(key, r.FormValue("contains")) {
-				found = append(found, key)
-			}
-		}
-	}
-	reply(w, http.StatusOK, map[string][]string{"keys": found})
+	reply(w, http.StatusOK, map[string][]string{"keys": l.Find(r.FormValue("contains"))})
 }
 
 // serveCommand runs one command.
@@ -203,20 +165,14 @@ func (l *Lab) serveCommand(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnsupportedMediaType, errors.New("want application/json"))
 		return
 	}
-	var c command
-	body := http.MaxBytesReader(w, r.Body, maxCommandBytes)
-	if err := json.NewDecoder(body).Decode(&c); err != nil {
-		refuse(w, http.StatusBadRequest, fmt.Errorf("read command: %w", err))
-		return
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCommandBytes))
+	if err == nil {
+		err = l.Command(body)
 	}
-	if !slices.Contains(reads, c.Do) && c.Do != "index" {
-		l.player.goOn() // it concerns what happens next
-	}
-	if err := l.run(c); err != nil {
+	if err != nil {
 		refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	l.player.act(c)
 	reply(w, http.StatusOK, map[string]bool{"ok": true})
 }
 

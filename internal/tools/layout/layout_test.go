@@ -191,6 +191,13 @@ var rules = map[string]rule{
 			module, "k8s.io/client-go/rest", "github.com/yuin/goldmark", "golang.org/x/time/rate",
 		},
 	},
+	"cmd/informerstack/lab/live": {
+		ours: []string{
+			"cmd/informerstack/lab", "cmd/informerstack/run/configmaps", "apitest", "store",
+			"reflector", "reflector/wire", "informer", "workqueue", "controller", "observe/trace",
+		},
+		outside: []string{"github.com/go-logr/logr", "k8s.io/client-go/rest"},
+	},
 
 	"compat/adapt": {
 		ours: []string{"store", "reflector", "informer", "leaderelection/resourcelock",

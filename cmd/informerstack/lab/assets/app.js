@@ -13,7 +13,7 @@ import { HandlersCard, WorkersCard, WorkqueueCard, ElectionCard } from "./cards-
 import { QueueCard, ReflectorCard, ServerCard, StoreCard } from "./cards-copy.js";
 import { Caption, captionOf } from "./caption.js";
 import { Dialogs } from "./dialogs.js";
-import { EditionSource } from "./edition.js";
+import { EditionSource, complete } from "./edition.js";
 import { Flow, between, beside } from "./flow.js";
 import { DELAYS, Header, StateLine } from "./header.js";
 import { Journey } from "./journey.js";
@@ -23,6 +23,7 @@ import { Model } from "./model.js";
 import { Panel } from "./panel.js";
 import { Plots } from "./plots.js";
 import { Presenter } from "./present.js";
+import { Loading, WorkerSource } from "./program.js";
 import { cardOf } from "./rails.js";
 import { History, LiveSource, RecordedSource, embeddedRecording, parseRecording } from "./source.js";
 import { Follower, Strip, measureCovers } from "./strip.js";
@@ -54,6 +55,7 @@ const lab = {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
     tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
     teach: address.teach, lesson: null, dialog: null, search: "", found: [], problem: "", announcement: "",
+    program: null, // that this browser loads: the part that is loaded, or why it does not run
     language: initialLanguage(address.language), theme: remembered("theme") || (dark.matches ? "dark" : "light"),
   },
   get frame() {
@@ -236,6 +238,28 @@ async function replay() {
   lab.source.start();
 }
 
+/** load loads the program into this browser. Once it runs, it replaces the recording. */
+function load() {
+  const recording = lab.source;
+  const program = new WorkerSource({
+    ...on,
+    loading: (loaded) => lab.set({ program: { loaded } }),
+    failed(error) {
+      if (lab.source === program) on.connection("disconnected");
+      lab.set({ program: { failed: error } });
+    },
+    hello(hello) {
+      recording.pause();
+      on.restart();
+      lab.source = program;
+      lab.set({ program: null });
+      on.hello(hello);
+    },
+  });
+  lab.set({ program: { loaded: 0 } });
+  program.start();
+}
+
 let announcedAt = -Infinity;
 
 /** announce reports a change of the reflector's phase to screen readers, not too often. */
@@ -319,6 +343,7 @@ function Page() {
     <a class="skip" href="#flow">${t("skip")}</a>
     <${Header} lab=${lab} />
     <${StateLine} lab=${lab} />
+    ${ui.program && html`<${Loading} lab=${lab} />`}
     <div class="hidden" role="status" aria-live="polite">${ui.announcement}</div>
     ${ui.problem && html`<div class="problem" role="alert">${ui.problem}</div>`}
     <div key="desk" class=${cx("desk", ui.follow && "has-follow", alone(lab) && "alone")}>
@@ -341,6 +366,7 @@ function Page() {
 /** begin starts the page with its source: a program, or what the page carries. */
 async function begin() {
   const recording = await embeddedRecording();
+  if (recording?.program) recording.frames = complete(recording.frames);
   if (!recording) lab.files = "read/";
   else if (recording.files) lab.files = recording.files;
   const Source = !recording ? LiveSource : recording.lesson ? EditionSource : RecordedSource;
@@ -353,6 +379,7 @@ async function begin() {
   // The event comes later: the page may have written its own address again.
   addEventListener("hashchange", ({ newURL }) => follow(readAddress(new URL(newURL))));
   lab.source.start();
+  if (recording?.program) load();
   if (lab.source.lesson && !lab.ui.lesson) openAt(lab, lab.source.lesson.id, address.step);
   setInterval(() => {
     if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();

@@ -124,7 +124,7 @@ export class EditionSource extends RecordedSource {
 const kept = (at, ended) => (at?.stop ? { ...ended, watch: at.watch, stop: at.stop } : ended);
 
 /** complete returns complete frames. A recorded one has only the fields that have changed. */
-function complete(frames) {
+export function complete(frames) {
   let last = {};
   return frames.map((changed) => (last = { ...last, ...changed }));
 }

@@ -10,6 +10,7 @@ export default {
   held: "paused, {n} event{+s} held:", readOnly: "read only", close: "Close", cancel: "Cancel", apply: "Apply",
   replay: "Recording", position: "Position", replaySpeed: "Speed", frameBack: "One frame back", frameOn: "One frame on",
   connection: { connecting: "connecting…", connected: "live", disconnected: "disconnected, trying again", refused: "refused: open the link that the program has printed", recorded: "recording" },
+  program: { loading: "The laboratory is loading.", meanwhile: "Until it runs, the page plays a recording.", failed: "The laboratory does not run in this browser ({error}). The page plays a recording.", recorded: "All recorded lessons" },
   events: "{n} event{+s}, {rate}/s", sampled: "sampled: {n} event{+s} not drawn",
   sampledHelp: "There are more events than can be drawn. The counters are exact; the lists and tokens are a sample.",
   more: "+{n} more", objects: "{n} object{+s}", bar: "Controls of: {piece}", open: "What is this? {piece}",

@@ -10,6 +10,7 @@ export default {
   held: "已暂停，{n} 个事件被拦住：", readOnly: "只读", close: "关闭", cancel: "取消", apply: "应用",
   replay: "录像", position: "位置", replaySpeed: "速度", frameBack: "后退一帧", frameOn: "前进一帧",
   connection: { connecting: "正在连接…", connected: "实时", disconnected: "连接已断开，正在重试", refused: "被拒绝：请打开程序打印的链接", recorded: "录像" },
+  program: { loading: "正在加载实验室。", meanwhile: "加载完成之前，页面播放录像。", failed: "实验室无法在此浏览器中运行（{error}）。页面播放录像。", recorded: "全部录制的课程" },
   events: "{n} 个事件，{rate} 个/秒", sampled: "已采样：{n} 个事件未画出",
   sampledHelp: "事件太多，无法全部画出。计数是准确的，列表和圆点只是样本。",
   more: "还有 {n} 个", objects: "{n} 个对象", bar: "{piece}的操作", open: "这是什么？{piece}",

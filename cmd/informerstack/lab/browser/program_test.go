@@ -138,13 +138,17 @@ func (f *frames) read(answer *http.Response) {
 		if json.Unmarshal([]byte(data), &frame) != nil {
 			return
 		}
-		f.mu.Lock()
-		f.newest = frame
-		f.hops = append(f.hops, frame.Hops...)
-		close(f.changed)
-		f.changed = make(chan struct{})
-		f.mu.Unlock()
+		f.add(frame)
 	}
+}
+
+func (f *frames) add(frame lab.Frame) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.newest = frame
+	f.hops = append(f.hops, frame.Hops...)
+	close(f.changed)
+	f.changed = make(chan struct{})
 }
 
 // now returns the newest frame.

@@ -52,6 +52,8 @@ type tab struct {
 	ctx  context.Context
 	host string // of the page; "" for a file
 
+	hears func(message string) // receives what the page's worker sends
+
 	mu       sync.Mutex
 	problems []string
 	commands []string // that the page has posted
@@ -69,8 +71,10 @@ func open(t *testing.T, address string, l look) *tab {
 	return p
 }
 
-// openDocument opens any other address in a tab of its own.
-func openDocument(t *testing.T, address string, l look) *tab {
+// openDocument opens any other address in a tab of its own. prepare runs before that.
+func openDocument(
+	t *testing.T, address string, l look, prepare ...func(*tab),
+) *tab {
 	t.Helper()
 	parsed, err := url.Parse(address)
 	require.NoError(t, err)
@@ -85,6 +89,9 @@ func openDocument(t *testing.T, address string, l look) *tab {
 	call(p, log.Enable, cdp.Empty{})
 	call(p, network.Enable, network.EnableParams{})
 	p.show(l)
+	for _, step := range prepare {
+		step(p)
+	}
 	p.run(chromedp.Navigate(address))
 	return p
 }
@@ -162,6 +169,8 @@ func (p *tab) observe(event any) {
 		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
 			p.note(fmt.Sprintf("log: %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL))
 		}
+	case *runtime.EventBindingCalled:
+		p.hears(e.Payload)
 	case *network.EventRequestWillBeSent:
 		requested, err := url.Parse(e.Request.URL)
 		own := err == nil && requested.Host == p.host

@@ -35,6 +35,10 @@ shown in an iframe.
 With --files URL the pages link to the code, chapters and posts of this repository. URL is where
 the repository's files are, and may be relative to DIR.
 
+With --live it also writes DIR/live.html, a page that runs the laboratory itself in the browser, as
+WebAssembly. Any static web server can serve it; a page that is opened as a file plays a recording.
+To build the program, it needs Go, and the repository as the working directory.
+
 A DIR that an earlier export has written is replaced. Any other folder must be empty. If a lesson
 fails, nothing is written.
 
@@ -44,6 +48,7 @@ const exportExamples = `
   informerstack lab export site/lessons
   informerstack lab export one --lesson resume --lesson tombstones
   informerstack lab export docs/lessons --files ../..
+  informerstack lab export site/lessons --live
   <iframe src="lessons/resume.html#lang=zh" title="Lesson" width="100%" height="800"></iframe>`
 
 // NewCommand returns the command informerstack lab, which has the command export.
@@ -62,6 +67,7 @@ func NewCommand() *cobra.Command {
 func newExportCommand() *cobra.Command {
 	var ids []string
 	var files string
+	var live bool
 	cmd := &cobra.Command{
 		Use:     "export DIR",
 		Short:   "Write every lesson as an HTML page that needs no program and no network",
@@ -83,12 +89,14 @@ func newExportCommand() *cobra.Command {
 				files += "/"
 			}
 			edition := lab.Edition{Lessons: chosen, Files: files}
-			return export(cmd.Context(), args[0], edition, cmd.ErrOrStderr())
+			return export(cmd.Context(), args[0], edition, live, cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringArrayVar(&ids, "lesson", nil,
 		"write the lesson with this `ID` only; can be repeated (default: all lessons)")
 	cmd.Flags().StringVar(&files, "files", "", "link to the repository's files at this `URL`")
+	cmd.Flags().BoolVar(&live, "live", false,
+		"also write a page that runs the laboratory in the browser")
 	return cmd
 }
 
@@ -108,19 +116,27 @@ func selectLessons(chosen []string) ([]string, error) {
 }
 
 // export plays the lessons side by side, and writes their pages to a folder.
-func export(ctx context.Context, path string, edition lab.Edition, stderr io.Writer) error {
+func export(
+	ctx context.Context, path string, edition lab.Edition, live bool, stderr io.Writer,
+) error {
 	folder, err := newFolder(path)
 	if err != nil {
 		return err
 	}
 	defer folder.remove()
+	if live {
+		fmt.Fprintln(stderr, "Building the laboratory for the browser. This can take minutes.")
+		if err := folder.writeProgram(ctx); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(stderr, "Playing %d lessons in slow motion. Ctrl-C stops.\n", len(edition.Lessons))
 	playCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var playing sync.WaitGroup
 	for _, id := range edition.Lessons {
 		playing.Go(func() {
-			if err := exportLesson(playCtx, folder, id, edition); err != nil {
+			if err := exportLesson(playCtx, folder, id, edition, live); err != nil {
 				cancel(err) // ends the others
 			}
 		})
@@ -149,13 +165,21 @@ func export(ctx context.Context, path string, edition lab.Edition, stderr io.Wri
 	return nil
 }
 
-// exportLesson plays a lesson and writes its page.
+// exportLesson plays a lesson and writes its page. The live page plays the first lesson.
 func exportLesson(
-	ctx context.Context, folder *folder, id string, edition lab.Edition,
+	ctx context.Context, folder *folder, id string, edition lab.Edition, live bool,
 ) error {
 	recorded, err := run.RecordLesson(ctx, id)
 	if err != nil {
 		return err
+	}
+	if live && id == edition.Lessons[0] { // the scene that plays while the program loads
+		err := folder.write(lab.LiveName, func(w io.Writer) error {
+			return recorded.WriteLive(w, edition)
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return folder.write(lab.EditionName(id), func(w io.Writer) error {
 		return recorded.WriteHTML(w, edition)
