@@ -1,4 +1,4 @@
-// <meta name="generator" content="informerstack lab export">
+// written by informerstack lab export
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
 
@@ -86,6 +86,7 @@ const exported = {
   held: "paused, {n} event{+s} held:", readOnly: "read only", close: "Close", cancel: "Cancel", apply: "Apply",
   replay: "Recording", position: "Position", replaySpeed: "Speed", frameBack: "One frame back", frameOn: "One frame on",
   connection: { connecting: "connecting…", connected: "live", disconnected: "disconnected, trying again", refused: "refused: open the link that the program has printed", recorded: "recording" },
+  program: { loading: "The laboratory is loading.", meanwhile: "Until it runs, the page plays a recording.", failed: "The laboratory does not run in this browser ({error}). The page plays a recording.", recorded: "All recorded lessons" },
   events: "{n} event{+s}, {rate}/s", sampled: "sampled: {n} event{+s} not drawn",
   sampledHelp: "There are more events than can be drawn. The counters are exact; the lists and tokens are a sample.",
   more: "+{n} more", objects: "{n} object{+s}", bar: "Controls of: {piece}", open: "What is this? {piece}",
@@ -96,109 +97,59 @@ const exported = {
   invariant: "What always holds", mistake: "Often misunderstood", readOn: "Read on",
   link: { code: "code", chapter: "chapter", test: "test", post: "post" },
 
-  server: { down: "not reachable", count: "{n} object{+s}.", empty: "the log holds no changes", compacted: "Compacted up to {rv}: older versions are gone.", note: "Every write gets the next resourceVersion.", unread: "Shaded: {n} change{+s} that the reflector has not received.", others: "Newer than {read} are only writes to other resources, such as Leases." },
+  server: { down: "not reachable", count: "{n} object{+s}.", empty: "the log holds no changes", compacted: "Compacted up to {rv}: older versions are gone.", note: "Every write gets the next resourceVersion. Shaded: not received by the reflector yet." },
   phase: { idle: "idle", starting: "Starting", listing: "Listing", streaming: "Streaming", opening: "Opening", watching: "Watching", "backing off": "Waiting" },
   fault: { cut: "The watch was cut.", stall: "The watch is stalled.", expire: "The watch has expired." },
   reason: { "a round begins": "a round begins", "the list is complete": "the list is complete", "the watch is open": "the watch is open", "the watch ended, it resumes": "the watch ended, it resumes" },
   reflector: { from: "after {from}", because: ": {reason}", picture: "Reflector: {phase}", backoff: "next attempt in {wait}", failures: "{n} failure{+s}" },
   queue: { tombstone: "a tombstone: the delete itself was missed, so this is the last known state",
-    keys: "{n} key{+s}", deltas: "{n} delta{+s}", empty: "empty: no change waits here", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
+    size: "keys {keys} · deltas {n}", deltas: "{n} delta{+s}", empty: "empty: no change waits here", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
   store: { empty: "no objects", stale: "older than on the server", index: "index", behind: "{n} behind", behindHelp: "changes of the server's log that the store lacks",
     noList: "no list yet", asOf: "current as of {ago} ago", lost: "a change may be missing", freshHelp: "How current is the copy? It holds every change up to this version, and everything that the server had at that time." },
-  handlers: { count: "{n} cursor{+s}", log: "the newest changes", current: "no backlog", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "panics: {n}", note: "Each handler has a cursor in one shared log and reads at its own pace." },
-  workqueue: { bucket: "bucket {tokens}/{burst}", bucketEmpty: "bucket empty: {n} wait", bucketHelp: "The token bucket of all failed keys: each failure takes a token, and {rate} are added per second. Without a token, a key waits for one.", queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", failures: "✕{n} → {next}", failuresHelp: "number of failures → delay after the next one, or longer if the bucket is empty", again: "was added while a worker has it: it is dirty, and Done will queue it again.", undone: "is in processing for ever: no worker gets it again, although it is dirty.", note: "However often a key is added, it is queued once, and one worker has it." },
+  handlers: { count: "{n} cursor{+s}, one log", log: "the newest changes", current: "up to date", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "panics: {n}", note: "Each handler has a cursor in one shared log and reads at its own pace." },
+  workqueue: { bucket: "bucket {tokens}/{burst}", bucketEmpty: "bucket empty: {n} wait", bucketHelp: "The token bucket of all failed keys: each failure takes a token, and {rate} are added per second. Without a token, a key waits for one.", queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", failures: "✕{n} → {next}", failuresHelp: "number of failures → delay after the next one", again: "was added while a worker has it: it is dirty, and Done will queue it again.", undone: "is in processing for ever: no worker gets it again, although it is dirty.", note: "However often a key is added, it is queued once, and one worker has it." },
   workers: { idle: "{n} idle", standby: "{n} waiting for a leader", dead: "dead letters", attempts: "{n} attempt{+s}" },
   outcome: { success: "ok", error: "failed", requeue: "requeued", terminal: "terminal", panic: "panicked" },
-  election: { off: "off", offNote: "This process works without a lease.", nobody: "Nobody leads: the workers wait.", token: "token", left: "lease: {left} left", leads: "leads", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "waits", holds: "does not lead", stopped: "stopped", paused: "paused", ahead: "clock +{by}", stored: "stored token {token}", refused: "writes refused: {n}" },
+  election: { off: "off", offNote: "This process works without a lease.", nobody: "Nobody leads: the workers wait.", token: "token", left: "lease: {left} left", leads: "leads", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "waits", paused: "paused", ahead: "clock +{by}", stored: "stored token {token}", refused: "writes refused: {n}" },
 
-  journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "no event seen", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the first event.", note: "One of the newest changes. Click a key to follow it." },
+  journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "no event seen", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the watch event.", note: "The newest change that reached a worker. Click a key to follow it." },
   hop: { server: "server", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker", reflector: "reflector" },
   search: { label: "Find a key", example: "settings-1", none: "no such key in the store" },
   rail: { all: "Pieces", short: { server: "API", reflector: "refl", queue: "FIFO", store: "store", handlers: "hdlr", workqueue: "queue", workers: "work", election: "lead" }, ask: "asks", wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
-  captionNone: "Each hop is explained here when it happens.", captionFailed: "This call has failed: {error}",
+  captionNone: "Each hop is explained here when it happens.",
   caption: {
     server: {
-      LIST: "The server has answered a LIST: all objects as of version {rv}. The reflector remembers this version, because a watch can begin there.",
-      "LIST failed": "The LIST has failed: {error}",
-      WATCH: "The reflector opens a watch from version {rv}: the server sends every later change.",
-      "WATCH initial": "The reflector opens a watch that sends first the objects that exist, then a bookmark, then every change. It needs no LIST.",
-      "WATCH expired": "The server refuses the watch: it no longer has all changes after version {rv}. Only a complete list closes the gap.",
-      "WATCH failed": "The watch could not be opened: {error}",
-      ADDED: "The watch sends {key}, which is new to it, as version {rv}. The reflector does not call your handler: it queues a delta, so that a slow handler never makes the network wait.",
-      "ADDED initial": "{key} is older than the watch, which sends it as ADDED all the same. The reflector collects these objects until the bookmark.",
-      MODIFIED: "The watch sends a change of {key}, which is version {rv} now. The reflector does not call your handler: it queues a delta, so that a slow handler never makes the network wait.",
-      "MODIFIED own": "The write of a worker comes back: the watch sends {key} as version {rv}. It goes the same way as a change by anybody else.",
-      DELETED: "The watch sends that {key} is gone, with its last state. The reflector queues a delta, as for any change.",
-      BOOKMARK: "A bookmark: the reflector misses no change up to version {rv}, so a new watch can begin there.",
-      "BOOKMARK initial": "The bookmark ends the objects that existed. The reflector has all of them as of version {rv}, and gives them to the queue as one list.",
-      "ERROR failed": "The server ends the watch with an error: {error}",
-      "ERROR expired": "410 Gone: the server says that it no longer has the changes after the watch's version. Only a complete list closes the gap.",
-      PUT: "A worker has written to the server, not to the store. The store gets the change like everybody else, by the watch.",
-      "PUT conflict": "409 Conflict: the server refuses a worker's write. The object is not as the worker has read it, and stays as it is.",
-      "PUT refused": "The server answers a worker's write with an error.",
-      "PUT failed": "A worker's write has failed: {error}",
-      "PUT token": "A leader has written with fencing token {n}, which the object keeps.",
-      "PUT fenced": "A leader's write with fencing token {n} was not done: {error}",
+      LIST: "The reflector asks for all objects, and remembers the version of the answer.",
+      WATCH: "The reflector opens a watch from the version that it has. The server sends every later change.",
+      ADDED: "The watch sends {key} as version {rv}. The reflector does not call your handler: it queues a delta, so that a slow handler never makes the network wait.",
+      BOOKMARK: "A bookmark: up to version {rv}, the reflector has everything. A new watch can begin there.",
+      ERROR: "The server ends the watch with an error.",
+      PUT: "A worker writes to the server, not into the store. The store gets the change like everybody else, by the watch.",
     },
     deltafifo: {
-      Add: "A delta of {key} enters the queue. It waits there until the informer pops it.",
-      "Add beside": "A delta of {key} enters the queue, behind {n} earlier one{+s} of the same key.",
-      Replace: "A complete list enters the queue. Known objects that are not in it become deletes.",
-      Resync: "A resync queues the known objects again, without a request.",
-      Pop: "The informer pops {key}. It changes the store first, then it tells the handlers.",
-      "Pop many": "One Pop takes all {n} deltas of {key}, oldest first: {types}.",
-      "Pop list": "The informer pops {key} as a list has it: no watch event.",
-      "Pop resync": "The informer pops {key} for a resync: the store's own object again, not a change.",
-      "Pop all": "The informer pops an entry that concerns all objects: {types}.",
+      Add: "The delta waits in the queue. Further changes of {key} would wait beside it.",
+      Replace: "A list replaces everything: known objects that are not in it become deletes.",
+      Resync: "A resync queues every known object again, without a request.",
+      Pop: "The informer pops {key} with all its deltas, oldest first.",
     },
-    store: {
-      Add: "The store has {key} now, as version {rv}. Only then are the handlers told, so a handler never finds an older object in the store.",
-      Update: "The store has {key} as version {rv} now. Only then are the handlers told, so a handler never finds an older object in the store.",
-      "Update replaces": "In the store, version {rv} of {key} replaces version {old}. Only then are the handlers told, so a handler never finds an older object in the store.",
-      "Update same": "The store gets version {rv} of {key} again: it had this version already.",
-      Delete: "The store no longer has {key}. Only then are the handlers told.",
-    },
-    handler: {
-      OnAdd: "A handler gets {key}, which is new to it. It should only queue the key: while it works, the changes behind this one wait.",
-      "OnAdd initial": "A handler gets {key} as part of its first list. OnAdd does not mean that the object was created just now.",
-      OnUpdate: "A handler gets {key}, the old object and the new one. It should only queue the key: while it works, the changes behind this one wait.",
-      "OnUpdate replaces": "A handler gets {key} twice: the old object, version {old}, and the new one, version {rv}. It should only queue the key: while it works, the changes behind this one wait.",
-      "OnUpdate same": "OnUpdate with version {rv} as the old object and as the new one: nothing has changed. A resync or a complete list delivers it again.",
-      OnDelete: "A handler gets the last state of {key}. It should queue the key as for any change: reconcile then finds that the object is gone.",
-      "OnDelete lost": "A tombstone: the delete of {key} itself was missed, and a list has shown that it is gone. The handler gets the last state that was known.",
-    },
+    store: { Add: "First the store changes, and only then are the handlers told. So a handler never finds an older object in the store." },
+    handler: { OnAdd: "The handler adds the key to the workqueue, and does no work itself: the changes behind this one would wait." },
     workqueue: {
-      Add: "The workqueue gets the key {key}, not the object.",
-      "Add queued": "{key} was added before, and no worker has got it since. So nothing happens: several changes become one piece of work.",
-      "Add again": "{key} is in `processing`: it becomes dirty, and no second worker gets it. Done will queue it again.",
-      AddAfter: "{key} comes back after a delay.",
-      "AddAfter delay": "{key} comes back in {delay}.",
-      AddRateLimited: "The call has failed. {key} comes back after a delay.",
-      "AddRateLimited delay": "The call has failed, {n} time{+s} in a row. {key} waits under `delayed` and comes back in {delay}.",
-      Get: "A worker gets {key}. The key is in `processing` now, so no other worker gets it.",
-      "Get merged": "{key} was added {n} times, and a worker gets it once. It is in `processing` now, so no other worker gets it.",
-      "Get retry": "The delay of {key} is over: a worker gets it for attempt {n}.",
-      Forget: "Forget: the failures of {key} are no longer counted.",
-      "Forget success": "reconcile has succeeded, so Forget clears the failures of {key}: its next failure would count as the first.",
-      "Forget gaveUp": "No success: reconcile has failed, and the controller gives {key} up. Forget clears its failures, and it is not tried again until something changes.",
-      Done: "Done: {key} leaves `processing`.",
-      "Done again": "Done: {key} leaves `processing`. It was added meanwhile, so it is queued again.",
+      Add: "The workqueue keeps the key, not the object. If the key is there already, nothing happens: many changes become one piece of work.",
+      AddAfter: "The key comes back after a delay.",
+      AddRateLimited: "The call failed. The key comes back after a delay, which doubles with each failure.",
+      Get: "A worker gets the key. The key is in processing now, so no other worker gets it.",
+      Forget: "Forget: the key has no failures any more.",
+      Done: "Done: the key leaves processing. Had it been added meanwhile, it would be queued again now.",
     },
     worker: {
-      reconcile: "reconcile gets the key {key} and nothing else. What counts is the object that the store has now, not the event.",
-      "reconcile gone": "reconcile gets the key {key}, and the store no longer has the object.",
-      "reconcile own": "The store has {key} as version {version}, which this controller wrote itself. reconcile compares once more.",
-      reconciled: "reconcile has returned.",
-      "reconciled wrote": "reconcile has written: {key} is version {version} now. This comes back as a change, by the watch.",
-      "reconciled nothing": "reconcile has written nothing. So this call causes no change, and the loop ends here.",
-      "reconciled delay": "reconcile has returned, and asks to be called again in {delay}.",
-      "reconciled failed": "reconcile has returned an error: {error}",
+      reconcile: "reconcile reads the newest object from the store, and compares what is with what should be.",
+      reconciled: "reconcile has returned. What it wrote comes back as a change, by the watch.",
     },
   },
   plot: { title: { depth: "Waiting", rate: "Events per second" }, window: "last {s} s", depth: "queue depth", backlog: "handler backlog", retries: "retries", perSecond: "events/s" },
 
-  lessons: { title: "Lessons", intro: "Each lesson has tasks for you, on the real pipeline of this page.", none: "This program has no lessons.", steps: "{n} step{+s}", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", nextLesson: "Next lesson: {title}", task: "Your turn:", taskThere: "Your turn, in the laboratory:", taskDone: "✓ Done:", hint: "Hint", solve: "Show me", where: "Click a card.", pick: "Here: {piece}", show: "Show the answer", elsewhere: "The program does not play this lesson any more: another page may have started one.", here: "Play it here", preparing: "The pipeline gets ready for this step…", running: "The pipeline is playing this step…", notHere: "It is not here.", failed: "This step did not work.", again: "Start this step again" },
-  stop: { title: "The lesson has stopped here", proceed: "Continue", present: "Back to the present", lookBack: "Press ← to see the frame before, then → to come back here.", again: "Look at the stop again", seen: "The lesson has stopped here." },
+  lessons: { title: "Lessons", intro: "Each lesson has tasks for you, on the real pipeline of this page.", none: "This program has no lessons.", steps: "{n} step{+s}", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", nextLesson: "Next lesson: {title}", task: "Your turn:", taskThere: "Your turn, in the laboratory:", taskDone: "✓ Done:", hint: "Hint", solve: "Show me", where: "Click a card.", pick: "Here: {piece}", show: "Show the answer", elsewhere: "The program does not play this lesson any more: another page may have started one.", here: "Play it here", running: "The pipeline is playing this step…" },
   code: {
     title: "Your own code", intro: "A controller as the posts write it. The marked line is where the key is; a bar shows the lines that it has passed. A switch changes a line, here and in the running program.",
     next: "next:", outside: "is not in this code", off: "Every line is as it should be.",
@@ -314,6 +265,7 @@ const exported = {
   held: "已暂停，{n} 个事件被拦住：", readOnly: "只读", close: "关闭", cancel: "取消", apply: "应用",
   replay: "录像", position: "位置", replaySpeed: "速度", frameBack: "后退一帧", frameOn: "前进一帧",
   connection: { connecting: "正在连接…", connected: "实时", disconnected: "连接已断开，正在重试", refused: "被拒绝：请打开程序打印的链接", recorded: "录像" },
+  program: { loading: "正在加载实验室。", meanwhile: "加载完成之前，页面播放录像。", failed: "实验室无法在此浏览器中运行（{error}）。页面播放录像。", recorded: "全部录制的课程" },
   events: "{n} 个事件，{rate} 个/秒", sampled: "已采样：{n} 个事件未画出",
   sampledHelp: "事件太多，无法全部画出。计数是准确的，列表和圆点只是样本。",
   more: "还有 {n} 个", objects: "{n} 个对象", bar: "{piece}的操作", open: "这是什么？{piece}",
@@ -324,109 +276,59 @@ const exported = {
   invariant: "始终成立的不变式", mistake: "常见误解", readOn: "延伸阅读",
   link: { code: "代码", chapter: "章节", test: "测试", post: "文章" },
 
-  server: { down: "无法访问", count: "{n} 个对象。", empty: "日志中没有变更", compacted: "{rv} 及更早的版本已被压缩（compact）。", note: "每次写入都会得到下一个 resourceVersion。", unread: "灰色部分：Reflector 没有收到的 {n} 个变更。", others: "比 {read} 新的只有对其他资源（例如 Lease）的写入。" },
+  server: { down: "无法访问", count: "{n} 个对象。", empty: "日志中没有变更", compacted: "{rv} 及更早的版本已被压缩（compact）。", note: "每次写入都会得到下一个 resourceVersion。灰色部分 Reflector 尚未收到。" },
   phase: { idle: "空闲", starting: "启动中", listing: "LIST", streaming: "流式列表", opening: "打开 WATCH", watching: "WATCH", "backing off": "退避等待" },
   fault: { cut: "watch 已断开。", stall: "watch 已卡住。", expire: "watch 已过期。" },
   reason: { "a round begins": "开始新一轮", "the list is complete": "列表已完整", "the watch is open": "watch 已打开", "the watch ended, it resumes": "watch 已结束，从原处继续" },
   reflector: { from: "由“{from}”进入", because: "，{reason}", picture: "Reflector:{phase}", backoff: "{wait} 后重试", failures: "失败 {n} 次" },
   queue: { tombstone: "墓碑：没有收到删除事件本身，所以这是最后已知的状态",
-    keys: "{n} 个 key", deltas: "{n} 个 delta", empty: "空：这里没有等待的变更", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
+    size: "{keys} 个 key · {n} 个 delta", deltas: "{n} 个 delta", empty: "空：这里没有等待的变更", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
   store: { empty: "没有对象", stale: "比服务器上的旧", index: "索引", behind: "落后 {n}", behindHelp: "服务器日志中 store 还没有的变更数",
     noList: "还没有列表", asOf: "{ago} 前的状态齐全", lost: "可能缺少变更", freshHelp: "副本有多新？它包含这个版本及之前的所有变更，以及服务器在那一时刻的全部内容。" },
-  handlers: { count: "{n} 个游标", log: "最近的变更", current: "没有积压", pending: "积压 {n} 个", oldestHelp: "最早一个积压变更的等待时间", slow: "每次调用 {delay}", panics: "panic {n} 次", note: "所有 handler 共用一份变更日志，各有自己的游标，按自己的速度读取。" },
-  workqueue: { bucket: "令牌桶 {tokens}/{burst}", bucketEmpty: "令牌桶已空：{n} 个在等", bucketHelp: "所有失败的 key 共用的令牌桶：每次失败取一个令牌，每秒补充 {rate} 个；没有令牌就得等。", queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", failures: "✕{n} → {next}", failuresHelp: "失败次数 → 再次失败后的延时；令牌桶为空时更长", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", undone: "一直留在 processing 中：虽然它是 dirty 的，却再也没有 worker 能取到它。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。" },
+  handlers: { count: "{n} 个游标，一份日志", log: "最近的变更", current: "已跟上", pending: "积压 {n} 个", oldestHelp: "最早一个积压变更的等待时间", slow: "每次调用 {delay}", panics: "panic {n} 次", note: "所有 handler 共用一份变更日志，各有自己的游标，按自己的速度读取。" },
+  workqueue: { bucket: "令牌桶 {tokens}/{burst}", bucketEmpty: "令牌桶已空：{n} 个在等", bucketHelp: "所有失败的 key 共用的令牌桶：每次失败取一个令牌，每秒补充 {rate} 个；没有令牌就得等。", queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", failures: "✕{n} → {next}", failuresHelp: "失败次数 → 再次失败后的延时", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", undone: "一直留在 processing 中：虽然它是 dirty 的，却再也没有 worker 能取到它。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。" },
   workers: { idle: "{n} 个空闲", standby: "{n} 个等待 leader", dead: "死信", attempts: "尝试 {n} 次" },
   outcome: { success: "成功", error: "失败", requeue: "重新入队", terminal: "终止", panic: "panic" },
-  election: { off: "未启用", offNote: "此进程不使用租约（lease）。", nobody: "没有 leader：worker 在等待。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "等待", holds: "不是 leader", stopped: "已停止", paused: "已暂停", ahead: "时钟快 {by}", stored: "已保存 token {token}", refused: "拒绝写入 {n} 次" },
+  election: { off: "未启用", offNote: "此进程不使用租约（lease）。", nobody: "没有 leader：worker 在等待。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "等待", paused: "已暂停", ahead: "时钟快 {by}", stored: "已保存 token {token}", refused: "拒绝写入 {n} 次" },
 
-  journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "没有看到事件", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从第一个事件算起。", note: "最近的变更之一。点击任意 key 可以跟踪它。" },
+  journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "没有看到事件", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从收到 watch 事件时算起。", note: "最近一个到达 worker 的变更。点击任意 key 可以跟踪它。" },
   hop: { server: "API Server", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker", reflector: "Reflector" },
   search: { label: "查找 key", example: "settings-1", none: "store 中没有这样的 key" },
   rail: { all: "组件", short: { server: "API", reflector: "Refl", queue: "FIFO", store: "Store", handlers: "Hdlr", workqueue: "Queue", workers: "Work", election: "选主" }, ask: "请求", wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
-  captionNone: "每一步发生时，这里会说明原因。", captionFailed: "这次调用失败了：{error}",
+  captionNone: "每一步发生时，这里会说明原因。",
   caption: {
     server: {
-      LIST: "服务器应答了 LIST：版本 {rv} 时的全部对象。reflector 记住这个版本，watch 可以从这里开始。",
-      "LIST failed": "LIST 失败：{error}",
-      WATCH: "reflector 从版本 {rv} 打开 watch，服务器会发送此后的每个变更。",
-      "WATCH initial": "reflector 打开一个 watch：先收到已有的对象，再收到一个 bookmark，然后是每个变更。不需要 LIST。",
-      "WATCH expired": "服务器拒绝了 watch：版本 {rv} 之后的变更已不完整。只有一份完整的列表才能补上缺口。",
-      "WATCH failed": "watch 没能打开：{error}",
-      ADDED: "watch 送来 {key}，对它来说是新对象，版本 {rv}。reflector 不会直接调用你的 handler，而是把一个 delta 放进队列：handler 再慢，也不会拖住网络。",
-      "ADDED initial": "{key} 在 watch 打开之前就已存在，但同样以 ADDED 送来。reflector 先收集这些对象，直到收到 bookmark。",
-      MODIFIED: "watch 送来 {key} 的一次变更，现在是版本 {rv}。reflector 不会直接调用你的 handler，而是把一个 delta 放进队列：handler 再慢，也不会拖住网络。",
-      "MODIFIED own": "worker 的写入回来了：watch 送来 {key}，版本 {rv}。它和别人的变更走同一条路。",
-      DELETED: "watch 通知 {key} 已不存在，并附上它最后的状态。和其他变更一样，reflector 把一个 delta 放进队列。",
-      BOOKMARK: "这是一个 bookmark：到版本 {rv} 为止，reflector 没有遗漏变更，新的 watch 可以从这里开始。",
-      "BOOKMARK initial": "bookmark 表示已有的对象发送完毕。reflector 有了版本 {rv} 时的全部对象，把它们作为一份列表交给队列。",
-      "ERROR failed": "服务器以一个错误结束了 watch：{error}",
-      "ERROR expired": "410 Gone：服务器说，它不再保有 watch 所在版本之后的变更。只有一份完整的列表才能补上缺口。",
+      LIST: "reflector 请求全部对象，并记住应答的版本。",
+      WATCH: "reflector 从已有的版本打开 watch，服务器会发送此后的每个变更。",
+      ADDED: "watch 送来 {key}，版本 {rv}。reflector 不会直接调用你的 handler，而是把一个 delta 放进队列：handler 再慢，也不会拖住网络。",
+      BOOKMARK: "这是一个 bookmark：到版本 {rv} 为止，reflector 什么都没漏。新的 watch 可以从这里开始。",
+      ERROR: "服务器以一个错误结束了 watch。",
       PUT: "worker 写的是服务器，而不是 store。和其他人一样，store 要等 watch 送来这个变更。",
-      "PUT conflict": "409 Conflict：服务器拒绝了 worker 的写入。对象与 worker 读到的不同，保持不变。",
-      "PUT refused": "服务器对 worker 的写入返回了错误。",
-      "PUT failed": "worker 的写入失败了：{error}",
-      "PUT token": "leader 用 fencing token {n} 写入，对象会保存这个 token。",
-      "PUT fenced": "leader 用 fencing token {n} 的写入没有执行：{error}",
     },
     deltafifo: {
-      Add: "{key} 的一个 delta 进入队列，等待 informer 取出。",
-      "Add beside": "{key} 的一个 delta 进入队列，排在同一个 key 之前的 {n} 个 delta 后面。",
-      Replace: "一份完整的列表进入队列。已知但不在列表里的对象会变成删除。",
-      Resync: "resync 把已知的对象重新放进队列，不发任何请求。",
-      Pop: "informer 取出 {key}：先改 store，再通知 handler。",
-      "Pop many": "一次 Pop 取走 {key} 的全部 {n} 个 delta，从最早的开始：{types}。",
-      "Pop list": "informer 取出 {key}，它来自一份列表，不是 watch 事件。",
-      "Pop resync": "informer 因 resync 取出 {key}：还是 store 里的那个对象，不是变更。",
-      "Pop all": "informer 取出一个涉及全部对象的条目：{types}。",
+      Add: "这个 delta 在队列里等待。{key} 若再有变更，会和它排在一起。",
+      Replace: "列表会替换全部内容：已知但不在列表里的对象会变成删除。",
+      Resync: "resync 把所有已知对象重新放进队列，不发任何请求。",
+      Pop: "informer 取出 {key} 和它的全部 delta，从最早的开始处理。",
     },
-    store: {
-      Add: "store 里现在有 {key} 了，版本 {rv}。此后才通知 handler，所以 handler 去读 store 时，绝不会读到更旧的对象。",
-      Update: "store 里的 {key} 现在是版本 {rv}。此后才通知 handler，所以 handler 去读 store 时，绝不会读到更旧的对象。",
-      "Update replaces": "store 里 {key} 的版本 {old} 换成了版本 {rv}。此后才通知 handler，所以 handler 去读 store 时，绝不会读到更旧的对象。",
-      "Update same": "store 再次收到 {key} 的版本 {rv}：它早已有这个版本。",
-      Delete: "store 里不再有 {key}。此后才通知 handler。",
-    },
-    handler: {
-      OnAdd: "handler 收到 {key}，对它来说是新对象。它应当只把 key 放进队列，否则后面的变更都得等着。",
-      "OnAdd initial": "handler 收到 {key}，它属于首次列表。OnAdd 并不表示这个对象刚刚创建。",
-      OnUpdate: "handler 收到 {key} 的旧对象和新对象。它应当只把 key 放进队列，否则后面的变更都得等着。",
-      "OnUpdate replaces": "handler 收到 {key} 的旧对象（版本 {old}）和新对象（版本 {rv}）。它应当只把 key 放进队列，否则后面的变更都得等着。",
-      "OnUpdate same": "OnUpdate 的旧对象和新对象都是版本 {rv}：什么都没变。这是 resync 或一份完整的列表再次送来的。",
-      OnDelete: "handler 收到 {key} 最后的状态。和其他变更一样，它应当把 key 放进队列，reconcile 会发现对象已经不在了。",
-      "OnDelete lost": "墓碑：{key} 的删除事件本身没有收到，是一份列表表明它已不存在。handler 拿到的是最后已知的状态。",
-    },
+    store: { Add: "先改 store，再通知 handler。所以 handler 去读 store 时，绝不会读到更旧的对象。" },
+    handler: { OnAdd: "handler 只把 key 放进 workqueue，自己不做事，否则后面的变更都得等着。" },
     workqueue: {
-      Add: "workqueue 收到的是 key {key}，不是对象。",
-      "Add queued": "{key} 之前已经加入，还没有 worker 取走，所以什么也不会发生：多次变更合并成一次处理。",
-      "Add again": "{key} 处于 `processing`：它只是变成 dirty，不会有第二个 worker 拿到它。Done 会让它重新排队。",
-      AddAfter: "{key} 过一段时间再回来。",
-      "AddAfter delay": "{key} 在 {delay} 后再回来。",
-      AddRateLimited: "调用失败了。{key} 过一段时间再回来。",
-      "AddRateLimited delay": "调用失败了，已连续失败 {n} 次。{key} 在“延时”一栏等待，{delay} 后再回来。",
-      Get: "worker 拿到了 {key}。这个 key 现在处于 `processing`，其他 worker 不会再拿到它。",
-      "Get merged": "{key} 加入了 {n} 次，worker 只取一次。它现在处于 `processing`，其他 worker 不会再拿到它。",
-      "Get retry": "{key} 的延时到了：worker 取走它，做第 {n} 次尝试。",
-      Forget: "Forget：不再记录 {key} 的失败次数。",
-      "Forget success": "reconcile 成功了，所以 Forget 清除 {key} 的失败记录：之后若再失败，从第一次算起。",
-      "Forget gaveUp": "这不是成功：reconcile 失败了，controller 放弃了 {key}。Forget 清除它的失败记录，在有新的变更之前不再重试。",
-      Done: "Done：{key} 离开 `processing`。",
-      "Done again": "Done：{key} 离开 `processing`。期间它又被加入过，所以重新排队。",
+      Add: "workqueue 里存的是 key，不是对象。key 已经在里面时什么也不会发生：多次变更合并成一次处理。",
+      AddAfter: "这个 key 过一段时间再回来。",
+      AddRateLimited: "调用失败了。这个 key 过一段时间再回来，每失败一次，等待时间翻倍。",
+      Get: "worker 拿到了这个 key。它现在处于 processing，其他 worker 不会再拿到它。",
+      Forget: "Forget：清除这个 key 的失败记录。",
+      Done: "Done：这个 key 离开 processing。如果期间又被加入过，现在会重新排队。",
     },
     worker: {
-      reconcile: "reconcile 得到的只有 key {key}。要看的是 store 里现在的对象，而不是那个事件。",
-      "reconcile gone": "reconcile 得到 key {key}，而 store 里已经没有这个对象了。",
-      "reconcile own": "store 里的 {key} 是版本 {version}，正是这个 controller 自己写入的。reconcile 再比较一次。",
-      reconciled: "reconcile 返回了。",
-      "reconciled wrote": "reconcile 写入了：{key} 现在是版本 {version}。这次写入会作为一次变更，经 watch 回来。",
-      "reconciled nothing": "reconcile 什么都没有写。所以这次调用不会引起变更，循环到此结束。",
-      "reconciled delay": "reconcile 返回了，并要求 {delay} 后再次调用。",
-      "reconciled failed": "reconcile 返回了错误：{error}",
+      reconcile: "reconcile 从 store 读取最新的对象，比较现状与期望。",
+      reconciled: "reconcile 返回了。它写入的内容会作为一次变更，经 watch 回来。",
     },
   },
   plot: { title: { depth: "等待中", rate: "每秒事件数" }, window: "最近 {s} 秒", depth: "队列深度", backlog: "handler 积压", retries: "重试", perSecond: "事件/秒" },
 
-  lessons: { title: "课程", intro: "每一课都有任务要你动手完成，用的就是本页的真实流水线。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", nextLesson: "下一课：{title}", task: "轮到你了：", taskThere: "在实验室里，请你来做：", taskDone: "✓ 完成：", hint: "提示", solve: "演示给我看", where: "点击一张卡片。", pick: "在这里：{piece}", show: "显示答案", elsewhere: "程序已不在播放这一课：可能有另一个页面开始了别的课程。", here: "在这里继续", preparing: "正在为这一步准备流水线…", running: "流水线正在演示这一步…", notHere: "不在这里。", failed: "这一步没有成功。", again: "重新开始这一步" },
-  stop: { title: "这一课停在这里", proceed: "继续", present: "回到当前", lookBack: "按 ← 看前一帧，再按 → 回到这里。", again: "再看一次停住的那一帧", seen: "这一课停在这里。" },
+  lessons: { title: "课程", intro: "每一课都有任务要你动手完成，用的就是本页的真实流水线。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", nextLesson: "下一课：{title}", task: "轮到你了：", taskThere: "在实验室里，请你来做：", taskDone: "✓ 完成：", hint: "提示", solve: "演示给我看", where: "点击一张卡片。", pick: "在这里：{piece}", show: "显示答案", elsewhere: "程序已不在播放这一课：可能有另一个页面开始了别的课程。", here: "在这里继续", running: "流水线正在演示这一步…" },
   code: {
     title: "自己写的代码", intro: "博文里常见的 controller 写法。高亮的一行是 key 当前所在的位置，竖线标出它经过的行。打开开关会改动那一行，正在运行的程序也随之改变。",
     next: "下一步：", outside: "不在这段代码里", off: "现在每一行都是正确的写法。",
@@ -559,12 +461,8 @@ function setLanguage(choice) {
  * lacks is shown in English.
  */
 function t(path, args) {
-  const text = lookup(messages[language], path) ?? lookup(en, path) ?? path;
-  return typeof text === "string" ? filled(text, args) : text;
-}
-
-/** filled puts arguments into a text, as t does. */
-function filled(text, args) {
+  let text = lookup(messages[language], path) ?? lookup(en, path) ?? path;
+  if (typeof text !== "string") return text;
   if (args?.n !== undefined) text = text.replaceAll("{+s}", String(args.n) === "1" ? "" : "s");
   for (const name in args) text = text.replaceAll(`{${name}}`, () => String(args[name]));
   return text;
@@ -607,7 +505,7 @@ function remember(name, value) {
     // The page works without it.
   }
 }
-return { initialLanguage, setLanguage, t, filled, named, local, translated, remembered, remember };
+return { initialLanguage, setLanguage, t, named, local, translated, remembered, remember };
 })();
 
 modules["actions.js"] = (() => {
@@ -888,63 +786,6 @@ function Path({ lab, path, text = path }) {
 return { Prose, Path };
 })();
 
-modules["stop.js"] = (() => {
-// SPDX-License-Identifier: Apache-2.0
-
-/**
- * Stops: a lesson stops at its decisive frame, with a sentence about it, until the reader continues.
- * The reader can look back at that frame later.
- */
-const { html } = modules["html.js"];
-const { action, keyName, perform } = modules["actions.js"];
-const { Chip } = modules["key.js"];
-const { Prose } = modules["prose.js"];
-const { named, remember, remembered, t } = modules["text.js"];
-
-/** stopOf is the stop at which the frame on the page is, or null. */
-const stopOf = ({ frame }) => frame?.lesson?.stop ?? null;
-
-/** proceed continues after a stop, or leads from an earlier stop back to the present. */
-function proceed(lab) {
-  remember("lookedBack", "yes");
-  lab.focus(".lesson .steps .primary"); // the button is removed
-  if (lab.past) lab.toPresent();
-  else if (lab.source.live) perform(lab, action("run"));
-  else lab.source.play();
-}
-
-/** Stop says what the frame of a stop shows, and continues. The first one asks to look back. */
-function Stop({ lab }) {
-  const { says, event } = stopOf(lab);
-  const asks = lab.source.live && !lab.past && !remembered("lookedBack");
-  return html`<section class="caption stop" aria-label=${t("stop.title")}>
-    <div role="status">${says ? html`<${Prose} text=${says} follow=${lab.ui.follow} />`
-      : html`<${Seen} event=${event} follow=${lab.ui.follow} />`}</div>
-    <p><button type="button" class="btn primary" aria-keyshortcuts=${lab.past ? "End" : "Space"}
-        onClick=${() => proceed(lab)}>${t(lab.past ? "stop.present" : "stop.proceed")}${" "}
-        <kbd>${keyName(lab.past ? "End" : " ")}</kbd></button>
-      ${asks && html` <span class="dim">${t("stop.lookBack")}</span>`}</p>
-  </section>`;
-}
-
-/** Seen names the event of a frame that does not prove its sentence. */
-function Seen({ event, follow }) {
-  if (!event) return t("stop.seen");
-  return html`<b>${named("hop", event.hop)} ${event.what}</b>
-    ${event.key && html` <${Chip} id=${event.key} follow=${follow} first />`}
-    ${event.rv && html` <span class="rv">@${event.rv}</span>`} ${event.detail} ${event.error}`;
-}
-
-/** Again leads back to the last frame at which the present step has stopped. */
-function Again({ lab, lesson }) {
-  const at = stopOf(lab) ? -1 : lab.stopBefore(lesson.id, lab.ui.lesson.step);
-  if (at < 0) return null;
-  return html`<p><button type="button" class="btn quiet again" onClick=${() => lab.lookAt(at)}>
-    ← ${t("stop.again")}</button></p>`;
-}
-return { stopOf, proceed, Stop, Again };
-})();
-
 modules["lessons.js"] = (() => {
 // SPDX-License-Identifier: Apache-2.0
 
@@ -952,12 +793,11 @@ modules["lessons.js"] = (() => {
  * Lessons: a list, and the lesson that is being played.
  *
  * A step without a question is played when the reader arrives at it. A step with a question is
- * played when the reader has found the answer: until then the page shows nothing that gives it away.
- * In a step with a task, the program prepares, and then the reader acts until its checks hold.
+ * played when the reader has answered, so that the pipeline shows whether the guess was right. In a
+ * step with a task, the program prepares, and then the reader acts until the program's checks hold.
  */
 const { html, cx } = modules["html.js"];
 const { Path, Prose } = modules["prose.js"];
-const { Again, proceed, stopOf } = modules["stop.js"];
 const { local, named, remember, remembered, t, translated } = modules["text.js"];
 
 function Lessons({ lab }) {
@@ -999,15 +839,7 @@ function begin(lab, lesson) {
   if (lesson.follow) lab.follow(lesson.follow);
   lab.set({ lesson: { id: lesson.id, step: 0, played: -1, choice: null, seed: Math.random() }, tab: "lessons" });
   lab.focus(".lesson h2");
-  if (lesson.steps[0].question) prepare(lab, lesson);
   play(lab, lesson);
-}
-
-/** prepare makes the pipeline ready for the question of the present step. */
-function prepare(lab, lesson) {
-  const { step } = lab.ui.lesson;
-  lab.set({ lesson: { ...lab.ui.lesson, sentAt: performance.now() } });
-  if (lab.source.live) lab.send({ do: "lesson", id: lesson.id, step: step - 1, solved: true });
 }
 
 /**
@@ -1025,7 +857,7 @@ function openAt(lab, id, step) {
   lab.set({ lesson: { id, step: at, played, choice, seed: Math.random() }, tab: "lessons" });
   const asks = lesson.steps[at].question && choice == null;
   const ready = there?.id === id && there.step === at - 1;
-  if (asks && !ready) prepare(lab, lesson);
+  if (lab.source.live && asks && at > 0 && !ready) lab.send({ do: "lesson", id, step: at - 1, solved: true });
   play(lab, lesson);
   return true;
 }
@@ -1047,7 +879,6 @@ function turn(lab, by) {
   if (!lesson) return false;
   const { step, choice } = lab.ui.lesson;
   if (by > 0 && lesson.steps[step].question && choice == null) answer(lab, lesson, SHOWN);
-  else if (by > 0 && stopOf(lab)) proceed(lab);
   else if (by > 0 && !ended(lab, lesson)) solve(lab, lesson);
   else if (lesson.steps[step + by]) goTo(lab, lesson, step + by);
   return true;
@@ -1067,7 +898,7 @@ function solve(lab, lesson) {
 /** goTo shows another step. A step that was played before is only shown. */
 function goTo(lab, lesson, step) {
   const now = lab.ui.lesson;
-  lab.set({ lesson: { ...now, step, hint: false, tried: [], choice: step <= now.played ? SHOWN : null } });
+  lab.set({ lesson: { ...now, step, hint: false, choice: step <= now.played ? SHOWN : null } });
   play(lab, lesson);
   lab.focus(".lesson h2"); // the button of this step may be disabled in the next
 }
@@ -1078,12 +909,6 @@ function play(lab, lesson) {
   if (step <= played || (lesson.steps[step].question && choice == null)) return;
   lab.set({ lesson: { ...lab.ui.lesson, played: step, sentAt: performance.now() } });
   lab.send({ do: "lesson", id: lesson.id, step });
-}
-
-/** again begins a step anew that the program could not play: it plays the steps before it first. */
-function again(lab, lesson) {
-  lab.set({ lesson: { ...lab.ui.lesson, sentAt: performance.now() } });
-  lab.send({ do: "lesson", id: lesson.id, step: lab.ui.lesson.step });
 }
 
 /**
@@ -1106,43 +931,18 @@ function ended(lab, lesson) {
   return state.step > step || (state.step === step && state.state === "done");
 }
 
-/** answer takes a choice. A wrong one is only noted: the reader tries again. */
 function answer(lab, lesson, choice) {
-  const { question } = lesson.steps[lab.ui.lesson.step];
-  if (choice !== SHOWN && choice !== question.where && !question.options?.[choice]?.right) {
-    const tried = (lab.ui.lesson.tried ?? []).filter((other) => other !== choice);
-    return lab.set({ lesson: { ...lab.ui.lesson, tried: [...tried, choice] } });
-  }
   lab.set({ lesson: { ...lab.ui.lesson, choice } });
   lab.focus(".lesson .steps .primary"); // the options are disabled
   play(lab, lesson);
 }
 
-/** asking returns the lesson if the question of its present step is open, or null. */
-function asking(lab) {
-  const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);
-  return lesson?.steps[lab.ui.lesson.step].question && lab.ui.lesson.choice == null ? lesson : null;
-}
-
-/**
- * predicting returns what a click on a card answers, and which cards were tried, while a question
- * asks for a card, or null.
- */
+/** predicting returns what a click on a card answers, while a question asks for a card, or null. */
 function predicting(lab) {
-  const lesson = asking(lab);
-  if (!lesson?.steps[lab.ui.lesson.step].question.where) return null;
-  return { choose: (piece) => answer(lab, lesson, piece), tried: lab.ui.lesson.tried ?? [] };
-}
-
-/**
- * pointed returns the pieces that the lesson points to: none while its question is open, or while
- * the program plays another step.
- */
-function pointed(lab) {
-  const state = lab.frame?.lesson;
-  const { lesson } = lab.ui;
-  const other = lesson?.id === state?.id && lesson?.step !== state?.step;
-  return asking(lab) || other ? [] : (state?.watch ?? []);
+  const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);
+  if (!lesson || lab.ui.lesson.choice != null) return null;
+  if (!lesson.steps[lab.ui.lesson.step].question?.where) return null;
+  return (piece) => answer(lab, lesson, piece);
 }
 
 function Lesson({ lab, lesson }) {
@@ -1163,12 +963,11 @@ function Lesson({ lab, lesson }) {
       ${lesson.steps.map((_, i) => html`<i key=${i} class=${cx(i <= step && "done")}></i>`)}</div>
     <div aria-live="polite">${prose(now.text)}</div>
     ${now.question && html`<${Question} key=${lesson.id + step} question=${now.question}
-      seed=${lab.ui.lesson.seed} choice=${choice} tried=${lab.ui.lesson.tried ?? []} choose=${(i) => answer(lab, lesson, i)} />`}
+      seed=${lab.ui.lesson.seed} choice=${choice} choose=${(i) => answer(lab, lesson, i)} />`}
     ${now.task && html`<${Task} key=${lesson.id + step} lab=${lab} lesson=${lesson} task=${now.task} />`}
     <div role="status">
       ${!open && ended(lab, lesson) && !lab.frame.lesson.error && now.after && prose(now.after)}</div>
     <${Progress} lab=${lab} lesson=${lesson} />
-    <${Again} lab=${lab} lesson=${lesson} />
     <${Steps} lab=${lab} lesson=${lesson} open=${open} />
     <${Links} lab=${lab} links=${lesson.links ?? []} />
     ${step > 0 && html`<button type="button" class="btn quiet"
@@ -1186,21 +985,13 @@ function Progress({ lab, lesson }) {
       <button type="button" class="btn" onClick=${() => openAt(lab, lesson.id, step)}>${t("lessons.here")}</button></p>`;
   }
   if (state?.id !== lesson.id || state.step !== step) return null;
-  if (state.error) return html`<${Failure} lab=${lab} lesson=${lesson} error=${state.error} />`;
-  if (!["preparing", "running"].includes(state.state)) return null; // at its end, or the reader's turn
+  if (state.error) return html`<p class="hot" role="alert">${state.error}</p>`;
+  if (state.state !== "running") return null; // at its end, or the reader's turn
   return html`<p class="dim running">
-    <span class="spin" aria-hidden="true"></span> ${t("lessons." + state.state)}</p>`;
+    <span class="spin" aria-hidden="true"></span> ${t("lessons.running")}</p>`;
 }
 
-/** Failure offers to begin a step again that the program could not play. The details are for its author. */
-function Failure({ lab, lesson, error }) {
-  if (lab.failure !== error) console.warn("lesson", lesson.id, "step", lab.ui.lesson.step, error);
-  lab.failure = error;
-  return html`<p class="hot" role="alert">${t("lessons.failed")}</p>
-    <p><button type="button" class="btn again" onClick=${() => again(lab, lesson)}>${t("lessons.again")}</button></p>`;
-}
-
-/** Steps has the buttons that lead to the step before, on after a stop, and after the end to the next step. */
+/** Steps has the buttons that lead to the step before, and after the end of this one to the next. */
 function Steps({ lab, lesson, open }) {
   const { step } = lab.ui.lesson;
   const last = step === lesson.steps.length - 1;
@@ -1210,12 +1001,9 @@ function Steps({ lab, lesson, open }) {
     <button type="button" class="btn"
       onClick=${() => (step === 0 ? leave(lab) : goTo(lab, lesson, step - 1))}>
       ← ${step === 0 ? t("lessons.all") : t("lessons.back")}</button>
-    ${stopOf(lab) && !ended(lab, lesson)
-      ? html`<button key="next" type="button" class="btn primary proceeds" onClick=${() => proceed(lab)}>
-          ${t("stop.proceed")}</button>`
-      : html`<button key="next" type="button" class="btn primary" disabled=${open} aria-disabled=${!ended(lab, lesson)}
-          onClick=${() => ended(lab, lesson) && onward()}>
-          ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>`}
+    <button type="button" class="btn primary" disabled=${open} aria-disabled=${!ended(lab, lesson)}
+      onClick=${() => ended(lab, lesson) && onward()}>
+      ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>
     ${last && next && ended(lab, lesson) && html`<${Onward} lab=${lab} next=${next} />`}
   </div>`;
 }
@@ -1258,31 +1046,31 @@ function Task({ lab, lesson, task }) {
 }
 
 /**
- * Question asks before the answer is shown. choice is the index of the right option, or the right
- * card if the question asks where; SHOWN if the answer was shown without it, or null while the
- * question is open. tried are the wrong choices, the newest last: the reader may try all others.
+ * Question asks before the answer is shown. choice is the index of the chosen option, or the chosen
+ * card if the question asks where; SHOWN if the answer was shown without one, or null while the
+ * question is open.
  */
-function Question({ question, seed, choice, tried, choose }) {
+function Question({ question, seed, choice, choose }) {
   const open = choice == null;
-  const wrong = tried.at(-1);
-  const why = question.where ? (question.why?.[wrong] ?? t("lessons.notHere")) : question.options[wrong]?.why;
+  const why = question.where ? question.why?.[choice] : question.options[choice]?.why;
   return html`<fieldset class="question">
     <legend><${Prose} text=${question.ask} /></legend>
     ${question.where
       ? html`<p>${open ? t("lessons.where") : html`${choice === question.where ? "✓" : "→"}${" "}
           <b>${t(`piece.${question.where}.name`)}</b>`}</p>`
       : shuffled(question.options, seed).map(({ option, i }) => html`
-          <${Option} key=${i} option=${option} wrong=${tried.includes(i)} open=${open} choose=${() => choose(i)} />`)}
-    <p role="status">${open ? wrong != null && html`✕ <${Prose} text=${why} />` : html`<${Prose} text=${question.answer} />`}</p>
-    ${open && html`<button type="button" class="btn quiet" onClick=${() => choose(SHOWN)}>
-      ${t("lessons.show")}</button>`}
+          <${Option} key=${i} option=${option} chosen=${choice === i} open=${open} choose=${() => choose(i)} />`)}
+    ${open
+      ? html`<button type="button" class="btn quiet" onClick=${() => choose(SHOWN)}>
+          ${t("lessons.show")}</button>`
+      : html`<p role="status">${why && html`<${Prose} text=${why} /> `}<${Prose} text=${question.answer} /></p>`}
   </fieldset>`;
 }
 
-/** Option stays enabled while the question is open, so that the focus is not lost. */
-function Option({ option, wrong, open, choose }) {
+function Option({ option, chosen, open, choose }) {
   const right = !open && option.right;
-  return html`<button type="button" disabled=${!open} aria-pressed=${Boolean(wrong || right)}
+  const wrong = chosen && !option.right;
+  return html`<button type="button" disabled=${!open} aria-pressed=${chosen}
     class=${cx("option", right && "right", wrong && "wrong")} onClick=${choose}>
     <span aria-hidden="true">${right ? "✓" : wrong ? "✕" : "○"}</span>
     <span><${Prose} text=${option.text} /></span></button>`;
@@ -1293,7 +1081,7 @@ function shuffled(options, seed = 0) {
   const place = (i) => (Math.sin((seed + 1) * 1000 + i * 77) * 10_000) % 1;
   return options.map((option, i) => ({ option, i })).sort((a, b) => place(a.i) - place(b.i));
 }
-return { Lessons, openAt, openFirst, alone, turn, leave, predicting, pointed };
+return { Lessons, openAt, openFirst, alone, turn, leave, predicting };
 })();
 
 modules["card.js"] = (() => {
@@ -1303,7 +1091,7 @@ modules["card.js"] = (() => {
 const { html, cx } = modules["html.js"];
 const { ActionBar } = modules["actions.js"];
 const { number } = modules["key.js"];
-const { pointed, predicting } = modules["lessons.js"];
+const { predicting } = modules["lessons.js"];
 const { t } = modules["text.js"];
 
 /**
@@ -1311,11 +1099,11 @@ const { t } = modules["text.js"];
  * frame had a change in it, and marked while a lesson or a change of the code points to it.
  */
 function Card({ lab, piece, title, summary, bad, children }) {
-  const question = predicting(lab);
-  const wrong = question?.tried.includes(piece);
-  const shown = pointed(lab).includes(piece) || lab.frame?.code?.watch?.includes(piece);
+  const answer = predicting(lab);
+  const { lesson, code } = lab.frame ?? {};
+  const pointed = lesson?.watch?.includes(piece) || code?.watch?.includes(piece);
   return html`<section id=${"card-" + piece} data-piece=${piece} aria-labelledby=${"title-" + piece}
-    class=${cx("card", "card-" + piece, lab.lit.has(piece) && "lit", shown && "pointed", bad && "bad")}>
+    class=${cx("card", "card-" + piece, lab.lit.has(piece) && "lit", pointed && "pointed", bad && "bad")}>
     <header>
       <h2 id=${"title-" + piece}>
         <button type="button" class="title" title=${t("open", { piece: title })}
@@ -1324,9 +1112,8 @@ function Card({ lab, piece, title, summary, bad, children }) {
       </h2>
       <small>${summary}</small>
     </header>
-    ${question && html`<button type="button" class=${cx("pick", wrong && "wrong")} aria-pressed=${Boolean(wrong)}
-      onClick=${() => question.choose(piece)}>
-      <span>${wrong ? "✕ " : ""}${t("lessons.pick", { piece: title })}</span></button>`}
+    ${answer && html`<button type="button" class="pick" onClick=${() => answer(piece)}>
+      <span>${t("lessons.pick", { piece: title })}</span></button>`}
     <div class="body">${children}</div>
     <${ActionBar} lab=${lab} piece=${piece} />
   </section>`;
@@ -1508,21 +1295,6 @@ function fenced(fence) {
     : t("election.stored", { token: fence.token });
 }
 
-/** stateOf is what a candidate does; a recording may be older than the field. */
-const stateOf = (e, name) => e.states?.[name] ?? (name === e.leader ? "leads" : "waits");
-
-/** aboutCandidate says what a candidate does, and the time that it goes by. */
-function aboutCandidate(e, name) {
-  const state = stateOf(e, name);
-  const ahead = state === "leads" && e.renewedMs < -1000;
-  return [
-    t("election." + state), e.pausedNames?.includes(name) && t("election.paused"),
-    state === "leads" && e.leftMs > 0 && !ahead && t("election.renewed", { ago: ago(e.renewedMs) }),
-    ahead && t("election.ahead", { by: duration(-e.renewedMs) }),
-    e.observed?.[name] > 0 && t("election.observed", { ago: ago(e.observed[name]) }),
-  ].filter(Boolean).join(" · ");
-}
-
 /** ElectionCard shows the candidates, the lease and the fencing token. */
 function ElectionCard({ lab }) {
   const e = lab.frame.election ?? {};
@@ -1534,15 +1306,21 @@ function ElectionCard({ lab }) {
   const left = Math.max(0, (e.leftMs ?? 0) - lab.age);
   const whole = Math.max(e.durationMs ?? 15_000, left);
   return html`<${Card} lab=${lab} piece="election" title=${t("piece.election.name")}
-    summary=${html`${t("election.token")} <b>${e.leftMs ? e.token : "–"}</b>`} bad=${!e.leftMs || e.paused}>
+    summary=${html`${t("election.token")} <b>${e.token}</b>`} bad=${!e.leader || e.paused}>
     <div class="lease"><i style=${{ width: (left / whole) * 100 + "%" }}></i>
-      <span>${[e.leftMs > 0 && t("election.left", { left: duration(left) }), fenced(e.fence)]
+      <span>${[t("election.left", { left: duration(left) }), fenced(e.fence)]
         .filter(Boolean).join(" · ")}</span></div>
     ${!e.leftMs && html`<p class="note hot">${t("election.nobody")}</p>`}
     <ul class="rows candidates">
-      ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(stateOf(e, name) !== "leads" && "dim")}>
-        <span aria-hidden="true">${stateOf(e, name) === "leads" ? "●" : "○"}</span> ${shortName(name)}
-        <span class="dim">${aboutCandidate(e, name)}</span></li>`)}
+      ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(name !== e.leader && "dim")}>
+        <span aria-hidden="true">${name === e.leader ? "●" : "○"}</span> ${shortName(name)}
+        <span class="dim">${[name === e.leader ? t("election.leads") : t("election.waits"),
+          e.pausedNames?.includes(name) && t("election.paused"),
+          name === e.leader && e.renewedMs >= -1000 && e.leftMs > 0
+            && t("election.renewed", { ago: ago(e.renewedMs) }),
+          name === e.leader && e.renewedMs < -1000
+            && t("election.ahead", { by: duration(-e.renewedMs) }),
+          name !== e.leader && e.observedMs > 0 && t("election.observed", { ago: ago(e.observedMs) })].filter(Boolean).join(" · ")}</span></li>`)}
     </ul>
   <//>`;
 }
@@ -1567,7 +1345,6 @@ function ServerCard({ lab }) {
   const log = [...(server.log ?? [])].reverse();
   const summary = server.up === false ? t("server.down") : html`rv <b>${server.rv}</b>`;
   const cursor = log.findIndex((entry) => Number(entry.rv) <= read);
-  const compacted = Number(server.compacted) || 0;
   return html`<${Card} lab=${lab} piece="server" title=${t("piece.server.name")} summary=${summary}
     bad=${server.up === false}>
     <ol class="rows log" reversed>
@@ -1575,25 +1352,17 @@ function ServerCard({ lab }) {
         <li key=${entry.rv} class=${cx(Number(entry.rv) > read && "unread", i === cursor && "cursor")}>
           <span class="rv">${entry.rv}</span>
           <span class=${"sign " + entry.type} title=${entry.type}>
-            <i aria-hidden="true">${SIGN[entry.type] ?? "·"}</i><span class="word">${entry.type}</span></span>
+            <i aria-hidden="true">${SIGN[entry.type] ?? "·"}</i>${entry.type}</span>
           ${entry.key && html`<${Chip} id=${entry.key} follow=${lab.ui.follow} first=${i === 0} />`}
         </li>`)}
     </ol>
     ${!log.length && html`<${Empty}>${t("server.empty")}<//>`}
     <p class="note">${t("server.count", { n: number(server.objects) })}${" "}
       ${server.fault ? html`<b class="hot">${named("fault", server.fault)}</b> ` : ""}
-      ${compacted > 0 && t("server.compacted", { rv: server.compacted }) + " "}
-      ${read > 0 && notRead(server, read, compacted)}
+      ${Number(server.compacted) > 0
+        ? t("server.compacted", { rv: server.compacted }) : t("server.note")}
     </p>
   <//>`;
-}
-
-/** notRead says what is between the reflector's version and the server's, as far as the log shows it. */
-function notRead({ rv, log = [] }, read, compacted) {
-  const n = log.filter((entry) => Number(entry.rv) > read).length;
-  if (n > 0) return t("server.unread", { n: number(n) });
-  const others = Number(rv) > read && compacted <= read;
-  return t(others ? "server.others" : "server.note", { read });
 }
 
 /** The state machine as it is drawn: the place of each phase, and the edges between them. */
@@ -1649,8 +1418,9 @@ function QueueCard({ lab }) {
   const items = queue.items ?? [];
   const real = queue.kind === "RealFIFO";
   return html`<${Card} lab=${lab} piece="queue" title=${queue.kind ?? "DeltaFIFO"}
-    summary=${[!real && t("queue.keys", { n: number(queue.keys) }), t("queue.deltas", { n: number(queue.deltas) })]
-      .filter(Boolean).join(" · ")} bad=${queue.hold}>
+    summary=${t(real ? "queue.deltas" : "queue.size", {
+      keys: number(queue.keys), n: number(queue.deltas),
+    })} bad=${queue.hold}>
     <ol class="rows">
       ${items.map((item, i) => html`<li key=${real ? i : item.key}>
         ${item.key
@@ -1733,231 +1503,24 @@ function IndexRows({ lab, index }) {
 return { ServerCard, ReflectorCard, QueueCard, StoreCard };
 })();
 
-modules["model.js"] = (() => {
-// SPDX-License-Identifier: Apache-2.0
-
-/**
- * The model: what the page knows about the program.
- *
- *   M1  newest is the newest frame. frame is what the page shows: see present.js
- *   M2  hops holds the newest hops that are shown, in ascending order of n, at most HOPS of them
- *   M3  samples holds at most one entry per SAMPLE_MS, of the last WINDOW_S seconds
- */
-const HOPS = 2000;
-
-/** CONTROLS are the fields of a frame that the controls need at once. */
-const CONTROLS = ["mode", "delayMs", "settings"];
-const SAMPLE_MS = 250;
-const EXAMPLE_MS = 2000;
-const EXAMPLES = 10;
-const WINDOW_S = 60;
-
-class Model {
-  constructor() {
-    this.hello = null;
-    this.reset();
-  }
-
-  /** reset forgets all frames: a program has started, or a recording was moved. */
-  reset() {
-    this.newest = null;
-    this.frame = null;
-    this.lastHop = -1;
-    this.hops = [];
-    this.samples = [];
-    this.samplesVersion = 0;
-    this.leftOut = 0;
-    this.example = null;
-    this.clockSkew = 0;
-  }
-
-  /** greet starts a connection. Another start of the program has other numbers and other hops. */
-  greet(hello) {
-    if (!hello.started || hello.started !== this.hello?.started) this.reset();
-    this.hello = hello;
-  }
-
-  /**
-   * receive takes the next frame, and returns it without the hops that were received before. now is
-   * the reader's clock in milliseconds.
-   */
-  receive(frame, now) {
-    const hops = (frame.hops ?? []).filter((hop) => hop.n > this.lastHop);
-    for (const hop of hops) hop.at = timeOf(hop.t);
-    this.lastHop = hops.at(-1)?.n ?? this.lastHop;
-    this.newest = { ...frame, hops };
-    this.clockSkew = Date.parse(frame.t) - now;
-    this.leftOut = Math.max(0, (frame.counters?.events ?? 0) - (frame.counters?.shown ?? 0));
-    if (this.frame) this.show(frame, CONTROLS);
-    this.sample(frame);
-    return this.newest;
-  }
-
-  /** show makes fields of a frame visible. */
-  show(frame, fields) {
-    this.frame = { ...this.frame };
-    for (const field of fields) this.frame[field] = frame[field];
-    if (fields.includes("t")) this.frameAt = Date.parse(frame.t);
-  }
-
-  /** arrived makes hops visible. */
-  arrived(hops) {
-    this.hops = this.hops.concat(hops).sort((a, b) => a.n - b.n).slice(-HOPS);
-  }
-
-  /**
-   * exampleJourney is the key and the journeys that are shown while no key is followed: a complete
-   * journey, if possible. The key changes at most every EXAMPLE_MS, so that it can be read, and its
-   * journey is kept even if its hops have left the ring.
-   */
-  exampleJourney(now) {
-    if (!this.example || now - this.example.at >= EXAMPLE_MS) {
-      const done = this.hops.filter((hop) => hop.what === "reconciled").slice(-EXAMPLES).reverse();
-      const complete = done.find(({ key }) => journeysOf(this.hops, key).at(-1).hops[0].hop === "server");
-      const key = (complete ?? done[0] ?? this.hops.findLast((hop) => hop.key))?.key;
-      if (key && key !== this.example?.key) this.example = { key, at: now, journeys: [] };
-    }
-    if (!this.example) return { journeys: [] };
-    const journeys = journeysOf(this.hops, this.example.key);
-    if (journeys.at(-1)?.hops.length > 1) this.example.journeys = journeys;
-    return this.example;
-  }
-
-  /** now is the program's clock, estimated from its last frame. */
-  now(readerNow) {
-    return readerNow + this.clockSkew;
-  }
-
-  sample(frame) {
-    const at = Date.parse(frame.t) / 1000;
-    const last = this.samples.at(-1);
-    if (last && at - last.at < SAMPLE_MS / 1000) return;
-    this.samples.push({ at, ...frame.plot });
-    while (this.samples[0].at < at - WINDOW_S) this.samples.shift();
-    this.samplesVersion++;
-  }
-
-  /** series returns columns of the samples as uPlot wants them: times first. */
-  series(...columns) {
-    const data = [this.samples.map((s) => s.at)];
-    for (const column of columns) data.push(this.samples.map((s) => column(s) ?? null));
-    return data;
-  }
-}
-
-/** timeOf reads an RFC 3339 time in milliseconds, with the fractions that Date.parse drops. */
-function timeOf(text) {
-  const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
-  return Date.parse(text) + Number("0." + fraction.slice(3).padEnd(1, "0"));
-}
-
-/** CHANGES are the watch events that begin a journey. */
-const CHANGES = new Set(["ADDED", "MODIFIED", "DELETED"]);
-
-/**
- * journeysOf splits the hops of a key into journeys, oldest first. A journey begins with a watch
- * event, or with a second Pop, because a relist or a resync has no event per key. A hop with a
- * resourceVersion joins the newest journey that has it, any other hop joins the newest. Two changes
- * that one reconcile handles are two journeys, and the later one ends there.
- */
-function journeysOf(hops, key) {
-  const journeys = [];
-  for (const hop of hops) {
-    if (hop.key !== key) continue;
-    const same = hop.rv && journeys.findLast((journey) => journey.rv === hop.rv);
-    const journey = same || journeys.at(-1);
-    const begins = (hop.hop === "server" && CHANGES.has(hop.what)) || (hop.what === "Pop" && journey?.popped);
-    if (!journey || begins) journeys.push({ rv: hop.rv, hops: [hop], popped: hop.what === "Pop" });
-    else {
-      journey.hops.push(hop);
-      journey.popped ||= hop.what === "Pop";
-    }
-  }
-  return journeys;
-}
-
-/** whatOf names what happened at a hop: a reconcile with an error has failed. */
-const whatOf = ({ hop, what, error }) =>
-  hop === "worker" && error && what === "reconciled" ? "failed" : what;
-
-/** The hops that end the stay of a change in a lane. */
-const LEAVES = { deltafifo: "Pop", workqueue: "Get", worker: "reconciled" };
-
-/**
- * lanesOf arranges a journey as a swimlane: per hop the spans between arrival and departure, and
- * the moments of all its events, in milliseconds since the journey began.
- */
-function lanesOf(journey, order) {
-  const start = journey.hops[0].at;
-  const end = journey.hops.at(-1).at;
-  return order.map((name) => {
-    const moments = journey.hops
-      .filter((hop) => hop.hop === name)
-      .map((hop) => ({ ...hop, ms: hop.at - start }));
-    const spans = [];
-    let entered = null;
-    for (const moment of moments) {
-      if (moment.what === LEAVES[name]) {
-        if (entered != null) spans.push([entered, moment.ms]);
-        entered = null;
-      } else if (LEAVES[name] && moment.what !== "Done" && moment.what !== "Forget") {
-        entered ??= moment.ms;
-      }
-    }
-    if (entered != null) spans.push([entered, end - start]);
-    return { name, moments, spans };
-  });
-}
-
-/** STAYS are the hops in which a change spends its time: the events that begin and end each. */
-const STAYS = [
-  ["deltafifo", (hop) => hop.hop === "deltafifo" && hop.what !== "Pop", (hop) => hop.what === "Pop"],
-  ["store", (hop) => hop.what === "Pop", (hop) => hop.hop === "store"],
-  ["handler", (hop) => hop.hop === "store", (hop) => hop.hop === "handler"],
-  ["workqueue", (hop) => hop.hop === "workqueue" && hop.what === "Add", (hop) => hop.what === "Get"],
-  ["worker", (hop) => hop.what === "reconcile", (hop) => hop.what === "reconciled"],
-];
-
-/** staysOf returns how long a change stayed in each hop, in milliseconds; null if it has not left it. */
-function staysOf({ hops }) {
-  return STAYS.map(([name, begins, ends]) => {
-    const from = hops.find(begins);
-    const to = from && hops.find((hop) => hop.at >= from.at && ends(hop));
-    return { name, ms: to ? to.at - from.at : null };
-  });
-}
-return { WINDOW_S, Model, journeysOf, whatOf, lanesOf, staysOf };
-})();
-
 modules["caption.js"] = (() => {
 // SPDX-License-Identifier: Apache-2.0
 
-/** The caption: in slow motion, one line says what happened at the newest hop, and why. */
+/** The caption: in slow motion, one line says what happens now and why. */
 const { html } = modules["html.js"];
-const { whatOf } = modules["model.js"];
 const { Prose } = modules["prose.js"];
-const { Stop, stopOf } = modules["stop.js"];
-const { filled, named, t } = modules["text.js"];
+const { named, t } = modules["text.js"];
 
 /** READABLE_MS is the least time per hop in which a caption can be read. */
 const READABLE_MS = 800;
 
-/** SAME are hops that have the texts of another one. */
+/** SAME are events that have the text of another one. */
 const SAME = {
-  server: { POST: "PUT", PATCH: "PUT", DELETE: "PUT" }, deltafifo: { Update: "Add", Delete: "Add" },
+  MODIFIED: "ADDED", DELETED: "ADDED", POST: "PUT", PATCH: "PUT", DELETE: "PUT",
+  Update: "Add", Delete: "Add", OnUpdate: "OnAdd", OnDelete: "OnAdd",
 };
 
-/**
- * textOf returns the text for a hop: that of its fact, which earlier events have proved, or else the
- * one that is true of every such hop. A call with an error has a text of its own.
- */
-function textOf({ hop, what, key, rv, error, fact, args }) {
-  const texts = t("caption")[hop];
-  const name = SAME[hop]?.[what] ?? what;
-  const text = texts?.[`${name} ${fact}`] ?? (error && texts?.[name]
-    ? texts[`${name} failed`] ?? t("captionFailed") : texts?.[name]);
-  return text && filled(text, { ...args, key: `[[${key}]]`, rv: rv || "–", error });
-}
+const textOf = ({ hop, what }) => t("caption")[hop]?.[SAME[what] ?? what];
 
 /** captionOf returns the newest of some hops that has a caption, or null. */
 const captionOf = (hops, follow) =>
@@ -1968,14 +1531,14 @@ const hasCaption = ({ frame }) =>
   frame?.mode === "pause" || (frame?.mode === "slow" && frame.delayMs >= READABLE_MS);
 
 function Caption({ lab }) {
-  if (stopOf(lab)) return html`<${Stop} lab=${lab} />`;
   if (!hasCaption(lab)) return null;
   const hop = lab.caption;
   return html`<p class="caption" aria-live="polite">${hop
-    ? html`<b>${named("hop", hop.hop)} ${whatOf(hop)}</b> <${Prose} text=${textOf(hop)} follow=${lab.ui.follow} />`
+    ? html`<b>${named("hop", hop.hop)} ${hop.what}</b> <${Prose} text=${textOf(hop)
+      .replaceAll("{key}", () => `[[${hop.key}]]`).replaceAll("{rv}", hop.rv)} follow=${lab.ui.follow} />`
     : html`<span class="dim">${t("captionNone")}</span>`}</p>`;
 }
-return { textOf, captionOf, hasCaption, Caption };
+return { captionOf, hasCaption, Caption };
 })();
 
 modules["dialogs.js"] = (() => {
@@ -2227,16 +1790,10 @@ class RecordedSource {
 
   /** step shows the next frame, or the one before. */
   step(by) {
+    this.pause();
     const index = Math.min(Math.max(this.index + by, 0), this.frames.length - 1);
-    if (by < 0) return this.show(index);
-    this.pause();
-    this.moveTo(this.times[index] - this.times[0]);
-  }
-
-  /** show shows one frame. */
-  show(index) {
-    this.pause();
-    this.seek(this.times[index] - this.times[0]);
+    if (by > 0) this.moveTo(this.times[index] - this.times[0]);
+    else this.seek(this.times[index] - this.times[0]);
   }
 
   /** seek moves to a time in milliseconds and rebuilds what the page shows from the frames before. */
@@ -2268,16 +1825,10 @@ class RecordedSource {
   }
 }
 
-/** sameStop reports whether two views of a lesson are of one stop. */
-const sameStop = (a, b) => Boolean(a?.stop) && a.stop.n === b?.stop?.n && a.step === b.step && a.id === b.id;
-
 /** KEPT_MS is how far a reader can look back in a live run. */
 const KEPT_MS = 60_000;
 
-/**
- * History keeps the last frames of a live run, of each stop of a lesson one. skew is the program's
- * clock minus the reader's.
- */
+/** History keeps the last frames of a live run. skew is the program's clock minus the reader's. */
 class History {
   constructor() {
     this.frames = [];
@@ -2285,11 +1836,6 @@ class History {
   }
 
   add(frame) {
-    const last = this.frames.at(-1);
-    if (sameStop(frame.lesson, last?.lesson)) {
-      this.frames.pop();
-      frame = { ...frame, hops: [...last.hops, ...frame.hops] };
-    }
     this.frames.push(frame);
     this.skew = Date.parse(frame.t) - Date.now();
     const oldest = Date.parse(frame.t) - KEPT_MS;
@@ -2382,46 +1928,26 @@ class EditionSource extends RecordedSource {
 
   async send(command) {
     if (command.do === "lesson" && command.id === this.lesson.id) this.perform(command.step);
-    if (command.do === "solve") this.proceed();
+    if (command.do === "solve") this.playOn(this.task, this.starts[this.performed + 1]);
     return "";
   }
 
-  /**
-   * perform plays a step until it halts: at its end, at a stop, or at the reader's task, which has a
-   * recorded solution.
-   */
+  /** perform plays a step until its end, or until the reader's task, which has a recorded solution. */
   perform(step) {
-    const [from, end] = [this.starts[step], this.starts[step + 1] ?? this.all.length];
-    const state = (at) => (this.all[at]?.lesson?.step === step ? this.all[at].lesson : null);
-    let yours = false;
-    this.halts = [];
-    for (let at = from; at < end; at++) {
-      const waits = !yours && state(at)?.state === "yours";
-      yours ||= waits;
-      if (waits || (state(at)?.stop && state(at + 1)?.stop?.n !== state(at).stop.n)) this.halts.push(at + 1);
-    }
-    if (this.halts.at(-1) !== end) this.halts.push(end);
+    const [from, to] = [this.starts[step], this.starts[step + 1]];
+    const yours = ({ lesson }) => lesson?.step === step && lesson.state === "yours";
+    const task = this.all.slice(from, to).findIndex(yours);
     this.performed = step;
+    this.task = task < 0 ? to : from + task + 1;
+    this.playOn(from, this.task);
+  }
+
+  /** playOn plays frames, which follow those that are shown, or else replace them. */
+  playOn(from, to) {
     const follows = this.from + this.index + 1 === from;
-    this.choose(from, this.halts.shift());
+    this.choose(from, to);
     if (!follows) this.seek(0);
     this.play();
-  }
-
-  /** proceed plays the step from the frame at which it halts to the next one. */
-  proceed() {
-    if (!this.halts?.length) return;
-    const { at, index } = this;
-    this.choose(this.from, this.halts.shift());
-    Object.assign(this, { at, index });
-    super.play();
-  }
-
-  /** play continues after a stop. */
-  play() {
-    const stopped = this.at >= this.length && this.frames.at(-1)?.lesson?.stop;
-    if (stopped && this.halts?.length) this.proceed();
-    else super.play();
   }
 
   /** choose makes the source play these frames. */
@@ -2456,19 +1982,16 @@ class EditionSource extends RecordedSource {
     // The step stays ended when the reader moves back: the answer stays on the page.
     const lesson = this.frames[this.index]?.lesson;
     const done = lesson?.state === "done" && lesson.step === this.performed;
-    if (done) for (const frame of this.frames) frame.lesson = kept(frame.lesson, lesson);
+    if (done) for (const frame of this.frames) frame.lesson = lesson;
   }
 }
-
-/** kept is the view of a step that has ended, with the stop of an earlier frame. */
-const kept = (at, ended) => (at?.stop ? { ...ended, watch: at.watch, stop: at.stop } : ended);
 
 /** complete returns complete frames. A recorded one has only the fields that have changed. */
 function complete(frames) {
   let last = {};
   return frames.map((changed) => (last = { ...last, ...changed }));
 }
-return { EditionSource };
+return { EditionSource, complete };
 })();
 
 modules["rails.js"] = (() => {
@@ -2522,8 +2045,7 @@ modules["flow.js"] = (() => {
 // SPDX-License-Identifier: Apache-2.0
 
 /**
- * The flow between the cards, or between the pieces of the strip: rails that connect them, and tokens
- * that travel along the rails.
+ * The flow between the cards: rails that connect them, and tokens that travel along the rails.
  *
  * The rails are an SVG; the tokens are elements above it, moved by the Web Animations API, so that
  * a frame of the animation runs no code of the page.
@@ -2537,7 +2059,11 @@ const { RAILS, railsOf } = modules["rails.js"];
 const { t } = modules["text.js"];
 
 const MAX_TOKENS = 40;
+/** MAX_ON_RAIL tokens of one frame are readable on one rail; more of them are a crowd. */
+const MAX_ON_RAIL = 5;
 const CROWD_MS = 520;
+/** ROW_PX is the distance of tokens that are side by side. */
+const ROW_PX = 23;
 /** LABEL_PX is the distance of a label from a rail that goes up or down. */
 const LABEL_PX = 56;
 const SVG = "http://www.w3.org/2000/svg";
@@ -2552,10 +2078,9 @@ function messageOf({ what, rv, error = "" }) {
 }
 
 class Flow {
-  /** container holds the pieces; overlay covers it and belongs to the Flow; layout is one of the below. */
-  constructor(container, overlay, layout) {
+  /** container holds the cards; overlay covers it and belongs to the Flow. */
+  constructor(container, overlay) {
     this.container = container;
-    this.layout = layout;
     this.svg = document.createElementNS(SVG, "svg");
     this.svg.setAttribute("class", "rails");
     this.layer = document.createElement("div");
@@ -2571,18 +2096,18 @@ class Flow {
   /** measure draws the rails anew: a card has moved, or the language has changed. */
   measure() {
     const origin = this.container.getBoundingClientRect();
-    const boxes = {};
-    for (const element of this.container.querySelectorAll("[data-piece]")) {
-      const r = element.getBoundingClientRect();
-      boxes[element.dataset.piece] = {
+    const box = (piece) => {
+      const r = this.container.querySelector(`[data-piece="${piece}"]`)?.getBoundingClientRect();
+      return r && {
         left: r.left - origin.left, right: r.right - origin.left,
         top: r.top - origin.top, bottom: r.bottom - origin.top,
       };
-    }
+    };
     this.svg.replaceChildren();
     for (const [name, [from, to]] of Object.entries(RAILS)) {
-      const drawn = origin.width > 0 && boxes[from] && boxes[to];
-      this.paths[name] = drawn && this.layout.path(name, boxes[from], boxes[to], boxes);
+      const a = box(from);
+      const b = box(to);
+      this.paths[name] = a && b && aside(name, route(a, b));
       if (this.paths[name]) this.drawRail(name, this.paths[name]);
     }
   }
@@ -2597,8 +2122,6 @@ class Flow {
     const head = document.createElementNS(SVG, "path");
     head.setAttribute("class", "head");
     head.setAttribute("d", `M${x2} ${y2}l${-ux * 8 - uy * 4} ${-uy * 8 + ux * 4}l${uy * 8} ${-ux * 8}Z`);
-    this.svg.append(line, head);
-    if (!this.layout.labels) return;
     const label = document.createElementNS(SVG, "text");
     label.textContent = t("rail." + name);
     const across = Math.abs(uy) > Math.abs(ux);
@@ -2607,14 +2130,14 @@ class Flow {
     label.setAttribute("x", (x1 + x2) / 2 + (across ? side * LABEL_PX : 0));
     label.setAttribute("y", (y1 + y2) / 2 + (across ? 4 : -14));
     label.setAttribute("class", !across ? "above" : side < 0 ? "before" : "beside");
-    this.svg.append(label);
+    this.svg.append(line, head, label);
   }
 
   /** launch sends a token for each hop along a rail, or counts the hops that are too many. */
   launch(rail, hops, travel) {
     const path = this.paths[rail];
     if (!path) return;
-    const crowded = hops.length > this.layout.most;
+    const crowded = hops.length > MAX_ON_RAIL;
     hops.forEach((hop, i) => {
       if (!isOne(rail, hop) || crowded || this.flying >= MAX_TOKENS) this.join(rail, path, hop);
       else this.fly(path, this.token(hop), travel, i - (hops.length - 1) / 2);
@@ -2642,11 +2165,11 @@ class Flow {
     this.fly(path, element, CROWD_MS, 0, () => (crowd.flying = false));
   }
 
-  /** fly moves a token along a path. Tokens that travel together are side by side. */
+  /** fly moves a token along a path. Tokens that travel together have rows of their own. */
   fly([[x1, y1], [x2, y2]], element, duration, row, then) {
     this.flying++;
     this.layer.append(element);
-    const place = (x, y) => this.place(x, y, row);
+    const place = (x, y) => `translate(${x}px, ${y + row * ROW_PX}px) translate(-50%, -50%)`;
     const animation = element.animate(
       [
         { transform: place(x1, y1), opacity: 0 },
@@ -2663,12 +2186,6 @@ class Flow {
     };
   }
 
-  /** place is the transform of a token, which is beside others. */
-  place(x, y, row) {
-    const [across, down] = this.layout.distance;
-    return `translate(${x + row * across}px, ${y + row * down}px) translate(-50%, -50%)`;
-  }
-
   /** hold shows the hops that a paused program keeps back, as tokens that rest on their rails. */
   hold(held) {
     const signature = held.map((hop) => hop.hop + hop.what + hop.key).join();
@@ -2678,12 +2195,13 @@ class Flow {
     const onRail = {};
     for (const hop of held) {
       const [rail] = railsOf(hop);
-      if (!this.paths[rail] || (onRail[rail] ?? 0) >= this.layout.most) continue;
+      if (!this.paths[rail] || (onRail[rail] ?? 0) >= MAX_ON_RAIL) continue;
       const [[x1, y1], [x2, y2]] = this.paths[rail];
       const row = (onRail[rail] = (onRail[rail] ?? 0) + 1) - 1;
       const element = this.token(hop);
       element.classList.add("held");
-      element.style.transform = this.place((x1 + x2) / 2, (y1 + y2) / 2, row);
+      element.style.transform =
+        `translate(${(x1 + x2) / 2}px, ${(y1 + y2) / 2 + row * ROW_PX}px) translate(-50%, -50%)`;
       this.layer.append(element);
     }
   }
@@ -2720,33 +2238,203 @@ function aside(name, path) {
 
 /** rowOf reports whether two boxes are beside each other. */
 const rowOf = (a, b) => a.top < b.bottom && b.top < a.bottom;
+return { Flow };
+})();
+
+modules["model.js"] = (() => {
+// SPDX-License-Identifier: Apache-2.0
 
 /**
- * A layout says where the rails are, whether they have labels, how many tokens of one frame are
- * readable on one rail, and the distance of tokens that are side by side.
+ * The model: what the page knows about the program.
  *
- * between is that of the cards: straight from one to the other.
+ *   M1  newest is the newest frame. frame is what the page shows: see present.js
+ *   M2  hops holds the newest hops that are shown, in ascending order of n, at most HOPS of them
+ *   M3  samples holds at most one entry per SAMPLE_MS, of the last WINDOW_S seconds
  */
-const between = {
-  path: (name, a, b) => aside(name, route(a, b)),
-  labels: true, most: 5, distance: [0, 23],
-};
+const HOPS = 2000;
 
-/** LANE_PX is how far the two lanes of the strip are below its first row: forth, and back. */
-const LANE_PX = { forth: 8, back: 22 };
+/** CONTROLS are the fields of a frame that the controls need at once. */
+const CONTROLS = ["mode", "delayMs", "settings"];
+const SAMPLE_MS = 250;
+const EXAMPLE_MS = 2000;
+const EXAMPLES = 10;
+const WINDOW_S = 60;
 
-/** beside is that of the strip: below its first row, so that no token covers a text. */
-const beside = {
-  path(name, a, b, { server }) {
-    const middle = ({ left, right }) => (left + right) / 2;
-    const [x1, x2] = [middle(a), middle(b)];
-    if (Math.abs(x1 - x2) < 1) return [[x1, a.bottom], [x2, b.top]]; // from row to row
-    const y = server.bottom + (x1 < x2 ? LANE_PX.forth : LANE_PX.back);
-    return [[x1, y], [x2, y]];
-  },
-  labels: false, most: 1, distance: [0, 0],
-};
-return { Flow, between, beside };
+class Model {
+  constructor() {
+    this.hello = null;
+    this.reset();
+  }
+
+  /** reset forgets all frames: a program has started, or a recording was moved. */
+  reset() {
+    this.newest = null;
+    this.frame = null;
+    this.lastHop = -1;
+    this.hops = [];
+    this.samples = [];
+    this.samplesVersion = 0;
+    this.leftOut = 0;
+    this.example = null;
+    this.clockSkew = 0;
+  }
+
+  /** greet starts a connection. Another start of the program has other numbers and other hops. */
+  greet(hello) {
+    if (!hello.started || hello.started !== this.hello?.started) this.reset();
+    this.hello = hello;
+  }
+
+  /**
+   * receive takes the next frame, and returns it without the hops that were received before. now is
+   * the reader's clock in milliseconds.
+   */
+  receive(frame, now) {
+    const hops = (frame.hops ?? []).filter((hop) => hop.n > this.lastHop);
+    for (const hop of hops) hop.at = timeOf(hop.t);
+    this.lastHop = hops.at(-1)?.n ?? this.lastHop;
+    this.newest = { ...frame, hops };
+    this.clockSkew = Date.parse(frame.t) - now;
+    this.leftOut = Math.max(0, (frame.counters?.events ?? 0) - (frame.counters?.shown ?? 0));
+    if (this.frame) this.show(frame, CONTROLS);
+    this.sample(frame);
+    return this.newest;
+  }
+
+  /** show makes fields of a frame visible. */
+  show(frame, fields) {
+    this.frame = { ...this.frame };
+    for (const field of fields) this.frame[field] = frame[field];
+    if (fields.includes("t")) this.frameAt = Date.parse(frame.t);
+  }
+
+  /** arrived makes hops visible. */
+  arrived(hops) {
+    this.hops = this.hops.concat(hops).sort((a, b) => a.n - b.n).slice(-HOPS);
+  }
+
+  /**
+   * exampleJourney is the key and the journeys that are shown while no key is followed: a complete
+   * journey, if possible. The key changes at most every EXAMPLE_MS, so that it can be read, and its
+   * journey is kept even if its hops have left the ring.
+   */
+  exampleJourney(now) {
+    if (!this.example || now - this.example.at >= EXAMPLE_MS) {
+      const done = this.hops.filter((hop) => hop.what === "reconciled").slice(-EXAMPLES).reverse();
+      const complete = done.find(({ key }) => journeysOf(this.hops, key).at(-1).hops[0].hop === "server");
+      const key = (complete ?? done[0] ?? this.hops.findLast((hop) => hop.key))?.key;
+      if (key && key !== this.example?.key) this.example = { key, at: now, journeys: [] };
+    }
+    if (!this.example) return { journeys: [] };
+    const journeys = journeysOf(this.hops, this.example.key);
+    if (journeys.at(-1)?.hops.length > 1) this.example.journeys = journeys;
+    return this.example;
+  }
+
+  /** now is the program's clock, estimated from its last frame. */
+  now(readerNow) {
+    return readerNow + this.clockSkew;
+  }
+
+  sample(frame) {
+    const at = Date.parse(frame.t) / 1000;
+    const last = this.samples.at(-1);
+    if (last && at - last.at < SAMPLE_MS / 1000) return;
+    this.samples.push({ at, ...frame.plot });
+    while (this.samples[0].at < at - WINDOW_S) this.samples.shift();
+    this.samplesVersion++;
+  }
+
+  /** series returns columns of the samples as uPlot wants them: times first. */
+  series(...columns) {
+    const data = [this.samples.map((s) => s.at)];
+    for (const column of columns) data.push(this.samples.map((s) => column(s) ?? null));
+    return data;
+  }
+}
+
+/** timeOf reads an RFC 3339 time in milliseconds, with the fractions that Date.parse drops. */
+function timeOf(text) {
+  const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
+  return Date.parse(text) + Number("0." + fraction.slice(3).padEnd(1, "0"));
+}
+
+/** CHANGES are the watch events that begin a journey. */
+const CHANGES = new Set(["ADDED", "MODIFIED", "DELETED"]);
+
+/**
+ * journeysOf splits the hops of a key into journeys, oldest first. A journey begins with a watch
+ * event, or with a second Pop, because a relist or a resync has no event per key. A hop with a
+ * resourceVersion joins the newest journey that has it, any other hop joins the newest. Two changes
+ * that one reconcile handles are two journeys, and the later one ends there.
+ */
+function journeysOf(hops, key) {
+  const journeys = [];
+  for (const hop of hops) {
+    if (hop.key !== key) continue;
+    const same = hop.rv && journeys.findLast((journey) => journey.rv === hop.rv);
+    const journey = same || journeys.at(-1);
+    const begins = (hop.hop === "server" && CHANGES.has(hop.what)) || (hop.what === "Pop" && journey?.popped);
+    if (!journey || begins) journeys.push({ rv: hop.rv, hops: [hop], popped: hop.what === "Pop" });
+    else {
+      journey.hops.push(hop);
+      journey.popped ||= hop.what === "Pop";
+    }
+  }
+  return journeys;
+}
+
+/** whatOf names what happened at a hop: a reconcile with an error has failed. */
+const whatOf = ({ hop, what, error }) =>
+  hop === "worker" && error && what === "reconciled" ? "failed" : what;
+
+/** The hops that end the stay of a change in a lane. */
+const LEAVES = { deltafifo: "Pop", workqueue: "Get", worker: "reconciled" };
+
+/**
+ * lanesOf arranges a journey as a swimlane: per hop the spans between arrival and departure, and
+ * the moments of all its events, in milliseconds since the journey began.
+ */
+function lanesOf(journey, order) {
+  const start = journey.hops[0].at;
+  const end = journey.hops.at(-1).at;
+  return order.map((name) => {
+    const moments = journey.hops
+      .filter((hop) => hop.hop === name)
+      .map((hop) => ({ ...hop, ms: hop.at - start }));
+    const spans = [];
+    let entered = null;
+    for (const moment of moments) {
+      if (moment.what === LEAVES[name]) {
+        if (entered != null) spans.push([entered, moment.ms]);
+        entered = null;
+      } else if (LEAVES[name] && moment.what !== "Done" && moment.what !== "Forget") {
+        entered ??= moment.ms;
+      }
+    }
+    if (entered != null) spans.push([entered, end - start]);
+    return { name, moments, spans };
+  });
+}
+
+/** STAYS are the hops in which a change spends its time: the events that begin and end each. */
+const STAYS = [
+  ["deltafifo", (hop) => hop.hop === "deltafifo" && hop.what !== "Pop", (hop) => hop.what === "Pop"],
+  ["store", (hop) => hop.what === "Pop", (hop) => hop.hop === "store"],
+  ["handler", (hop) => hop.hop === "store", (hop) => hop.hop === "handler"],
+  ["workqueue", (hop) => hop.hop === "workqueue" && hop.what === "Add", (hop) => hop.what === "Get"],
+  ["worker", (hop) => hop.what === "reconcile", (hop) => hop.what === "reconciled"],
+];
+
+/** staysOf returns how long a change stayed in each hop, in milliseconds; null if it has not left it. */
+function staysOf({ hops }) {
+  return STAYS.map(([name, begins, ends]) => {
+    const from = hops.find(begins);
+    const to = from && hops.find((hop) => hop.at >= from.at && ends(hop));
+    return { name, ms: to ? to.at - from.at : null };
+  });
+}
+return { WINDOW_S, Model, journeysOf, whatOf, lanesOf, staysOf };
 })();
 
 modules["header.js"] = (() => {
@@ -3202,11 +2890,13 @@ modules["panel.js"] = (() => {
 
 /** The panel beside the pipeline: lessons, code, the piece that was clicked, or the list of events. */
 const { html, cx } = modules["html.js"];
+const { hasCaption } = modules["caption.js"];
 const { Code } = modules["code.js"];
 const { Chip } = modules["key.js"];
 const { Lessons } = modules["lessons.js"];
 const { whatOf } = modules["model.js"];
 const { Path, Prose } = modules["prose.js"];
+const { cardOf } = modules["rails.js"];
 const { Search } = modules["search.js"];
 const { named, t, translated } = modules["text.js"];
 
@@ -3221,6 +2911,7 @@ function Panel({ lab }) {
         aria-pressed=${name === tab}
         onClick=${() => lab.set({ tab: name === tab ? null : name })}>${t("tab." + name)}</button>`)}
     </div>
+    <${Rail} lab=${lab} />
     ${tab && html`<div class="sheet">
       ${tab === "lessons" && html`<${Lessons} lab=${lab} />`}
       ${tab === "code" && html`<${Code} lab=${lab} />`}
@@ -3228,6 +2919,18 @@ function Panel({ lab }) {
       ${tab === "events" && html`<${Events} lab=${lab} />`}
     </div>`}
   </aside>`;
+}
+
+/** Rail shows all pieces of a phone's page in one line: what is lit or named by the caption, what a lesson points to. */
+function Rail({ lab }) {
+  const pointed = lab.frame?.lesson?.watch ?? [];
+  const told = hasCaption(lab) && lab.caption && cardOf(lab.caption);
+  const show = (name) => document.getElementById("card-" + name)?.scrollIntoView({ block: "start" });
+  return html`<nav class="rail-of-pieces" aria-label=${t("rail.all")}>
+    ${Object.keys(PIECES).map((name) => html`<button key=${name} type="button" title=${t(`piece.${name}.name`)}
+      class=${cx((lab.lit.has(name) || told === name) && "lit", pointed.includes(name) && "pointed")}
+      onClick=${() => show(name)}>${t("rail.short")[name]}</button>`)}
+  </nav>`;
 }
 
 /** PIECES names the code and the chapter of each piece. */
@@ -3473,7 +3176,7 @@ class Presenter {
   /** take presents a frame, or shows it at once if nothing may move. */
   take(frame) {
     const now = performance.now();
-    if (this.still() || !this.model.frame || frame.lesson?.state === "preparing") return this.jump(frame);
+    if (this.still() || !this.model.frame) return this.jump(frame);
     const strict = frame.mode !== "run" || (frame.lesson && frame.lesson.state !== "done");
     if (strict !== this.strict || this.busyUntil - now > MAX_LAG_MS) this.flush();
     this.strict = strict;
@@ -3584,176 +3287,79 @@ function causesFirst(hops) {
 return { Presenter };
 })();
 
-modules["strip.js"] = (() => {
+modules["program.js"] = (() => {
 // SPDX-License-Identifier: Apache-2.0
 
-/**
- * The strip: all pieces of the pipeline in one or two rows, on a screen that is too small for all
- * cards. It stays in view, tokens travel along it, and each piece leads to its card. The Follower
- * keeps the card in view at which the change is.
- */
-const { html, cx } = modules["html.js"];
-const { hasCaption } = modules["caption.js"];
-const { shortName } = modules["key.js"];
-const { pointed } = modules["lessons.js"];
-const { cardOf } = modules["rails.js"];
-const { named, t } = modules["text.js"];
+/** The program in this browser, in a worker: its source of frames, and the bar while it loads. */
+const { html } = modules["html.js"];
+const { LiveSource } = modules["source.js"];
+const { t } = modules["text.js"];
 
-/** SMALL is the screen on which style.css shows the strip. */
-const SMALL = matchMedia("(max-width: 1180px), (max-height: 699px)");
-
-/** count writes a number that has at most four characters. */
-const count = (n) =>
-  (n ?? 0).toLocaleString(document.documentElement.lang || "en", { notation: "compact" });
-
-/** VALUES is what the strip says of each piece, in the order in which a change passes them. */
-const VALUES = {
-  server: ({ server }) => (server?.up === false ? t("strip.down") : `rv ${server?.rv ?? "–"}`),
-  reflector: ({ reflector }) => named("phase", reflector?.phase ?? "idle"),
-  queue: ({ queue }) => t("queue.keys", { n: count(queue?.keys) }),
-  store: ({ store }) => t("objects", { n: count(store?.objects) }),
-  handlers: ({ handlers = [] }) =>
-    t("handlers.pending", { n: count(handlers.reduce((sum, { pending = 0 }) => sum + pending, 0)) }),
-  workqueue: ({ workqueue }) => t("strip.queued", { n: count(workqueue?.queued) }),
-  workers: ({ workers }) => t("strip.running", { n: count(workers?.running?.length) }),
-  election: ({ election }) =>
-    !election?.on ? t("election.off") : t("strip.leader", { name: shortName(election.leader || "–") }),
-};
-const PIECES = Object.keys(VALUES);
-
-function Strip({ lab }) {
-  const { frame, follower } = lab;
-  const shown = [...pointed(lab), ...(frame?.code?.watch ?? [])];
-  const at = placesOf(lab);
-  return html`<nav class="strip" aria-label=${t("strip.all")}>
-    ${frame && PIECES.map((piece) => html`<button key=${piece} type="button" data-piece=${piece}
-      title=${t(`piece.${piece}.name`)} aria-current=${at.includes(piece) ? "true" : undefined}
-      class=${cx((lab.lit.has(piece) || at.includes(piece)) && "lit", shown.includes(piece) && "pointed")}
-      onClick=${() => follower.visit(piece)}>
-      <b>${piece === "queue" ? frame.queue?.kind : t("strip.names")[piece]}</b>
-      <small>${VALUES[piece](frame)}</small></button>`)}
-    <div key="lane" class="overlay lane" aria-hidden="true"></div>
-  </nav>`;
-}
+/** WORKER is the script that loads and runs the program. It is beside the page. */
+const WORKER = "worker.js";
 
 /**
- * placesOf returns the pieces at which the change is, as far as a reader can follow: what a lesson that
- * has stopped points to, what the caption is about, or the piece of a lesson that was lit last.
+ * WorkerSource follows a program in a worker. Each message is JSON in both directions: see
+ * protocol.md. on.loading receives the loaded part of the program, from 0 to 1, and on.failed why it
+ * does not run.
  */
-function placesOf(lab) {
-  const lesson = lab.frame?.lesson;
-  const watch = pointed(lab);
-  if (lesson?.stop && watch.length) return watch;
-  if (hasCaption(lab)) return lab.caption ? [cardOf(lab.caption)] : [];
-  const lit = watch.filter((piece) => lab.lit.has(piece)).sort((a, b) => lab.lit.get(a) - lab.lit.get(b));
-  return [lit.at(-1) ?? lab.follower.last(watch) ?? watch[0]].filter(Boolean);
-}
-
-/** VISIT_MS is how long the card that a reader has chosen stays in view. */
-const VISIT_MS = 4000;
-const MARGIN_PX = 8;
-
-/** SCROLLS are the keys that scroll a page. */
-const SCROLLS = new Set(["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"]);
-
-/**
- * Follower scrolls to the card at which the change is.
- *
- *	L1  it moves nothing on a screen that has no strip, and nothing while a pointer is pressed
- *	L2  a reader who scrolls is left alone until the next step, or a tap on the strip
- */
-class Follower {
-  constructor() {
-    this.resume();
-    this.pressed = false;
-    const inPage = ({ target }) => !target.closest?.(".panel, .strip, .top, dialog, input, select");
-    const scrolls = (event) => inPage(event) && (this.left = true);
-    addEventListener("wheel", scrolls, { passive: true });
-    addEventListener("touchmove", scrolls, { passive: true });
-    addEventListener("keydown", (event) => SCROLLS.has(event.key) && scrolls(event));
-    addEventListener("pointerdown", ({ clientX }) => {
-      this.pressed = true;
-      if (clientX >= document.documentElement.clientWidth) this.left = true; // on the scroll bar
-    });
-    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (this.pressed = false));
-  }
-
-  /** resume follows again, from the next drawing. */
-  resume() {
-    this.left = false;
-    this.until = 0; // until when a chosen card stays in view
-    this.shown = "";
-  }
-
-  /** last is the piece in a list that was shown last, if it still is the place. */
-  last(pieces) {
-    return pieces.find((piece) => piece === this.shown);
-  }
-
-  /** visit shows the card that the reader has chosen, and gives it the focus. */
-  visit(piece) {
-    this.resume();
-    this.until = performance.now() + VISIT_MS;
-    reveal([piece]);
-    document.querySelector(`#card-${piece} .title`)?.focus({ preventScroll: true });
-  }
-
-  /** follow shows the cards at which the change is, once they are other ones than before. */
-  follow(lab) {
-    const { id, step, stop } = lab.frame?.lesson ?? {};
-    const turn = [id, step, Boolean(stop), lab.frame?.mode].join();
-    if (turn !== this.turn) this.resume();
-    this.turn = turn;
-    if (!SMALL.matches || this.left || this.pressed || performance.now() < this.until) return;
-    const places = placesOf(lab);
-    if (!places.length || places.join() === this.shown) return;
-    this.shown = places.join();
-    reveal(places);
-  }
-}
-
-/**
- * reveal scrolls until cards are in view, between the strip and a panel below. If not all of them
- * fit there, it is the first one, and if that is too high, its top.
- */
-function reveal(pieces) {
-  const boxes = pieces.map((piece) => document.getElementById("card-" + piece)?.getBoundingClientRect())
-    .filter(Boolean).sort((a, b) => a.top - b.top);
-  if (!boxes.length) return;
-  const { top, bottom } = visible();
-  const high = (box) => boxes[0].top + bottom - top >= box.bottom;
-  const last = boxes.filter(high).at(-1) ?? boxes[0];
-  if (boxes[0].top >= top && last.bottom <= bottom) return;
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  scrollBy({ top: boxes[0].top - top, behavior: still ? "instant" : "smooth" });
-}
-
-/** visible is the part of the screen that neither the header and the strip nor the panel cover. */
-function visible() {
-  const lead = document.querySelector(".lead");
-  const panel = document.querySelector(".panel");
-  const under = Number.parseFloat(getComputedStyle(lead).top) || 0;
-  const fixed = getComputedStyle(panel).position === "fixed";
-  return {
-    top: under + lead.offsetHeight + MARGIN_PX,
-    bottom: (fixed ? panel.getBoundingClientRect().top : innerHeight) - MARGIN_PX,
-  };
-}
-
-/** measureCovers keeps the heights of what covers the page, for style.css. */
-function measureCovers() {
-  const covers = { "--lead": ".lead", "--panel": ".panel" };
-  const measure = () => {
-    for (const [name, selector] of Object.entries(covers)) {
-      const height = document.querySelector(selector)?.offsetHeight ?? 0;
-      document.documentElement.style.setProperty(name, height + "px");
+class WorkerSource extends LiveSource {
+  start() {
+    this.requests = [];
+    try {
+      this.worker = new Worker(WORKER);
+    } catch (error) {
+      this.on.failed(error.message); // the page was opened as a file, for example
+      return;
     }
-  };
-  const observer = new ResizeObserver(measure);
-  for (const selector of Object.values(covers)) observer.observe(document.querySelector(selector));
-  measure();
+    this.worker.addEventListener("message", (event) => this.receive(JSON.parse(event.data)));
+    this.worker.addEventListener("error", (event) => this.on.failed(event.message || WORKER));
+  }
+
+  stop() {
+    this.worker.terminate();
+  }
+
+  receive({ loaded, failed, hello, lessons, frame, n, ...answer }) {
+    if (loaded !== undefined) this.on.loading(Math.min(loaded, 1));
+    else if (failed !== undefined) this.on.failed(failed);
+    else if (hello) {
+      this.on.hello(hello);
+      this.on.connection("connected");
+    } else if (lessons) this.on.lessons(lessons.lessons);
+    else if (frame) this.on.frame(frame);
+    else this.requests[n](answer);
+  }
+
+  /** ask sends a request, and returns the answer to it. */
+  ask(request) {
+    return new Promise((resolve) => {
+      const n = this.requests.push(resolve) - 1;
+      this.worker.postMessage(JSON.stringify({ n, ...request }));
+    });
+  }
+
+  async find(text) {
+    return (await this.ask({ find: text })).keys ?? [];
+  }
+
+  async post(command) {
+    return (await this.ask({ command })).error ?? "";
+  }
 }
-return { Strip, Follower, measureCovers };
+
+/** Loading reports how much of the program is loaded, or why the page plays a recording. */
+function Loading({ lab }) {
+  const { loaded, failed } = lab.ui.program;
+  if (failed !== undefined) {
+    return html`<p class="program" role="status">${t("program.failed", { error: failed })}${" "}
+      <a href="index.html">${t("program.recorded")}</a></p>`;
+  }
+  return html`<p class="program"><label>${t("program.loading")}
+    <progress max="1" value=${loaded}></progress></label>${" "}
+    <span class="dim">${t("program.meanwhile")}</span></p>`;
+}
+return { WorkerSource, Loading };
 })();
 
 modules["app.js"] = (() => {
@@ -3772,8 +3378,8 @@ const { HandlersCard, WorkersCard, WorkqueueCard, ElectionCard } = modules["card
 const { QueueCard, ReflectorCard, ServerCard, StoreCard } = modules["cards-copy.js"];
 const { Caption, captionOf } = modules["caption.js"];
 const { Dialogs } = modules["dialogs.js"];
-const { EditionSource } = modules["edition.js"];
-const { Flow, between, beside } = modules["flow.js"];
+const { EditionSource, complete } = modules["edition.js"];
+const { Flow } = modules["flow.js"];
 const { DELAYS, Header, StateLine } = modules["header.js"];
 const { Journey } = modules["journey.js"];
 const { listen } = modules["keyboard.js"];
@@ -3782,9 +3388,9 @@ const { Model } = modules["model.js"];
 const { Panel } = modules["panel.js"];
 const { Plots } = modules["plots.js"];
 const { Presenter } = modules["present.js"];
+const { Loading, WorkerSource } = modules["program.js"];
 const { cardOf } = modules["rails.js"];
 const { History, LiveSource, RecordedSource, embeddedRecording, parseRecording } = modules["source.js"];
-const { Follower, Strip, measureCovers } = modules["strip.js"];
 const { initialLanguage, named, remember, remembered, setLanguage, t } = modules["text.js"];
 
 /** CLOCK_MS is the time after which due times and elapsed times are drawn without a frame. */
@@ -3808,11 +3414,11 @@ const lab = {
   caption: null, // the hop that is explained
   past: null, // the source, while the reader looks back
   files: "", // the address of the repository's files, or "" if the page cannot link to them
-  follower: new Follower(),
   ui: {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
     tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
     teach: address.teach, lesson: null, dialog: null, search: "", found: [], problem: "", announcement: "",
+    program: null, // that this browser loads: the part that is loaded, or why it does not run
     language: initialLanguage(address.language), theme: remembered("theme") || (dark.matches ? "dark" : "light"),
   },
   get frame() {
@@ -3854,25 +3460,12 @@ const lab = {
     else this.source.step(by);
   },
 
-  /** stopBefore is the index of the last frame at which a step of a lesson has stopped, or -1. */
-  stopBefore(id, step) {
-    const passed = this.recorded ? this.recorded.frames.slice(0, this.recorded.index + 1) : history.frames;
-    return passed.findLastIndex(({ lesson }) => lesson?.stop && lesson.id === id && lesson.step === step);
-  },
-
-  /** lookAt shows the frame with this index again. */
-  lookAt(index) {
-    if (this.source.live) this.past ??= history.source({ ...on, frame: show }, this.model.hello);
-    this.recorded.show(index);
-  },
-
   /** recorded is the source of frames that the reader can move, or null in the present. */
   get recorded() {
     return this.past ?? (this.source.live ? null : this.source);
   },
 
   async send(command) {
-    if (command.do === "step") this.follower.resume();
     const error = await this.source.send(command);
     this.set({ problem: error });
     clearTimeout(this.problemTimer);
@@ -3918,7 +3511,7 @@ const lab = {
   toggleLanguage() {
     this.set({ language: this.ui.language === "en" ? "zh" : "en" });
     setLanguage(this.ui.language);
-    for (const flow of flows) flow.measure();
+    flow?.measure();
   },
 };
 
@@ -3933,7 +3526,7 @@ const on = {
     lab.past?.pause();
     lab.past = null;
     presenter.reset();
-    clearTokens();
+    flow?.clear();
     lab.model.greet(hello);
     if (hello.replay && lab.source.live) replay();
     else if (lab.ui.follow) lab.askToFollow(); // another program, or another stream of this one
@@ -3944,7 +3537,7 @@ const on = {
   restart() {
     lab.model.reset();
     presenter.reset();
-    clearTokens();
+    flow?.clear();
   },
 
   lessons(lessons) {
@@ -3995,6 +3588,28 @@ async function replay() {
   lab.source.start();
 }
 
+/** load loads the program into this browser. Once it runs, it replaces the recording. */
+function load() {
+  const recording = lab.source;
+  const program = new WorkerSource({
+    ...on,
+    loading: (loaded) => lab.set({ program: { loaded } }),
+    failed(error) {
+      if (lab.source === program) on.connection("disconnected");
+      lab.set({ program: { failed: error } });
+    },
+    hello(hello) {
+      recording.pause();
+      on.restart();
+      lab.source = program;
+      lab.set({ program: null });
+      on.hello(hello);
+    },
+  });
+  lab.set({ program: { loaded: 0 } });
+  program.start();
+}
+
 let announcedAt = -Infinity;
 
 /** announce reports a change of the reflector's phase to screen readers, not too often. */
@@ -4006,7 +3621,7 @@ function announce(frame, before) {
   lab.ui.announcement = t("reflector.picture", { phase: named("phase", phase) });
 }
 
-/** presenter decides when each card changes; flows draw what moves between them, and along the strip. */
+/** presenter decides when each card changes; flow draws what moves between them. */
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const history = new History();
 const presenter = new Presenter({
@@ -4014,7 +3629,7 @@ const presenter = new Presenter({
   still: () => still.matches || document.hidden,
   depart(rail, hops, travel) {
     lab.caption = captionOf(hops, lab.ui.follow) ?? lab.caption;
-    for (const flow of flows) flow.launch(rail, hops, travel);
+    flow?.launch(rail, hops, travel);
   },
   arrive(hops) {
     lab.caption = captionOf(hops, lab.ui.follow) ?? lab.caption;
@@ -4026,12 +3641,10 @@ const presenter = new Presenter({
 /** settle shows at once what is on its way. */
 function settle() {
   presenter.flush();
-  clearTokens();
+  flow?.clear();
 }
 
-const clearTokens = () => flows.forEach((flow) => flow.clear());
-
-let flows = [];
+let flow = null;
 let requested = false;
 let drawnAt = 0;
 let wakeUp = 0; // the timer of the presenter's next change
@@ -4058,17 +3671,8 @@ function draw() {
   render(html`<${Page} lab=${lab} />`, document.getElementById("page"));
   if (lab.nextFocus) document.querySelector(lab.nextFocus)?.focus({ preventScroll: true });
   lab.nextFocus = null;
-  if (!flows.length && model.frame) begin();
-  for (const flow of flows) flow.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
-  lab.follower.follow(lab);
-}
-
-/** begin makes what needs the elements of the page. */
-function begin() {
-  const strip = document.querySelector(".strip");
-  flows = [new Flow(document.getElementById("flow"), document.getElementById("overlay"), between),
-    new Flow(strip, strip.querySelector(".overlay"), beside)];
-  measureCovers();
+  flow ??= model.frame && new Flow(document.getElementById("flow"), document.getElementById("overlay"));
+  flow?.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
 }
 
 /** Page has a key where an element must stay: the desk has the focus and folds, the overlay the flow. */
@@ -4078,11 +3682,12 @@ function Page() {
     <a class="skip" href="#flow">${t("skip")}</a>
     <${Header} lab=${lab} />
     <${StateLine} lab=${lab} />
+    ${ui.program && html`<${Loading} lab=${lab} />`}
     <div class="hidden" role="status" aria-live="polite">${ui.announcement}</div>
     ${ui.problem && html`<div class="problem" role="alert">${ui.problem}</div>`}
     <div key="desk" class=${cx("desk", ui.follow && "has-follow", alone(lab) && "alone")}>
       <main>
-        <div class="lead"><${Strip} lab=${lab} /><${Caption} lab=${lab} /></div>
+        <${Caption} lab=${lab} />
         <div id="flow" class="flow" tabindex="-1" data-seq=${frame?.seq}>${frame && html`
           <${ServerCard} lab=${lab} /><${ReflectorCard} lab=${lab} />
           <${QueueCard} lab=${lab} /><${StoreCard} lab=${lab} />
@@ -4100,6 +3705,7 @@ function Page() {
 /** begin starts the page with its source: a program, or what the page carries. */
 async function begin() {
   const recording = await embeddedRecording();
+  if (recording?.program) recording.frames = complete(recording.frames);
   if (!recording) lab.files = "read/";
   else if (recording.files) lab.files = recording.files;
   const Source = !recording ? LiveSource : recording.lesson ? EditionSource : RecordedSource;
@@ -4112,6 +3718,7 @@ async function begin() {
   // The event comes later: the page may have written its own address again.
   addEventListener("hashchange", ({ newURL }) => follow(readAddress(new URL(newURL))));
   lab.source.start();
+  if (recording?.program) load();
   if (lab.source.lesson && !lab.ui.lesson) openAt(lab, lab.source.lesson.id, address.step);
   setInterval(() => {
     if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();

@@ -31,6 +31,8 @@ const (
 	seed    = 1
 	rate    = 1
 	objects = 6
+	// attempts is how often a key is tried before it is a dead letter, which the page shows.
+	attempts = 10
 
 	writesPerSecond = 50
 	writesBurst     = 100
@@ -51,7 +53,7 @@ func serve(ctx context.Context) error {
 	work := configmaps.NewWorkload(server, seed, rate, objects)
 	l := lab.New(lab.Options{
 		Resource: "configmaps", Server: server, Workload: work,
-		Settings: lab.Settings{Queue: "deltafifo", WatchList: true, Workers: 2},
+		Settings: lab.Settings{Queue: "deltafifo", WatchList: true, Workers: 2, Attempts: attempts},
 	})
 	config := &rest.Config{
 		Host: server.URL, Transport: server.Transport(),

@@ -25,9 +25,6 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// maxAttempts is how often a key is tried before it is a dead letter, so that the page shows one.
-const maxAttempts = 10
-
 var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
 // run connects the pieces, in the order that a change passes them, and runs them until ctx is done.
@@ -35,7 +32,7 @@ func run(ctx context.Context, l *lab.Lab, config *rest.Config, s lab.Settings) e
 	sink := l.Sink(func(trace.Event) {})
 
 	// reflector, deltafifo and store
-	client, err := newClient(config, sink)
+	client, err := newClient(config, l, sink)
 	if err != nil {
 		return err
 	}
@@ -65,7 +62,7 @@ func run(ctx context.Context, l *lab.Lab, config *rest.Config, s lab.Settings) e
 			Workers:     s.Workers,
 			WaitFor:     []controller.Synced{objects.HasSyncedChecker()},
 			Lead:        l.Lead,
-			MaxAttempts: maxAttempts,
+			MaxAttempts: s.Attempts,
 			RateLimiter: l.RateLimiter(),
 			NewQueue: func(
 				_ string, limiter workqueue.TypedRateLimiter[string],
@@ -101,8 +98,9 @@ func run(ctx context.Context, l *lab.Lab, config *rest.Config, s lab.Settings) e
 }
 
 // newClient returns a client for unstructured ConfigMaps.
-func newClient(config *rest.Config, sink trace.Sink) (*rest.RESTClient, error) {
+func newClient(config *rest.Config, l *lab.Lab, sink trace.Sink) (*rest.RESTClient, error) {
 	config = rest.CopyConfig(config)
+	config.Wrap(l.WrapTransport)
 	config.Wrap(trace.Writes(sink))
 	version := configMaps.GroupVersion()
 	config.GroupVersion, config.APIPath = &version, "/api"
