@@ -1,4 +1,4 @@
-// written by informerstack lab export
+// <meta name="generator" content="informerstack lab export">
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
 
@@ -97,63 +97,114 @@ const exported = {
   invariant: "What always holds", mistake: "Often misunderstood", readOn: "Read on",
   link: { code: "code", chapter: "chapter", test: "test", post: "post" },
 
-  server: { down: "not reachable", count: "{n} object{+s}.", empty: "the log holds no changes", compacted: "Compacted up to {rv}: older versions are gone.", note: "Every write gets the next resourceVersion. Shaded: not received by the reflector yet." },
+  server: { down: "not reachable", count: "{n} object{+s}.", empty: "the log holds no changes", compacted: "Compacted up to {rv}: older versions are gone.", note: "Every write gets the next resourceVersion.", unread: "Shaded: {n} change{+s} that the reflector has not received.", others: "Newer than {read} are only writes to other resources, such as Leases." },
   phase: { idle: "idle", starting: "Starting", listing: "Listing", streaming: "Streaming", opening: "Opening", watching: "Watching", "backing off": "Waiting" },
   fault: { cut: "The watch was cut.", stall: "The watch is stalled.", expire: "The watch has expired." },
   reason: { "a round begins": "a round begins", "the list is complete": "the list is complete", "the watch is open": "the watch is open", "the watch ended, it resumes": "the watch ended, it resumes" },
   reflector: { from: "after {from}", because: ": {reason}", picture: "Reflector: {phase}", backoff: "next attempt in {wait}", failures: "{n} failure{+s}" },
   queue: { tombstone: "a tombstone: the delete itself was missed, so this is the last known state",
-    size: "keys {keys} · deltas {n}", deltas: "{n} delta{+s}", empty: "empty: no change waits here", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
-  store: { empty: "no objects", stale: "older than on the server", index: "index", behind: "{n} behind", behindHelp: "changes of the server's log that the store lacks",
+    keys: "{n} key{+s}", deltas: "{n} delta{+s}", empty: "empty: no change waits here", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
+  store: { empty: "no objects", stale: "older than on the server", index: "index", indexFuncHelp: "What the function of this index returns for the followed object: its key is in the set of each value.", noValues: "No object has a value: the index has no set.", behind: "{n} behind", behindHelp: "changes of the server's log that the store lacks",
     noList: "no list yet", asOf: "current as of {ago} ago", lost: "a change may be missing", freshHelp: "How current is the copy? It holds every change up to this version, and everything that the server had at that time." },
-  handlers: { count: "{n} cursor{+s}, one log", log: "the newest changes", current: "up to date", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "panics: {n}", note: "Each handler has a cursor in one shared log and reads at its own pace." },
-  workqueue: { bucket: "bucket {tokens}/{burst}", bucketEmpty: "bucket empty: {n} wait", bucketHelp: "The token bucket of all failed keys: each failure takes a token, and {rate} are added per second. Without a token, a key waits for one.", queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", failures: "✕{n} → {next}", failuresHelp: "number of failures → delay after the next one", again: "was added while a worker has it: it is dirty, and Done will queue it again.", undone: "is in processing for ever: no worker gets it again, although it is dirty.", note: "However often a key is added, it is queued once, and one worker has it." },
-  workers: { idle: "{n} idle", standby: "{n} waiting for a leader", dead: "dead letters", attempts: "{n} attempt{+s}" },
+  handlers: { count: "{n} cursor{+s}", log: "the newest changes", current: "no backlog", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "panics: {n}", note: "Each handler has a cursor in one shared log and reads at its own pace." },
+  workqueue: { bucket: "bucket {tokens}/{burst}", bucketEmpty: "bucket empty: {n} wait", bucketHelp: "The token bucket of all failed keys: each failure takes a token, and {rate} are added per second. Without a token, a key waits for one.", queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", limiter: "limiter", limiterHelp: { MaxOf: "MaxOf: the longer delay of Exponential and Bucket, as by default", Exponential: "5 ms, doubled with each failure of the key, at most 1,000 s", FastSlow: "1 s for the first three failures of the key, then 10 s", Bucket: "100 retries of all keys at once, then 10 per second; it counts no failures of a key" }, requeuesHelp: "failures since the last Forget; after the next one the key waits {next}", shutDown: "ShutDown was called: the queue refuses keys, and hands out those that it has.", drain: "ShutDownWithDrain was called: the queue refuses keys.", draining: "It waits until no key is queued or in processing.", drained: "It has returned: no key is queued, and no worker has one.", refused: "Refused: {n}.", failures: "✕{n} → {next}", failuresHelp: "number of failures → delay after the next one, or longer if the bucket is empty", again: "was added while a worker has it: it is dirty, and Done will queue it again.", undone: "is in processing for ever: no worker gets it again, although it is dirty.", note: "However often a key is added, it is queued once, and one worker has it." },
+  workers: { idle: "{n} idle", standby: "{n} waiting for a leader", dead: "dead letters", ended: "{n} ended: the queue is shut down", attempts: "{n} attempt{+s}" },
   outcome: { success: "ok", error: "failed", requeue: "requeued", terminal: "terminal", panic: "panicked" },
-  election: { off: "off", offNote: "This process works without a lease.", nobody: "Nobody leads: the workers wait.", token: "token", left: "lease: {left} left", leads: "leads", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "waits", paused: "paused", ahead: "clock +{by}", stored: "stored token {token}", refused: "writes refused: {n}" },
+  election: { off: "off", offNote: "This process works without a lease.", nobody: "Nobody leads: the workers wait.", token: "token", left: "lease: {left} left", leads: "leads", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "waits", holds: "does not lead", stopped: "stopped", paused: "paused", cut: "cut off", opens: "The lease can be taken in {wait}.", deadlineHelp: "RenewDeadline: if its last renewal is older, the leader stops, although the lease still names it.", writesHelp: "The requests name version {rv} of the lease: the server accepts a write only if that is still the present version.", ahead: "clock +{by}", stored: "stored token {token}", refused: "writes refused: {n}" },
 
-  journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "no event seen", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the watch event.", note: "The newest change that reached a worker. Click a key to follow it." },
+  journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "no event seen", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the first event.", note: "One of the newest changes. Click a key to follow it." },
   hop: { server: "server", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker", reflector: "reflector" },
   search: { label: "Find a key", example: "settings-1", none: "no such key in the store" },
   rail: { all: "Pieces", short: { server: "API", reflector: "refl", queue: "FIFO", store: "store", handlers: "hdlr", workqueue: "queue", workers: "work", election: "lead" }, ask: "asks", wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
-  captionNone: "Each hop is explained here when it happens.",
+  captionNone: "Each hop is explained here when it happens.", captionFailed: "This call has failed: {error}",
   caption: {
     server: {
-      LIST: "The reflector asks for all objects, and remembers the version of the answer.",
-      WATCH: "The reflector opens a watch from the version that it has. The server sends every later change.",
-      ADDED: "The watch sends {key} as version {rv}. The reflector does not call your handler: it queues a delta, so that a slow handler never makes the network wait.",
-      BOOKMARK: "A bookmark: up to version {rv}, the reflector has everything. A new watch can begin there.",
-      ERROR: "The server ends the watch with an error.",
-      PUT: "A worker writes to the server, not into the store. The store gets the change like everybody else, by the watch.",
+      LIST: "The server has answered a LIST: all objects as of version {rv}. The reflector remembers this version, because a watch can begin there.",
+      "LIST failed": "The LIST has failed: {error}",
+      WATCH: "The reflector opens a watch from version {rv}: the server sends every later change.",
+      "WATCH initial": "The reflector opens a watch that sends first the objects that exist, then a bookmark, then every change. It needs no LIST.",
+      "WATCH expired": "The server refuses the watch: it no longer has all changes after version {rv}. Only a complete list closes the gap.",
+      "WATCH failed": "The watch could not be opened: {error}",
+      ADDED: "The watch sends {key}, which is new to it, as version {rv}. The reflector does not call your handler: it queues a delta, so that a slow handler never makes the network wait.",
+      "ADDED initial": "{key} is older than the watch, which sends it as ADDED all the same. The reflector collects these objects until the bookmark.",
+      MODIFIED: "The watch sends a change of {key}, which is version {rv} now. The reflector does not call your handler: it queues a delta, so that a slow handler never makes the network wait.",
+      "MODIFIED own": "The write of a worker comes back: the watch sends {key} as version {rv}. It goes the same way as a change by anybody else.",
+      DELETED: "The watch sends that {key} is gone, with its last state. The reflector queues a delta, as for any change.",
+      BOOKMARK: "A bookmark: the reflector misses no change up to version {rv}, so a new watch can begin there.",
+      "BOOKMARK initial": "The bookmark ends the objects that existed. The reflector has all of them as of version {rv}, and gives them to the queue as one list.",
+      "ERROR failed": "The server ends the watch with an error: {error}",
+      "ERROR expired": "410 Gone: the server says that it no longer has the changes after the watch's version. Only a complete list closes the gap.",
+      PUT: "A worker has written to the server, not to the store. The store gets the change like everybody else, by the watch.",
+      "PUT conflict": "409 Conflict: the server refuses a worker's write. The object is not as the worker has read it, and stays as it is.",
+      "PUT refused": "The server answers a worker's write with an error.",
+      "PUT failed": "A worker's write has failed: {error}",
+      "PUT token": "A leader has written with fencing token {n}, which the object keeps.",
+      "PUT fenced": "A leader's write with fencing token {n} was not done: {error}",
     },
     deltafifo: {
-      Add: "The delta waits in the queue. Further changes of {key} would wait beside it.",
-      Replace: "A list replaces everything: known objects that are not in it become deletes.",
-      Resync: "A resync queues every known object again, without a request.",
-      Pop: "The informer pops {key} with all its deltas, oldest first.",
+      Add: "A delta of {key} enters the queue. It waits there until the informer pops it.",
+      "Add beside": "A delta of {key} enters the queue, behind {n} earlier one{+s} of the same key.",
+      Replace: "A complete list enters the queue. Known objects that are not in it become deletes.",
+      Resync: "A resync queues the known objects again, without a request.",
+      Pop: "The informer pops {key}. It changes the store first, then it tells the handlers.",
+      "Pop many": "One Pop takes all {n} deltas of {key}, oldest first: {types}.",
+      "Pop list": "The informer pops {key} as a list has it: no watch event.",
+      "Pop resync": "The informer pops {key} for a resync: the store's own object again, not a change.",
+      "Pop all": "The informer pops an entry that concerns all objects: {types}.",
     },
-    store: { Add: "First the store changes, and only then are the handlers told. So a handler never finds an older object in the store." },
-    handler: { OnAdd: "The handler adds the key to the workqueue, and does no work itself: the changes behind this one would wait." },
+    store: {
+      Add: "The store has {key} now, as version {rv}. Only then are the handlers told, so a handler never finds an older object in the store.",
+      Update: "The store has {key} as version {rv} now. Only then are the handlers told, so a handler never finds an older object in the store.",
+      "Update replaces": "In the store, version {rv} of {key} replaces version {old}. Only then are the handlers told, so a handler never finds an older object in the store.",
+      "Update same": "The store gets version {rv} of {key} again: it had this version already.",
+      Delete: "The store no longer has {key}. Only then are the handlers told.",
+    },
+    handler: {
+      OnAdd: "A handler gets {key}, which is new to it. It should only queue the key: while it works, the changes behind this one wait.",
+      "OnAdd initial": "A handler gets {key} as part of its first list. OnAdd does not mean that the object was created just now.",
+      OnUpdate: "A handler gets {key}, the old object and the new one. It should only queue the key: while it works, the changes behind this one wait.",
+      "OnUpdate replaces": "A handler gets {key} twice: the old object, version {old}, and the new one, version {rv}. It should only queue the key: while it works, the changes behind this one wait.",
+      "OnUpdate same": "OnUpdate with version {rv} as the old object and as the new one: nothing has changed. A resync or a complete list delivers it again.",
+      OnDelete: "A handler gets the last state of {key}. It should queue the key as for any change: reconcile then finds that the object is gone.",
+      "OnDelete lost": "A tombstone: the delete of {key} itself was missed, and a list has shown that it is gone. The handler gets the last state that was known.",
+    },
     workqueue: {
-      Add: "The workqueue keeps the key, not the object. If the key is there already, nothing happens: many changes become one piece of work.",
-      AddAfter: "The key comes back after a delay.",
-      AddRateLimited: "The call failed. The key comes back after a delay, which doubles with each failure.",
-      Get: "A worker gets the key. The key is in processing now, so no other worker gets it.",
-      Forget: "Forget: the key has no failures any more.",
-      Done: "Done: the key leaves processing. Had it been added meanwhile, it would be queued again now.",
+      Add: "The workqueue gets the key {key}, not the object.",
+      "Add queued": "{key} was added before, and no worker has got it since. So nothing happens: several changes become one piece of work.",
+      "Add again": "{key} is in `processing`: it becomes dirty, and no second worker gets it. Done will queue it again.",
+      AddAfter: "{key} comes back after a delay.",
+      "AddAfter delay": "{key} comes back in {delay}.",
+      AddRateLimited: "The call has failed. {key} comes back after a delay.",
+      "AddRateLimited delay": "The call has failed, {n} time{+s} in a row. {key} waits under `delayed` and comes back in {delay}.",
+      Get: "A worker gets {key}. The key is in `processing` now, so no other worker gets it.",
+      "Get merged": "{key} was added {n} times, and a worker gets it once. It is in `processing` now, so no other worker gets it.",
+      "Get retry": "The delay of {key} is over: a worker gets it for attempt {n}.",
+      Forget: "Forget: the failures of {key} are no longer counted.",
+      "Forget success": "reconcile has succeeded, so Forget clears the failures of {key}: its next failure would count as the first.",
+      "Forget gaveUp": "No success: reconcile has failed, and the controller gives {key} up. Forget clears its failures, and it is not tried again until something changes.",
+      Done: "Done: {key} leaves `processing`.",
+      "Done again": "Done: {key} leaves `processing`. It was added meanwhile, so it is queued again.",
     },
     worker: {
-      reconcile: "reconcile reads the newest object from the store, and compares what is with what should be.",
-      reconciled: "reconcile has returned. What it wrote comes back as a change, by the watch.",
+      reconcile: "reconcile gets the key {key} and nothing else. What counts is the object that the store has now, not the event.",
+      "reconcile gone": "reconcile gets the key {key}, and the store no longer has the object.",
+      "reconcile own": "The store has {key} as version {version}, which this controller wrote itself. reconcile compares once more.",
+      reconciled: "reconcile has returned.",
+      "reconciled wrote": "reconcile has written: {key} is version {version} now. This comes back as a change, by the watch.",
+      "reconciled nothing": "reconcile has written nothing. So this call causes no change, and the loop ends here.",
+      "reconciled delay": "reconcile has returned, and asks to be called again in {delay}.",
+      "reconciled failed": "reconcile has returned an error: {error}",
     },
   },
   plot: { title: { depth: "Waiting", rate: "Events per second" }, window: "last {s} s", depth: "queue depth", backlog: "handler backlog", retries: "retries", perSecond: "events/s" },
 
-  lessons: { title: "Lessons", intro: "Each lesson has tasks for you, on the real pipeline of this page.", none: "This program has no lessons.", steps: "{n} step{+s}", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", nextLesson: "Next lesson: {title}", task: "Your turn:", taskThere: "Your turn, in the laboratory:", taskDone: "✓ Done:", hint: "Hint", solve: "Show me", where: "Click a card.", pick: "Here: {piece}", show: "Show the answer", elsewhere: "The program does not play this lesson any more: another page may have started one.", here: "Play it here", running: "The pipeline is playing this step…" },
+  lessons: { title: "Lessons", intro: "Each lesson has tasks for you, on the real pipeline of this page.", none: "This program has no lessons.", steps: "{n} step{+s}", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", nextLesson: "Next lesson: {title}", task: "Your turn:", taskThere: "Your turn, in the laboratory:", taskDone: "✓ Done:", hint: "Hint", solve: "Show me", where: "Click a card.", pick: "Here: {piece}", show: "Show the answer", elsewhere: "The program does not play this lesson any more: another page may have started one.", here: "Play it here", preparing: "The pipeline gets ready for this step…", running: "The pipeline is playing this step…", notHere: "It is not here.", failed: "This step did not work.", again: "Start this step again" },
+  stop: { title: "The lesson has stopped here", proceed: "Continue", present: "Back to the present", lookBack: "Press ← to see the frame before, then → to come back here.", again: "Look at the stop again", seen: "The lesson has stopped here." },
   code: {
     title: "Your own code", intro: "A controller as the posts write it. The marked line is where the key is; a bar shows the lines that it has passed. A switch changes a line, here and in the running program.",
     next: "next:", outside: "is not in this code", off: "Every line is as it should be.",
     done: { name: "no Done", ready: "Change an object: its key stays in `processing` after reconcile.", stuck: "[[{key}]] is in `processing` for ever: no worker gets it again.", dirty: "[[{key}]] is in `processing` for ever: no worker gets it again, although it is dirty." },
+    forget: { name: "no Forget", ready: "Let reconciles fail, then succeed: the number of `NumRequeues` stays, so the next failure waits longer." },
     add: { name: "use Add", ready: "Let reconciles fail: a key that fails is tried again at once, for ever. It never waits under `delayed`, its failures are not counted, and it keeps a worker busy. Here each failure takes 0.1 s, or the loop would fill a core." },
     slow: { name: "slow handler", ready: "Make many changes: each call of the handler takes a second, so its backlog grows. The store has these changes, the workqueue does not, and the other handler is not held up." },
   },
@@ -179,12 +230,16 @@ const exported = {
     watchList: { name: "WatchList", help: "Get the initial list as a stream instead of by LIST." },
     queue: { name: "RealFIFO", help: "Use a RealFIFO instead of a DeltaFIFO." },
     resync: { name: "Resync", help: "Replay the store to the handlers, without a request." },
+    own: { name: "Owner", help: "Give the followed object other owners on the server: web, db, both, none." },
+    shutdown: { name: "ShutDown", help: "Shut the workqueue down, or start the program again." },
     slow: { name: "Slow", help: "Slow down the last handler, or stop that." },
     panic: { name: "Panic", help: "Make the last handler panic once." },
     fail: { name: "Fail", help: "Make reconciles return an error." },
     hang: { name: "Hang", help: "Make reconciles take very long." },
     conflict: { name: "Conflict", help: "Make writes of reconciles conflict (409)." },
     kill: { name: "Kill", help: "Kill the leader; its lease has to expire." },
+    release: { name: "Release", help: "Stop the leader; it clears holderIdentity first." },
+    isolate: { name: "Cut", help: "Cut the leader off from the server, or end that." },
     freeze: { name: "Pause", help: "Pause the leader's process, or let it continue." },
     settings: { name: "Settings", help: "Delta queue, list, workers, workload." },
     lessons: { name: "Lessons", help: "Show the lessons." },
@@ -276,63 +331,114 @@ const exported = {
   invariant: "始终成立的不变式", mistake: "常见误解", readOn: "延伸阅读",
   link: { code: "代码", chapter: "章节", test: "测试", post: "文章" },
 
-  server: { down: "无法访问", count: "{n} 个对象。", empty: "日志中没有变更", compacted: "{rv} 及更早的版本已被压缩（compact）。", note: "每次写入都会得到下一个 resourceVersion。灰色部分 Reflector 尚未收到。" },
+  server: { down: "无法访问", count: "{n} 个对象。", empty: "日志中没有变更", compacted: "{rv} 及更早的版本已被压缩（compact）。", note: "每次写入都会得到下一个 resourceVersion。", unread: "灰色部分：Reflector 没有收到的 {n} 个变更。", others: "比 {read} 新的只有对其他资源（例如 Lease）的写入。" },
   phase: { idle: "空闲", starting: "启动中", listing: "LIST", streaming: "流式列表", opening: "打开 WATCH", watching: "WATCH", "backing off": "退避等待" },
   fault: { cut: "watch 已断开。", stall: "watch 已卡住。", expire: "watch 已过期。" },
   reason: { "a round begins": "开始新一轮", "the list is complete": "列表已完整", "the watch is open": "watch 已打开", "the watch ended, it resumes": "watch 已结束，从原处继续" },
   reflector: { from: "由“{from}”进入", because: "，{reason}", picture: "Reflector:{phase}", backoff: "{wait} 后重试", failures: "失败 {n} 次" },
   queue: { tombstone: "墓碑：没有收到删除事件本身，所以这是最后已知的状态",
-    size: "{keys} 个 key · {n} 个 delta", deltas: "{n} 个 delta", empty: "空：这里没有等待的变更", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
-  store: { empty: "没有对象", stale: "比服务器上的旧", index: "索引", behind: "落后 {n}", behindHelp: "服务器日志中 store 还没有的变更数",
+    keys: "{n} 个 key", deltas: "{n} 个 delta", empty: "空：这里没有等待的变更", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
+  store: { empty: "没有对象", stale: "比服务器上的旧", index: "索引", indexFuncHelp: "这个索引的函数对所跟踪的对象返回的值：它的 key 就在每个值的集合里。", noValues: "没有对象有索引值：这个索引没有集合。", behind: "落后 {n}", behindHelp: "服务器日志中 store 还没有的变更数",
     noList: "还没有列表", asOf: "{ago} 前的状态齐全", lost: "可能缺少变更", freshHelp: "副本有多新？它包含这个版本及之前的所有变更，以及服务器在那一时刻的全部内容。" },
-  handlers: { count: "{n} 个游标，一份日志", log: "最近的变更", current: "已跟上", pending: "积压 {n} 个", oldestHelp: "最早一个积压变更的等待时间", slow: "每次调用 {delay}", panics: "panic {n} 次", note: "所有 handler 共用一份变更日志，各有自己的游标，按自己的速度读取。" },
-  workqueue: { bucket: "令牌桶 {tokens}/{burst}", bucketEmpty: "令牌桶已空：{n} 个在等", bucketHelp: "所有失败的 key 共用的令牌桶：每次失败取一个令牌，每秒补充 {rate} 个；没有令牌就得等。", queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", failures: "✕{n} → {next}", failuresHelp: "失败次数 → 再次失败后的延时", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", undone: "一直留在 processing 中：虽然它是 dirty 的，却再也没有 worker 能取到它。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。" },
-  workers: { idle: "{n} 个空闲", standby: "{n} 个等待 leader", dead: "死信", attempts: "尝试 {n} 次" },
+  handlers: { count: "{n} 个游标", log: "最近的变更", current: "没有积压", pending: "积压 {n} 个", oldestHelp: "最早一个积压变更的等待时间", slow: "每次调用 {delay}", panics: "panic {n} 次", note: "所有 handler 共用一份变更日志，各有自己的游标，按自己的速度读取。" },
+  workqueue: { bucket: "令牌桶 {tokens}/{burst}", bucketEmpty: "令牌桶已空：{n} 个在等", bucketHelp: "所有失败的 key 共用的令牌桶：每次失败取一个令牌，每秒补充 {rate} 个；没有令牌就得等。", queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", limiter: "限速器", limiterHelp: { MaxOf: "MaxOf：取 Exponential 与 Bucket 中较长的延时，这是默认的组合", Exponential: "从 5 ms 起，key 每失败一次就翻倍，最长 1000 秒", FastSlow: "key 的前三次失败各等 1 秒，之后每次 10 秒", Bucket: "所有 key 合计先允许 100 次重试，之后每秒 10 次；不记录单个 key 的失败次数" }, requeuesHelp: "上一次 Forget 以来的失败次数；再失败一次要等 {next}", shutDown: "已调用 ShutDown：队列拒绝新的 key，已有的仍会交出去。", drain: "已调用 ShutDownWithDrain：队列拒绝新的 key。", draining: "它在等待：直到没有 key 在排队或处理中。", drained: "它已返回：没有 key 在排队，也没有 worker 拿着 key。", refused: "已拒绝 {n} 次。", failures: "✕{n} → {next}", failuresHelp: "失败次数 → 再次失败后的延时；令牌桶为空时更长", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", undone: "一直留在 processing 中：虽然它是 dirty 的，却再也没有 worker 能取到它。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。" },
+  workers: { idle: "{n} 个空闲", standby: "{n} 个等待 leader", dead: "死信", ended: "{n} 个已退出：队列已关闭", attempts: "尝试 {n} 次" },
   outcome: { success: "成功", error: "失败", requeue: "重新入队", terminal: "终止", panic: "panic" },
-  election: { off: "未启用", offNote: "此进程不使用租约（lease）。", nobody: "没有 leader：worker 在等待。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "等待", paused: "已暂停", ahead: "时钟快 {by}", stored: "已保存 token {token}", refused: "拒绝写入 {n} 次" },
+  election: { off: "未启用", offNote: "此进程不使用租约（lease）。", nobody: "没有 leader：worker 在等待。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "等待", holds: "不是 leader", stopped: "已停止", paused: "已暂停", cut: "已断开", opens: "{wait} 后可以接管租约。", deadlineHelp: "RenewDeadline：上次续期早于这一刻，leader 就停下，尽管租约里还是它的名字。", writesHelp: "这些请求带着租约的版本 {rv}：只有它仍是当前版本，服务器才接受写入。", ahead: "时钟快 {by}", stored: "已保存 token {token}", refused: "拒绝写入 {n} 次" },
 
-  journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "没有看到事件", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从收到 watch 事件时算起。", note: "最近一个到达 worker 的变更。点击任意 key 可以跟踪它。" },
+  journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "没有看到事件", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从第一个事件算起。", note: "最近的变更之一。点击任意 key 可以跟踪它。" },
   hop: { server: "API Server", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker", reflector: "Reflector" },
   search: { label: "查找 key", example: "settings-1", none: "store 中没有这样的 key" },
   rail: { all: "组件", short: { server: "API", reflector: "Refl", queue: "FIFO", store: "Store", handlers: "Hdlr", workqueue: "Queue", workers: "Work", election: "选主" }, ask: "请求", wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
-  captionNone: "每一步发生时，这里会说明原因。",
+  captionNone: "每一步发生时，这里会说明原因。", captionFailed: "这次调用失败了：{error}",
   caption: {
     server: {
-      LIST: "reflector 请求全部对象，并记住应答的版本。",
-      WATCH: "reflector 从已有的版本打开 watch，服务器会发送此后的每个变更。",
-      ADDED: "watch 送来 {key}，版本 {rv}。reflector 不会直接调用你的 handler，而是把一个 delta 放进队列：handler 再慢，也不会拖住网络。",
-      BOOKMARK: "这是一个 bookmark：到版本 {rv} 为止，reflector 什么都没漏。新的 watch 可以从这里开始。",
-      ERROR: "服务器以一个错误结束了 watch。",
+      LIST: "服务器应答了 LIST：版本 {rv} 时的全部对象。reflector 记住这个版本，watch 可以从这里开始。",
+      "LIST failed": "LIST 失败：{error}",
+      WATCH: "reflector 从版本 {rv} 打开 watch，服务器会发送此后的每个变更。",
+      "WATCH initial": "reflector 打开一个 watch：先收到已有的对象，再收到一个 bookmark，然后是每个变更。不需要 LIST。",
+      "WATCH expired": "服务器拒绝了 watch：版本 {rv} 之后的变更已不完整。只有一份完整的列表才能补上缺口。",
+      "WATCH failed": "watch 没能打开：{error}",
+      ADDED: "watch 送来 {key}，对它来说是新对象，版本 {rv}。reflector 不会直接调用你的 handler，而是把一个 delta 放进队列：handler 再慢，也不会拖住网络。",
+      "ADDED initial": "{key} 在 watch 打开之前就已存在，但同样以 ADDED 送来。reflector 先收集这些对象，直到收到 bookmark。",
+      MODIFIED: "watch 送来 {key} 的一次变更，现在是版本 {rv}。reflector 不会直接调用你的 handler，而是把一个 delta 放进队列：handler 再慢，也不会拖住网络。",
+      "MODIFIED own": "worker 的写入回来了：watch 送来 {key}，版本 {rv}。它和别人的变更走同一条路。",
+      DELETED: "watch 通知 {key} 已不存在，并附上它最后的状态。和其他变更一样，reflector 把一个 delta 放进队列。",
+      BOOKMARK: "这是一个 bookmark：到版本 {rv} 为止，reflector 没有遗漏变更，新的 watch 可以从这里开始。",
+      "BOOKMARK initial": "bookmark 表示已有的对象发送完毕。reflector 有了版本 {rv} 时的全部对象，把它们作为一份列表交给队列。",
+      "ERROR failed": "服务器以一个错误结束了 watch：{error}",
+      "ERROR expired": "410 Gone：服务器说，它不再保有 watch 所在版本之后的变更。只有一份完整的列表才能补上缺口。",
       PUT: "worker 写的是服务器，而不是 store。和其他人一样，store 要等 watch 送来这个变更。",
+      "PUT conflict": "409 Conflict：服务器拒绝了 worker 的写入。对象与 worker 读到的不同，保持不变。",
+      "PUT refused": "服务器对 worker 的写入返回了错误。",
+      "PUT failed": "worker 的写入失败了：{error}",
+      "PUT token": "leader 用 fencing token {n} 写入，对象会保存这个 token。",
+      "PUT fenced": "leader 用 fencing token {n} 的写入没有执行：{error}",
     },
     deltafifo: {
-      Add: "这个 delta 在队列里等待。{key} 若再有变更，会和它排在一起。",
-      Replace: "列表会替换全部内容：已知但不在列表里的对象会变成删除。",
-      Resync: "resync 把所有已知对象重新放进队列，不发任何请求。",
-      Pop: "informer 取出 {key} 和它的全部 delta，从最早的开始处理。",
+      Add: "{key} 的一个 delta 进入队列，等待 informer 取出。",
+      "Add beside": "{key} 的一个 delta 进入队列，排在同一个 key 之前的 {n} 个 delta 后面。",
+      Replace: "一份完整的列表进入队列。已知但不在列表里的对象会变成删除。",
+      Resync: "resync 把已知的对象重新放进队列，不发任何请求。",
+      Pop: "informer 取出 {key}：先改 store，再通知 handler。",
+      "Pop many": "一次 Pop 取走 {key} 的全部 {n} 个 delta，从最早的开始：{types}。",
+      "Pop list": "informer 取出 {key}，它来自一份列表，不是 watch 事件。",
+      "Pop resync": "informer 因 resync 取出 {key}：还是 store 里的那个对象，不是变更。",
+      "Pop all": "informer 取出一个涉及全部对象的条目：{types}。",
     },
-    store: { Add: "先改 store，再通知 handler。所以 handler 去读 store 时，绝不会读到更旧的对象。" },
-    handler: { OnAdd: "handler 只把 key 放进 workqueue，自己不做事，否则后面的变更都得等着。" },
+    store: {
+      Add: "store 里现在有 {key} 了，版本 {rv}。此后才通知 handler，所以 handler 去读 store 时，绝不会读到更旧的对象。",
+      Update: "store 里的 {key} 现在是版本 {rv}。此后才通知 handler，所以 handler 去读 store 时，绝不会读到更旧的对象。",
+      "Update replaces": "store 里 {key} 的版本 {old} 换成了版本 {rv}。此后才通知 handler，所以 handler 去读 store 时，绝不会读到更旧的对象。",
+      "Update same": "store 再次收到 {key} 的版本 {rv}：它早已有这个版本。",
+      Delete: "store 里不再有 {key}。此后才通知 handler。",
+    },
+    handler: {
+      OnAdd: "handler 收到 {key}，对它来说是新对象。它应当只把 key 放进队列，否则后面的变更都得等着。",
+      "OnAdd initial": "handler 收到 {key}，它属于首次列表。OnAdd 并不表示这个对象刚刚创建。",
+      OnUpdate: "handler 收到 {key} 的旧对象和新对象。它应当只把 key 放进队列，否则后面的变更都得等着。",
+      "OnUpdate replaces": "handler 收到 {key} 的旧对象（版本 {old}）和新对象（版本 {rv}）。它应当只把 key 放进队列，否则后面的变更都得等着。",
+      "OnUpdate same": "OnUpdate 的旧对象和新对象都是版本 {rv}：什么都没变。这是 resync 或一份完整的列表再次送来的。",
+      OnDelete: "handler 收到 {key} 最后的状态。和其他变更一样，它应当把 key 放进队列，reconcile 会发现对象已经不在了。",
+      "OnDelete lost": "墓碑：{key} 的删除事件本身没有收到，是一份列表表明它已不存在。handler 拿到的是最后已知的状态。",
+    },
     workqueue: {
-      Add: "workqueue 里存的是 key，不是对象。key 已经在里面时什么也不会发生：多次变更合并成一次处理。",
-      AddAfter: "这个 key 过一段时间再回来。",
-      AddRateLimited: "调用失败了。这个 key 过一段时间再回来，每失败一次，等待时间翻倍。",
-      Get: "worker 拿到了这个 key。它现在处于 processing，其他 worker 不会再拿到它。",
-      Forget: "Forget：清除这个 key 的失败记录。",
-      Done: "Done：这个 key 离开 processing。如果期间又被加入过，现在会重新排队。",
+      Add: "workqueue 收到的是 key {key}，不是对象。",
+      "Add queued": "{key} 之前已经加入，还没有 worker 取走，所以什么也不会发生：多次变更合并成一次处理。",
+      "Add again": "{key} 处于 `processing`：它只是变成 dirty，不会有第二个 worker 拿到它。Done 会让它重新排队。",
+      AddAfter: "{key} 过一段时间再回来。",
+      "AddAfter delay": "{key} 在 {delay} 后再回来。",
+      AddRateLimited: "调用失败了。{key} 过一段时间再回来。",
+      "AddRateLimited delay": "调用失败了，已连续失败 {n} 次。{key} 在“延时”一栏等待，{delay} 后再回来。",
+      Get: "worker 拿到了 {key}。这个 key 现在处于 `processing`，其他 worker 不会再拿到它。",
+      "Get merged": "{key} 加入了 {n} 次，worker 只取一次。它现在处于 `processing`，其他 worker 不会再拿到它。",
+      "Get retry": "{key} 的延时到了：worker 取走它，做第 {n} 次尝试。",
+      Forget: "Forget：不再记录 {key} 的失败次数。",
+      "Forget success": "reconcile 成功了，所以 Forget 清除 {key} 的失败记录：之后若再失败，从第一次算起。",
+      "Forget gaveUp": "这不是成功：reconcile 失败了，controller 放弃了 {key}。Forget 清除它的失败记录，在有新的变更之前不再重试。",
+      Done: "Done：{key} 离开 `processing`。",
+      "Done again": "Done：{key} 离开 `processing`。期间它又被加入过，所以重新排队。",
     },
     worker: {
-      reconcile: "reconcile 从 store 读取最新的对象，比较现状与期望。",
-      reconciled: "reconcile 返回了。它写入的内容会作为一次变更，经 watch 回来。",
+      reconcile: "reconcile 得到的只有 key {key}。要看的是 store 里现在的对象，而不是那个事件。",
+      "reconcile gone": "reconcile 得到 key {key}，而 store 里已经没有这个对象了。",
+      "reconcile own": "store 里的 {key} 是版本 {version}，正是这个 controller 自己写入的。reconcile 再比较一次。",
+      reconciled: "reconcile 返回了。",
+      "reconciled wrote": "reconcile 写入了：{key} 现在是版本 {version}。这次写入会作为一次变更，经 watch 回来。",
+      "reconciled nothing": "reconcile 什么都没有写。所以这次调用不会引起变更，循环到此结束。",
+      "reconciled delay": "reconcile 返回了，并要求 {delay} 后再次调用。",
+      "reconciled failed": "reconcile 返回了错误：{error}",
     },
   },
   plot: { title: { depth: "等待中", rate: "每秒事件数" }, window: "最近 {s} 秒", depth: "队列深度", backlog: "handler 积压", retries: "重试", perSecond: "事件/秒" },
 
-  lessons: { title: "课程", intro: "每一课都有任务要你动手完成，用的就是本页的真实流水线。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", nextLesson: "下一课：{title}", task: "轮到你了：", taskThere: "在实验室里，请你来做：", taskDone: "✓ 完成：", hint: "提示", solve: "演示给我看", where: "点击一张卡片。", pick: "在这里：{piece}", show: "显示答案", elsewhere: "程序已不在播放这一课：可能有另一个页面开始了别的课程。", here: "在这里继续", running: "流水线正在演示这一步…" },
+  lessons: { title: "课程", intro: "每一课都有任务要你动手完成，用的就是本页的真实流水线。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", nextLesson: "下一课：{title}", task: "轮到你了：", taskThere: "在实验室里，请你来做：", taskDone: "✓ 完成：", hint: "提示", solve: "演示给我看", where: "点击一张卡片。", pick: "在这里：{piece}", show: "显示答案", elsewhere: "程序已不在播放这一课：可能有另一个页面开始了别的课程。", here: "在这里继续", preparing: "正在为这一步准备流水线…", running: "流水线正在演示这一步…", notHere: "不在这里。", failed: "这一步没有成功。", again: "重新开始这一步" },
+  stop: { title: "这一课停在这里", proceed: "继续", present: "回到当前", lookBack: "按 ← 看前一帧，再按 → 回到这里。", again: "再看一次停住的那一帧", seen: "这一课停在这里。" },
   code: {
     title: "自己写的代码", intro: "博文里常见的 controller 写法。高亮的一行是 key 当前所在的位置，竖线标出它经过的行。打开开关会改动那一行，正在运行的程序也随之改变。",
     next: "下一步：", outside: "不在这段代码里", off: "现在每一行都是正确的写法。",
     done: { name: "去掉 Done", ready: "修改一个对象：reconcile 返回之后，它的 key 仍然留在 `processing` 里。", stuck: "[[{key}]] 一直留在 `processing` 中：再也没有 worker 能取到它。", dirty: "[[{key}]] 一直留在 `processing` 中：虽然它是 dirty 的，却再也没有 worker 能取到它。" },
+    forget: { name: "不调用 Forget", ready: "先让 reconcile 失败，再让它成功：`NumRequeues` 的数字不变，下一次失败要等得更久。" },
     add: { name: "改用 Add", ready: "让 reconcile 失败：失败的 key 会立刻重试，永不停止。它从不进入“延时”一栏，失败次数也不累计，还一直占着一个 worker。这里每次失败会多花 0.1 秒，否则这个循环会占满一个 CPU 核。" },
     slow: { name: "handler 变慢", ready: "多做一些修改：handler 每次调用要花一秒，积压越来越多。这些变更 store 里已经有了，WorkQueue 里却还没有；另一个 handler 不受影响。" },
   },
@@ -358,12 +464,16 @@ const exported = {
     watchList: { name: "WatchList", help: "用流式方式代替 LIST 获取全量数据。" },
     queue: { name: "RealFIFO", help: "用 RealFIFO 代替 DeltaFIFO。" },
     resync: { name: "Resync", help: "把 store 的内容重新通知给 handler，不发送请求。" },
+    own: { name: "Owner", help: "在服务器上给所跟踪的对象换 owner：web、db、两者、没有。" },
+    shutdown: { name: "ShutDown", help: "关闭 workqueue，或重新启动程序。" },
     slow: { name: "变慢", help: "让最后一个 handler 变慢，或恢复。" },
     panic: { name: "Panic", help: "让最后一个 handler panic 一次。" },
     fail: { name: "失败", help: "让 reconcile 返回错误。" },
     hang: { name: "卡死", help: "让 reconcile 耗时很长。" },
     conflict: { name: "冲突", help: "让 reconcile 的写入发生冲突（409）。" },
     kill: { name: "杀死", help: "杀死 leader；它的租约需要等到过期。" },
+    release: { name: "释放", help: "让 leader 停下，它会先清空 holderIdentity。" },
+    isolate: { name: "断开", help: "让 leader 与服务器断开，或恢复连接。" },
     freeze: { name: "冻结", help: "冻结 leader 进程，或让它继续。" },
     settings: { name: "设置", help: "Delta 队列、全量获取、worker、负载。" },
     lessons: { name: "课程", help: "显示课程。" },
@@ -461,8 +571,12 @@ function setLanguage(choice) {
  * lacks is shown in English.
  */
 function t(path, args) {
-  let text = lookup(messages[language], path) ?? lookup(en, path) ?? path;
-  if (typeof text !== "string") return text;
+  const text = lookup(messages[language], path) ?? lookup(en, path) ?? path;
+  return typeof text === "string" ? filled(text, args) : text;
+}
+
+/** filled puts arguments into a text, as t does. */
+function filled(text, args) {
   if (args?.n !== undefined) text = text.replaceAll("{+s}", String(args.n) === "1" ? "" : "s");
   for (const name in args) text = text.replaceAll(`{${name}}`, () => String(args[name]));
   return text;
@@ -505,7 +619,7 @@ function remember(name, value) {
     // The page works without it.
   }
 }
-return { initialLanguage, setLanguage, t, named, local, translated, remembered, remember };
+return { initialLanguage, setLanguage, t, filled, named, local, translated, remembered, remember };
 })();
 
 modules["actions.js"] = (() => {
@@ -592,6 +706,10 @@ const ACTIONS = [
     }),
   },
   { id: "resync", key: "r", piece: "store", writes: true, command: () => ({ do: "resync" }) },
+  {
+    id: "own", key: "m", piece: "store", writes: true,
+    command: (lab) => ({ do: "own", key: lab.ui.follow || lab.frame?.store?.items?.[0]?.key }),
+  },
 
   {
     id: "slow", key: "h", piece: "handlers", writes: true,
@@ -606,6 +724,12 @@ const ACTIONS = [
     command: (lab) => ({ do: "handler", name: lastHandler(lab).name, panic: true }),
   },
 
+  {
+    id: "shutdown", key: "s", piece: "workqueue", writes: true,
+    active: (lab) => lab.frame?.workqueue?.shutDown != null,
+    command: (lab) => ({ do: lab.frame?.workqueue?.shutDown ? "restart" : "shutdown" }),
+  },
+
   { id: "fail", key: "f", piece: "workers", writes: true, ...fault("fail") },
   { id: "hang", key: "g", piece: "workers", writes: true, ...fault("hang") },
   { id: "conflict", key: "o", piece: "workers", writes: true, ...fault("conflict") },
@@ -613,6 +737,15 @@ const ACTIONS = [
   {
     id: "kill", key: "l", piece: "election", writes: true,
     command: () => ({ do: "leader", fault: "kill" }),
+  },
+  {
+    id: "release", key: "1", piece: "election", writes: true,
+    command: () => ({ do: "leader", fault: "release" }),
+  },
+  {
+    id: "isolate", key: "2", piece: "election", writes: true,
+    active: (lab) => leader(lab).cutNames?.length > 0,
+    command: (lab) => ({ do: "leader", fault: leader(lab).cutNames?.length ? "resume" : "cut" }),
   },
   {
     id: "freeze", key: "y", piece: "election", writes: true,
@@ -786,6 +919,72 @@ function Path({ lab, path, text = path }) {
 return { Prose, Path };
 })();
 
+modules["stop.js"] = (() => {
+// SPDX-License-Identifier: Apache-2.0
+
+/**
+ * Stops: a lesson stops at its decisive frame, with a sentence about it, until the reader continues.
+ * The reader can look back at that frame later.
+ */
+const { html } = modules["html.js"];
+const { action, keyName, perform } = modules["actions.js"];
+const { Chip } = modules["key.js"];
+const { Prose } = modules["prose.js"];
+const { named, remember, remembered, t } = modules["text.js"];
+
+/** stopOf is the stop at which the frame on the page is, or null. */
+const stopOf = ({ frame }) => frame?.lesson?.stop ?? null;
+
+/** proceed continues after a stop, or leads from an earlier stop back to the present. */
+function proceed(lab) {
+  remember("lookedBack", "yes");
+  lab.focus(".lesson .steps .primary"); // the button is removed
+  if (lab.past) lab.toPresent();
+  else if (lab.source.live) perform(lab, action("run"));
+  else lab.source.play();
+}
+
+/** reveal scrolls to a stop, and to the followed key in each list. */
+function reveal(stop) {
+  stop?.scrollIntoView({ block: "nearest" });
+  for (const chip of stop ? document.querySelectorAll("#flow .rows .followed") : []) {
+    const list = chip.closest(".rows");
+    list.scrollTop += chip.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom;
+  }
+}
+
+/** Stop says what the frame of a stop shows, and continues. The first one asks to look back. */
+function Stop({ lab }) {
+  const { says, event } = stopOf(lab);
+  const asks = lab.source.live && !lab.past && !remembered("lookedBack");
+  return html`<section ref=${reveal} class="caption stop" aria-label=${t("stop.title")}>
+    <div role="status">${says ? html`<${Prose} text=${says} follow=${lab.ui.follow} />`
+      : html`<${Seen} event=${event} follow=${lab.ui.follow} />`}</div>
+    <p><button type="button" class="btn primary" aria-keyshortcuts=${lab.past ? "End" : "Space"}
+        onClick=${() => proceed(lab)}>${t(lab.past ? "stop.present" : "stop.proceed")}${" "}
+        <kbd>${keyName(lab.past ? "End" : " ")}</kbd></button>
+      ${asks && html` <span class="dim">${t("stop.lookBack")}</span>`}</p>
+  </section>`;
+}
+
+/** Seen names the event of a frame that does not prove its sentence. */
+function Seen({ event, follow }) {
+  if (!event) return t("stop.seen");
+  return html`<b>${named("hop", event.hop)} ${event.what}</b>
+    ${event.key && html` <${Chip} id=${event.key} follow=${follow} first />`}
+    ${event.rv && html` <span class="rv">@${event.rv}</span>`} ${event.detail} ${event.error}`;
+}
+
+/** Again leads back to the last frame at which the present step has stopped. */
+function Again({ lab, lesson }) {
+  const at = stopOf(lab) ? -1 : lab.stopBefore(lesson.id, lab.ui.lesson.step);
+  if (at < 0) return null;
+  return html`<p><button type="button" class="btn quiet again" onClick=${() => lab.lookAt(at)}>
+    ← ${t("stop.again")}</button></p>`;
+}
+return { stopOf, proceed, Stop, Again };
+})();
+
 modules["lessons.js"] = (() => {
 // SPDX-License-Identifier: Apache-2.0
 
@@ -793,11 +992,12 @@ modules["lessons.js"] = (() => {
  * Lessons: a list, and the lesson that is being played.
  *
  * A step without a question is played when the reader arrives at it. A step with a question is
- * played when the reader has answered, so that the pipeline shows whether the guess was right. In a
- * step with a task, the program prepares, and then the reader acts until the program's checks hold.
+ * played when the reader has found the answer: until then the page shows nothing that gives it away.
+ * In a step with a task, the program prepares, and then the reader acts until its checks hold.
  */
 const { html, cx } = modules["html.js"];
 const { Path, Prose } = modules["prose.js"];
+const { Again, proceed, stopOf } = modules["stop.js"];
 const { local, named, remember, remembered, t, translated } = modules["text.js"];
 
 function Lessons({ lab }) {
@@ -839,7 +1039,15 @@ function begin(lab, lesson) {
   if (lesson.follow) lab.follow(lesson.follow);
   lab.set({ lesson: { id: lesson.id, step: 0, played: -1, choice: null, seed: Math.random() }, tab: "lessons" });
   lab.focus(".lesson h2");
+  if (lesson.steps[0].question) prepare(lab, lesson);
   play(lab, lesson);
+}
+
+/** prepare makes the pipeline ready for the question of the present step. */
+function prepare(lab, lesson) {
+  const { step } = lab.ui.lesson;
+  lab.set({ lesson: { ...lab.ui.lesson, sentAt: performance.now() } });
+  if (lab.source.live) lab.send({ do: "lesson", id: lesson.id, step: step - 1, solved: true });
 }
 
 /**
@@ -857,7 +1065,7 @@ function openAt(lab, id, step) {
   lab.set({ lesson: { id, step: at, played, choice, seed: Math.random() }, tab: "lessons" });
   const asks = lesson.steps[at].question && choice == null;
   const ready = there?.id === id && there.step === at - 1;
-  if (lab.source.live && asks && at > 0 && !ready) lab.send({ do: "lesson", id, step: at - 1, solved: true });
+  if (asks && !ready) prepare(lab, lesson);
   play(lab, lesson);
   return true;
 }
@@ -879,6 +1087,7 @@ function turn(lab, by) {
   if (!lesson) return false;
   const { step, choice } = lab.ui.lesson;
   if (by > 0 && lesson.steps[step].question && choice == null) answer(lab, lesson, SHOWN);
+  else if (by > 0 && stopOf(lab)) proceed(lab);
   else if (by > 0 && !ended(lab, lesson)) solve(lab, lesson);
   else if (lesson.steps[step + by]) goTo(lab, lesson, step + by);
   return true;
@@ -898,7 +1107,7 @@ function solve(lab, lesson) {
 /** goTo shows another step. A step that was played before is only shown. */
 function goTo(lab, lesson, step) {
   const now = lab.ui.lesson;
-  lab.set({ lesson: { ...now, step, hint: false, choice: step <= now.played ? SHOWN : null } });
+  lab.set({ lesson: { ...now, step, hint: false, tried: [], choice: step <= now.played ? SHOWN : null } });
   play(lab, lesson);
   lab.focus(".lesson h2"); // the button of this step may be disabled in the next
 }
@@ -909,6 +1118,12 @@ function play(lab, lesson) {
   if (step <= played || (lesson.steps[step].question && choice == null)) return;
   lab.set({ lesson: { ...lab.ui.lesson, played: step, sentAt: performance.now() } });
   lab.send({ do: "lesson", id: lesson.id, step });
+}
+
+/** again begins a step anew that the program could not play: it plays the steps before it first. */
+function again(lab, lesson) {
+  lab.set({ lesson: { ...lab.ui.lesson, sentAt: performance.now() } });
+  lab.send({ do: "lesson", id: lesson.id, step: lab.ui.lesson.step });
 }
 
 /**
@@ -931,18 +1146,43 @@ function ended(lab, lesson) {
   return state.step > step || (state.step === step && state.state === "done");
 }
 
+/** answer takes a choice. A wrong one is only noted: the reader tries again. */
 function answer(lab, lesson, choice) {
+  const { question } = lesson.steps[lab.ui.lesson.step];
+  if (choice !== SHOWN && choice !== question.where && !question.options?.[choice]?.right) {
+    const tried = (lab.ui.lesson.tried ?? []).filter((other) => other !== choice);
+    return lab.set({ lesson: { ...lab.ui.lesson, tried: [...tried, choice] } });
+  }
   lab.set({ lesson: { ...lab.ui.lesson, choice } });
   lab.focus(".lesson .steps .primary"); // the options are disabled
   play(lab, lesson);
 }
 
-/** predicting returns what a click on a card answers, while a question asks for a card, or null. */
-function predicting(lab) {
+/** asking returns the lesson if the question of its present step is open, or null. */
+function asking(lab) {
   const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);
-  if (!lesson || lab.ui.lesson.choice != null) return null;
-  if (!lesson.steps[lab.ui.lesson.step].question?.where) return null;
-  return (piece) => answer(lab, lesson, piece);
+  return lesson?.steps[lab.ui.lesson.step].question && lab.ui.lesson.choice == null ? lesson : null;
+}
+
+/**
+ * predicting returns what a click on a card answers, and which cards were tried, while a question
+ * asks for a card, or null.
+ */
+function predicting(lab) {
+  const lesson = asking(lab);
+  if (!lesson?.steps[lab.ui.lesson.step].question.where) return null;
+  return { choose: (piece) => answer(lab, lesson, piece), tried: lab.ui.lesson.tried ?? [] };
+}
+
+/**
+ * pointed returns the pieces that the lesson points to: none while its question is open, or while
+ * the program plays another step.
+ */
+function pointed(lab) {
+  const state = lab.frame?.lesson;
+  const { lesson } = lab.ui;
+  const other = lesson?.id === state?.id && lesson?.step !== state?.step;
+  return asking(lab) || other ? [] : (state?.watch ?? []);
 }
 
 function Lesson({ lab, lesson }) {
@@ -963,11 +1203,12 @@ function Lesson({ lab, lesson }) {
       ${lesson.steps.map((_, i) => html`<i key=${i} class=${cx(i <= step && "done")}></i>`)}</div>
     <div aria-live="polite">${prose(now.text)}</div>
     ${now.question && html`<${Question} key=${lesson.id + step} question=${now.question}
-      seed=${lab.ui.lesson.seed} choice=${choice} choose=${(i) => answer(lab, lesson, i)} />`}
+      seed=${lab.ui.lesson.seed} choice=${choice} tried=${lab.ui.lesson.tried ?? []} choose=${(i) => answer(lab, lesson, i)} />`}
     ${now.task && html`<${Task} key=${lesson.id + step} lab=${lab} lesson=${lesson} task=${now.task} />`}
     <div role="status">
       ${!open && ended(lab, lesson) && !lab.frame.lesson.error && now.after && prose(now.after)}</div>
     <${Progress} lab=${lab} lesson=${lesson} />
+    <${Again} lab=${lab} lesson=${lesson} />
     <${Steps} lab=${lab} lesson=${lesson} open=${open} />
     <${Links} lab=${lab} links=${lesson.links ?? []} />
     ${step > 0 && html`<button type="button" class="btn quiet"
@@ -985,13 +1226,21 @@ function Progress({ lab, lesson }) {
       <button type="button" class="btn" onClick=${() => openAt(lab, lesson.id, step)}>${t("lessons.here")}</button></p>`;
   }
   if (state?.id !== lesson.id || state.step !== step) return null;
-  if (state.error) return html`<p class="hot" role="alert">${state.error}</p>`;
-  if (state.state !== "running") return null; // at its end, or the reader's turn
+  if (state.error) return html`<${Failure} lab=${lab} lesson=${lesson} error=${state.error} />`;
+  if (!["preparing", "running"].includes(state.state)) return null; // at its end, or the reader's turn
   return html`<p class="dim running">
-    <span class="spin" aria-hidden="true"></span> ${t("lessons.running")}</p>`;
+    <span class="spin" aria-hidden="true"></span> ${t("lessons." + state.state)}</p>`;
 }
 
-/** Steps has the buttons that lead to the step before, and after the end of this one to the next. */
+/** Failure offers to begin a step again that the program could not play. The details are for its author. */
+function Failure({ lab, lesson, error }) {
+  if (lab.failure !== error) console.info("lesson", lesson.id, "step", lab.ui.lesson.step, error);
+  lab.failure = error;
+  return html`<p class="hot" role="alert">${t("lessons.failed")}</p>
+    <p><button type="button" class="btn again" onClick=${() => again(lab, lesson)}>${t("lessons.again")}</button></p>`;
+}
+
+/** Steps has the buttons that lead to the step before, on after a stop, and after the end to the next step. */
 function Steps({ lab, lesson, open }) {
   const { step } = lab.ui.lesson;
   const last = step === lesson.steps.length - 1;
@@ -1001,9 +1250,12 @@ function Steps({ lab, lesson, open }) {
     <button type="button" class="btn"
       onClick=${() => (step === 0 ? leave(lab) : goTo(lab, lesson, step - 1))}>
       ← ${step === 0 ? t("lessons.all") : t("lessons.back")}</button>
-    <button type="button" class="btn primary" disabled=${open} aria-disabled=${!ended(lab, lesson)}
-      onClick=${() => ended(lab, lesson) && onward()}>
-      ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>
+    ${stopOf(lab) && !ended(lab, lesson)
+      ? html`<button key="next" type="button" class="btn primary proceeds" onClick=${() => proceed(lab)}>
+          ${t("stop.proceed")}</button>`
+      : html`<button key="next" type="button" class="btn primary" disabled=${open} aria-disabled=${!ended(lab, lesson)}
+          onClick=${() => ended(lab, lesson) && onward()}>
+          ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>`}
     ${last && next && ended(lab, lesson) && html`<${Onward} lab=${lab} next=${next} />`}
   </div>`;
 }
@@ -1046,31 +1298,31 @@ function Task({ lab, lesson, task }) {
 }
 
 /**
- * Question asks before the answer is shown. choice is the index of the chosen option, or the chosen
- * card if the question asks where; SHOWN if the answer was shown without one, or null while the
- * question is open.
+ * Question asks before the answer is shown. choice is the index of the right option, or the right
+ * card if the question asks where; SHOWN if the answer was shown without it, or null while the
+ * question is open. tried are the wrong choices, the newest last: the reader may try all others.
  */
-function Question({ question, seed, choice, choose }) {
+function Question({ question, seed, choice, tried, choose }) {
   const open = choice == null;
-  const why = question.where ? question.why?.[choice] : question.options[choice]?.why;
+  const wrong = tried.at(-1);
+  const why = question.where ? (question.why?.[wrong] ?? t("lessons.notHere")) : question.options[wrong]?.why;
   return html`<fieldset class="question">
     <legend><${Prose} text=${question.ask} /></legend>
     ${question.where
       ? html`<p>${open ? t("lessons.where") : html`${choice === question.where ? "✓" : "→"}${" "}
           <b>${t(`piece.${question.where}.name`)}</b>`}</p>`
       : shuffled(question.options, seed).map(({ option, i }) => html`
-          <${Option} key=${i} option=${option} chosen=${choice === i} open=${open} choose=${() => choose(i)} />`)}
-    ${open
-      ? html`<button type="button" class="btn quiet" onClick=${() => choose(SHOWN)}>
-          ${t("lessons.show")}</button>`
-      : html`<p role="status">${why && html`<${Prose} text=${why} /> `}<${Prose} text=${question.answer} /></p>`}
+          <${Option} key=${i} option=${option} wrong=${tried.includes(i)} open=${open} choose=${() => choose(i)} />`)}
+    <p role="status">${open ? wrong != null && html`✕ <${Prose} text=${why} />` : html`<${Prose} text=${question.answer} />`}</p>
+    ${open && html`<button type="button" class="btn quiet" onClick=${() => choose(SHOWN)}>
+      ${t("lessons.show")}</button>`}
   </fieldset>`;
 }
 
-function Option({ option, chosen, open, choose }) {
+/** Option stays enabled while the question is open, so that the focus is not lost. */
+function Option({ option, wrong, open, choose }) {
   const right = !open && option.right;
-  const wrong = chosen && !option.right;
-  return html`<button type="button" disabled=${!open} aria-pressed=${chosen}
+  return html`<button type="button" disabled=${!open} aria-pressed=${Boolean(wrong || right)}
     class=${cx("option", right && "right", wrong && "wrong")} onClick=${choose}>
     <span aria-hidden="true">${right ? "✓" : wrong ? "✕" : "○"}</span>
     <span><${Prose} text=${option.text} /></span></button>`;
@@ -1081,7 +1333,7 @@ function shuffled(options, seed = 0) {
   const place = (i) => (Math.sin((seed + 1) * 1000 + i * 77) * 10_000) % 1;
   return options.map((option, i) => ({ option, i })).sort((a, b) => place(a.i) - place(b.i));
 }
-return { Lessons, openAt, openFirst, alone, turn, leave, predicting };
+return { Lessons, openAt, openFirst, alone, turn, leave, predicting, pointed };
 })();
 
 modules["card.js"] = (() => {
@@ -1091,7 +1343,7 @@ modules["card.js"] = (() => {
 const { html, cx } = modules["html.js"];
 const { ActionBar } = modules["actions.js"];
 const { number } = modules["key.js"];
-const { predicting } = modules["lessons.js"];
+const { pointed, predicting } = modules["lessons.js"];
 const { t } = modules["text.js"];
 
 /**
@@ -1099,11 +1351,11 @@ const { t } = modules["text.js"];
  * frame had a change in it, and marked while a lesson or a change of the code points to it.
  */
 function Card({ lab, piece, title, summary, bad, children }) {
-  const answer = predicting(lab);
-  const { lesson, code } = lab.frame ?? {};
-  const pointed = lesson?.watch?.includes(piece) || code?.watch?.includes(piece);
+  const question = predicting(lab);
+  const wrong = question?.tried.includes(piece);
+  const shown = pointed(lab).includes(piece) || lab.frame?.code?.watch?.includes(piece);
   return html`<section id=${"card-" + piece} data-piece=${piece} aria-labelledby=${"title-" + piece}
-    class=${cx("card", "card-" + piece, lab.lit.has(piece) && "lit", pointed && "pointed", bad && "bad")}>
+    class=${cx("card", "card-" + piece, lab.lit.has(piece) && "lit", shown && "pointed", bad && "bad")}>
     <header>
       <h2 id=${"title-" + piece}>
         <button type="button" class="title" title=${t("open", { piece: title })}
@@ -1112,8 +1364,9 @@ function Card({ lab, piece, title, summary, bad, children }) {
       </h2>
       <small>${summary}</small>
     </header>
-    ${answer && html`<button type="button" class="pick" onClick=${() => answer(piece)}>
-      <span>${t("lessons.pick", { piece: title })}</span></button>`}
+    ${question && html`<button type="button" class=${cx("pick", wrong && "wrong")} aria-pressed=${Boolean(wrong)}
+      onClick=${() => question.choose(piece)}>
+      <span>${wrong ? "✕ " : ""}${t("lessons.pick", { piece: title })}</span></button>`}
     <div class="body">${children}</div>
     <${ActionBar} lab=${lab} piece=${piece} />
   </section>`;
@@ -1205,15 +1458,39 @@ function WorkqueueCard({ lab }) {
       ${column("processing", q.processing)}
       <div class="set set-delayed">
         <h3>${t("workqueue.delayed")} <small>${number(q.delayedTotal)}</small></h3>
+        <${Limiter} lab=${lab} q=${q} />
         <${Bucket} bucket=${q.bucket} />
         <${Delayed} lab=${lab} items=${q.delayed ?? []} total=${q.delayedTotal} />
         <${DeadLetters} lab=${lab} />
       </div>
     </div>
-    <p class="note">${again.length
+    <p class="note">${q.shutDown ? html`<${ShutDown} shutDown=${q.shutDown} />` : again.length
       ? html`<${Chip} id=${again[0]} follow=${follow} /> ${t(undone ? "workqueue.undone" : "workqueue.again")}`
       : t("workqueue.note")}</p>
   <//>`;
+}
+
+/** ShutDown says how the queue was shut down, and what has come of it. */
+function ShutDown({ shutDown: { drain, ended, refused } }) {
+  return html`<b class="hot">${t(drain ? "workqueue.drain" : "workqueue.shutDown")}</b>
+    ${drain && " " + t(ended ? "workqueue.drained" : "workqueue.draining")}
+    ${refused > 0 && " " + t("workqueue.refused", { n: number(refused) })}`;
+}
+
+const LIMITERS = ["MaxOf", "Exponential", "FastSlow", "Bucket"];
+
+/** Limiter offers the limiters, and shows the count of the followed key, or of the newest one. */
+function Limiter({ lab, q }) {
+  const choose = (event) => lab.send({ do: "limiter", name: event.target.value });
+  const counts = q.requeues ?? [];
+  const count = counts.find((c) => c.key === lab.ui.follow) ?? counts[0];
+  return html`<p class="limiter">${lab.source.live && lab.model.hello?.writable && q.limiter
+      ? html`<select onChange=${choose} value=${q.limiter} aria-label=${t("workqueue.limiter")}
+          title=${t("workqueue.limiterHelp." + q.limiter)}>
+          ${LIMITERS.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>`
+      : q.limiter && html`<b>${q.limiter}</b>`}
+    ${count && html`<span class="requeues" title=${t("workqueue.requeuesHelp", { next: duration(count.nextMs) })}>
+      NumRequeues(${shortName(count.key)}) = <b>${number(count.n)}</b></span>`}</p>`;
 }
 
 /** Bucket draws the token bucket, and how many keys wait for a token. */
@@ -1267,7 +1544,7 @@ function DeadLetters({ lab }) {
 function WorkersCard({ lab }) {
   const workers = lab.frame.workers ?? {};
   const running = workers.running ?? [];
-  const idle = Math.max(0, (workers.count ?? 0) - running.length);
+  const idle = Math.max(0, (workers.count ?? 0) - running.length - (workers.ended ?? 0));
   const outcomes = Object.entries(workers.outcomes ?? {})
     .map(([name, n]) => `${named("outcome", name)} ${number(n)}`);
   const standby = lab.frame.election?.on && !lab.frame.election.leftMs;
@@ -1279,6 +1556,8 @@ function WorkersCard({ lab }) {
         <span class="spin" aria-hidden="true"></span>
         <${Chip} id=${worker.key} follow=${lab.ui.follow} first=${i === 0} />
         <span class="rv">${duration(worker.ms + lab.age)}</span></li>`)}
+      ${workers.ended > 0 && html`<li key="ended" class="dim">
+        ${t("workers.ended", { n: workers.ended })}</li>`}
       ${idle > 0 && html`<li key="idle" class="dim"><span class="spin idle" aria-hidden="true"></span>
         ${t(standby ? "workers.standby" : "workers.idle", { n: idle })}</li>`}
     </ul>
@@ -1295,6 +1574,32 @@ function fenced(fence) {
     : t("election.stored", { token: fence.token });
 }
 
+/** stateOf is what a candidate does; a recording may be older than the field. */
+const stateOf = (e, name) => e.states?.[name] ?? (name === e.leader ? "leads" : "waits");
+
+/** aboutCandidate says what a candidate does, and the time that it goes by. */
+function aboutCandidate(e, name) {
+  const state = stateOf(e, name);
+  const ahead = state === "leads" && e.renewedMs < -1000;
+  return [
+    t("election." + state), e.pausedNames?.includes(name) && t("election.paused"),
+    e.cutNames?.includes(name) && t("election.cut"),
+    state === "leads" && e.leftMs > 0 && !ahead && t("election.renewed", { ago: ago(e.renewedMs) }),
+    ahead && t("election.ahead", { by: duration(-e.renewedMs) }),
+    e.observed?.[name] > 0 && t("election.observed", { ago: ago(e.observed[name]) }),
+  ].filter(Boolean).join(" · ");
+}
+
+/** LeaseWrites shows the newest write of the lease, with those that named the same version. */
+function LeaseWrites({ e: { writes = [] } }) {
+  if (!writes.length) return null;
+  const [{ rv, holder }] = writes;
+  const same = writes.filter((write) => write.rv === rv).reverse();
+  return html`<p class="writes" title=${t("election.writesHelp", { rv: rv || "–" })}>
+    PUT rv ${rv || "–"}: ${same.map(({ by, code }, i) => html`${i > 0 && ", "}${by} →${" "}
+      <b class=${code === 409 && "hot"}>${code}</b>`)}${!holder && ', holder ""'}</p>`;
+}
+
 /** ElectionCard shows the candidates, the lease and the fencing token. */
 function ElectionCard({ lab }) {
   const e = lab.frame.election ?? {};
@@ -1306,22 +1611,20 @@ function ElectionCard({ lab }) {
   const left = Math.max(0, (e.leftMs ?? 0) - lab.age);
   const whole = Math.max(e.durationMs ?? 15_000, left);
   return html`<${Card} lab=${lab} piece="election" title=${t("piece.election.name")}
-    summary=${html`${t("election.token")} <b>${e.token}</b>`} bad=${!e.leader || e.paused}>
+    summary=${html`${t("election.token")} <b>${e.leftMs ? e.token : "–"}</b>`} bad=${!e.leftMs || e.paused}>
     <div class="lease"><i style=${{ width: (left / whole) * 100 + "%" }}></i>
-      <span>${[t("election.left", { left: duration(left) }), fenced(e.fence)]
+      ${e.deadlineMs > 0 && html`<em title=${t("election.deadlineHelp")}
+        style=${{ left: (1 - e.deadlineMs / whole) * 100 + "%" }}></em>`}
+      <span>${[e.leftMs > 0 && t("election.left", { left: duration(left) }), fenced(e.fence)]
         .filter(Boolean).join(" · ")}</span></div>
-    ${!e.leftMs && html`<p class="note hot">${t("election.nobody")}</p>`}
+    ${!e.leftMs && html`<p class="note hot">${t("election.nobody")}
+      ${e.openMs > 0 && " " + t("election.opens", { wait: duration(Math.max(0, e.openMs - lab.age)) })}</p>`}
     <ul class="rows candidates">
-      ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(name !== e.leader && "dim")}>
-        <span aria-hidden="true">${name === e.leader ? "●" : "○"}</span> ${shortName(name)}
-        <span class="dim">${[name === e.leader ? t("election.leads") : t("election.waits"),
-          e.pausedNames?.includes(name) && t("election.paused"),
-          name === e.leader && e.renewedMs >= -1000 && e.leftMs > 0
-            && t("election.renewed", { ago: ago(e.renewedMs) }),
-          name === e.leader && e.renewedMs < -1000
-            && t("election.ahead", { by: duration(-e.renewedMs) }),
-          name !== e.leader && e.observedMs > 0 && t("election.observed", { ago: ago(e.observedMs) })].filter(Boolean).join(" · ")}</span></li>`)}
+      ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(stateOf(e, name) !== "leads" && "dim")}>
+        <span aria-hidden="true">${stateOf(e, name) === "leads" ? "●" : "○"}</span> ${shortName(name)}
+        <span class="dim">${aboutCandidate(e, name)}</span></li>`)}
     </ul>
+    <${LeaseWrites} e=${e} />
   <//>`;
 }
 return { HandlersCard, WorkqueueCard, WorkersCard, ElectionCard };
@@ -1333,7 +1636,7 @@ modules["cards-copy.js"] = (() => {
 /** The cards from the wire to the local copy: server, reflector, delta queue, store. */
 const { html, cx } = modules["html.js"];
 const { Card, Empty, More } = modules["card.js"];
-const { Chip, Chips, duration, number } = modules["key.js"];
+const { Chip, Chips, duration, number, shortName } = modules["key.js"];
 const { local, named, t } = modules["text.js"];
 
 const SIGN = { ADDED: "+", MODIFIED: "~", DELETED: "−" };
@@ -1345,6 +1648,7 @@ function ServerCard({ lab }) {
   const log = [...(server.log ?? [])].reverse();
   const summary = server.up === false ? t("server.down") : html`rv <b>${server.rv}</b>`;
   const cursor = log.findIndex((entry) => Number(entry.rv) <= read);
+  const compacted = Number(server.compacted) || 0;
   return html`<${Card} lab=${lab} piece="server" title=${t("piece.server.name")} summary=${summary}
     bad=${server.up === false}>
     <ol class="rows log" reversed>
@@ -1352,17 +1656,25 @@ function ServerCard({ lab }) {
         <li key=${entry.rv} class=${cx(Number(entry.rv) > read && "unread", i === cursor && "cursor")}>
           <span class="rv">${entry.rv}</span>
           <span class=${"sign " + entry.type} title=${entry.type}>
-            <i aria-hidden="true">${SIGN[entry.type] ?? "·"}</i>${entry.type}</span>
+            <i aria-hidden="true">${SIGN[entry.type] ?? "·"}</i><span class="word">${entry.type}</span></span>
           ${entry.key && html`<${Chip} id=${entry.key} follow=${lab.ui.follow} first=${i === 0} />`}
         </li>`)}
     </ol>
     ${!log.length && html`<${Empty}>${t("server.empty")}<//>`}
     <p class="note">${t("server.count", { n: number(server.objects) })}${" "}
       ${server.fault ? html`<b class="hot">${named("fault", server.fault)}</b> ` : ""}
-      ${Number(server.compacted) > 0
-        ? t("server.compacted", { rv: server.compacted }) : t("server.note")}
+      ${compacted > 0 && t("server.compacted", { rv: server.compacted }) + " "}
+      ${read > 0 && notRead(server, read, compacted)}
     </p>
   <//>`;
+}
+
+/** notRead says what is between the reflector's version and the server's, as far as the log shows it. */
+function notRead({ rv, log = [] }, read, compacted) {
+  const n = log.filter((entry) => Number(entry.rv) > read).length;
+  if (n > 0) return t("server.unread", { n: number(n) });
+  const others = Number(rv) > read && compacted <= read;
+  return t(others ? "server.others" : "server.note", { read });
 }
 
 /** The state machine as it is drawn: the place of each phase, and the edges between them. */
@@ -1418,9 +1730,8 @@ function QueueCard({ lab }) {
   const items = queue.items ?? [];
   const real = queue.kind === "RealFIFO";
   return html`<${Card} lab=${lab} piece="queue" title=${queue.kind ?? "DeltaFIFO"}
-    summary=${t(real ? "queue.deltas" : "queue.size", {
-      keys: number(queue.keys), n: number(queue.deltas),
-    })} bad=${queue.hold}>
+    summary=${[!real && t("queue.keys", { n: number(queue.keys) }), t("queue.deltas", { n: number(queue.deltas) })]
+      .filter(Boolean).join(" · ")} bad=${queue.hold}>
     <ol class="rows">
       ${items.map((item, i) => html`<li key=${real ? i : item.key}>
         ${item.key
@@ -1447,7 +1758,7 @@ function Delta({ delta: { type, rv } }) {
 /** LOG_ROWS is how many changes of the server's log a frame has at most. */
 const LOG_ROWS = 50;
 
-const INDEXES = ["namespace", "label:team", "label:app"];
+const INDEXES = ["namespace", "label:team", "owner"];
 
 /** StoreCard shows the objects and one index, which the reader chooses. */
 function StoreCard({ lab }) {
@@ -1472,7 +1783,7 @@ function StoreCard({ lab }) {
     </ul>
     ${!items.length && html`<${Empty}>${t("store.empty")}<//>`}
     <${Freshness} store=${store} now=${lab.now} />
-    <${IndexRows} lab=${lab} index=${store.index} />
+    <${IndexRows} lab=${lab} index=${store.index} items=${items} />
   <//>`;
 }
 
@@ -1484,8 +1795,25 @@ function Freshness({ store: { rv, asOf }, now }) {
     ${upTo}${when && html` · ${when}`}</p>`;
 }
 
-function IndexRows({ lab, index }) {
+/** INDEX_ROWS and INDEX_KEYS are how many values of an index, and keys of a value, are drawn. */
+const INDEX_ROWS = 4;
+const INDEX_KEYS = 2;
+
+/** firstKeys returns the first keys of a set. The followed key is one of them if it is in the set. */
+function firstKeys(keys = [], follow) {
+  const shown = keys.slice(0, INDEX_KEYS);
+  if (keys.includes(follow) && !shown.includes(follow)) shown[shown.length - 1] = follow;
+  return shown;
+}
+
+/**
+ * IndexRows shows an index as a map, and what its function returns for the followed object. The
+ * namespace is a part of the key already.
+ */
+function IndexRows({ lab, index, items }) {
   const values = index?.values ?? [];
+  const { follow } = lab.ui;
+  const own = index?.name !== INDEXES[0] && items.find((item) => item.key === follow)?.values;
   const choose = (event) => lab.send({ do: "index", name: event.target.value });
   const names = INDEXES.includes(index?.name) || !index?.name ? INDEXES : [index.name, ...INDEXES];
   return html`<div class="index">
@@ -1493,34 +1821,244 @@ function IndexRows({ lab, index }) {
       ? html`<select onChange=${choose} value=${index?.name}>
           ${names.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>`
       : html`<b>${index?.name ?? "–"}</b>`}</label>
-    <dl>${values.slice(0, 4).map((entry) => html`<div key=${entry.value}>
+    ${own && html`<span class="indexed" title=${t("store.indexFuncHelp")}>
+      IndexFunc(${shortName(follow)}) = [${own.join(", ")}]</span>`}
+    <dl>${values.slice(0, INDEX_ROWS).map((entry) => html`<div key=${entry.value}>
       <dt>${entry.value || "–"}</dt>
-      <dd><${Chips} keys=${entry.keys?.slice(0, 1)} total=${entry.n} short
-        follow=${lab.ui.follow} /></dd>
+      <dd><${Chips} keys=${firstKeys(entry.keys, follow)} total=${entry.n} short follow=${follow} /></dd>
     </div>`)}</dl>
+    ${!values.length && html`<p class="dim">${t("store.noValues")}</p>`}
   </div>`;
 }
 return { ServerCard, ReflectorCard, QueueCard, StoreCard };
 })();
 
+modules["model.js"] = (() => {
+// SPDX-License-Identifier: Apache-2.0
+
+/**
+ * The model: what the page knows about the program.
+ *
+ *   M1  newest is the newest frame. frame is what the page shows: see present.js
+ *   M2  hops holds the newest hops that are shown, in ascending order of n, at most HOPS of them
+ *   M3  samples holds at most one entry per SAMPLE_MS, of the last WINDOW_S seconds
+ */
+const HOPS = 2000;
+
+/** CONTROLS are the fields of a frame that the controls need at once. */
+const CONTROLS = ["mode", "delayMs", "settings"];
+const SAMPLE_MS = 250;
+const EXAMPLE_MS = 2000;
+const EXAMPLES = 10;
+const WINDOW_S = 60;
+
+class Model {
+  constructor() {
+    this.hello = null;
+    this.reset();
+  }
+
+  /** reset forgets all frames: a program has started, or a recording was moved. */
+  reset() {
+    this.newest = null;
+    this.frame = null;
+    this.lastHop = -1;
+    this.hops = [];
+    this.samples = [];
+    this.samplesVersion = 0;
+    this.leftOut = 0;
+    this.example = null;
+    this.clockSkew = 0;
+  }
+
+  /** greet starts a connection. Another start of the program has other numbers and other hops. */
+  greet(hello) {
+    if (!hello.started || hello.started !== this.hello?.started) this.reset();
+    this.hello = hello;
+  }
+
+  /**
+   * receive takes the next frame, and returns it without the hops that were received before. now is
+   * the reader's clock in milliseconds.
+   */
+  receive(frame, now) {
+    const hops = (frame.hops ?? []).filter((hop) => hop.n > this.lastHop);
+    for (const hop of hops) hop.at = timeOf(hop.t);
+    this.lastHop = hops.at(-1)?.n ?? this.lastHop;
+    this.newest = { ...frame, hops };
+    this.clockSkew = Date.parse(frame.t) - now;
+    this.leftOut = Math.max(0, (frame.counters?.events ?? 0) - (frame.counters?.shown ?? 0));
+    if (this.frame) this.show(frame, CONTROLS);
+    this.sample(frame);
+    return this.newest;
+  }
+
+  /** show makes fields of a frame visible. */
+  show(frame, fields) {
+    this.frame = { ...this.frame };
+    for (const field of fields) this.frame[field] = frame[field];
+    if (fields.includes("t")) this.frameAt = Date.parse(frame.t);
+  }
+
+  /** arrived makes hops visible. */
+  arrived(hops) {
+    this.hops = this.hops.concat(hops).sort((a, b) => a.n - b.n).slice(-HOPS);
+  }
+
+  /**
+   * exampleJourney is the key and the journeys that are shown while no key is followed: a complete
+   * journey, if possible. The key changes at most every EXAMPLE_MS, so that it can be read, and its
+   * journey is kept even if its hops have left the ring.
+   */
+  exampleJourney(now) {
+    if (!this.example || now - this.example.at >= EXAMPLE_MS) {
+      const done = this.hops.filter((hop) => hop.what === "reconciled").slice(-EXAMPLES).reverse();
+      const complete = done.find(({ key }) => journeysOf(this.hops, key).at(-1).hops[0].hop === "server");
+      const key = (complete ?? done[0] ?? this.hops.findLast((hop) => hop.key))?.key;
+      if (key && key !== this.example?.key) this.example = { key, at: now, journeys: [] };
+    }
+    if (!this.example) return { journeys: [] };
+    const journeys = journeysOf(this.hops, this.example.key);
+    if (journeys.at(-1)?.hops.length > 1) this.example.journeys = journeys;
+    return this.example;
+  }
+
+  /** now is the program's clock, estimated from its last frame. */
+  now(readerNow) {
+    return readerNow + this.clockSkew;
+  }
+
+  sample(frame) {
+    const at = Date.parse(frame.t) / 1000;
+    const last = this.samples.at(-1);
+    if (last && at - last.at < SAMPLE_MS / 1000) return;
+    this.samples.push({ at, ...frame.plot });
+    while (this.samples[0].at < at - WINDOW_S) this.samples.shift();
+    this.samplesVersion++;
+  }
+
+  /** series returns columns of the samples as uPlot wants them: times first. */
+  series(...columns) {
+    const data = [this.samples.map((s) => s.at)];
+    for (const column of columns) data.push(this.samples.map((s) => column(s) ?? null));
+    return data;
+  }
+}
+
+/** timeOf reads an RFC 3339 time in milliseconds, with the fractions that Date.parse drops. */
+function timeOf(text) {
+  const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
+  return Date.parse(text) + Number("0." + fraction.slice(3).padEnd(1, "0"));
+}
+
+/** CHANGES are the watch events that begin a journey. */
+const CHANGES = new Set(["ADDED", "MODIFIED", "DELETED"]);
+
+/**
+ * journeysOf splits the hops of a key into journeys, oldest first. A journey begins with a watch
+ * event, or with a second Pop, because a relist or a resync has no event per key. A hop with a
+ * resourceVersion joins the newest journey that has it, any other hop joins the newest. Two changes
+ * that one reconcile handles are two journeys, and the later one ends there.
+ */
+function journeysOf(hops, key) {
+  const journeys = [];
+  for (const hop of hops) {
+    if (hop.key !== key) continue;
+    const same = hop.rv && journeys.findLast((journey) => journey.rv === hop.rv);
+    const journey = same || journeys.at(-1);
+    const begins = (hop.hop === "server" && CHANGES.has(hop.what)) || (hop.what === "Pop" && journey?.popped);
+    if (!journey || begins) journeys.push({ rv: hop.rv, hops: [hop], popped: hop.what === "Pop" });
+    else {
+      journey.hops.push(hop);
+      journey.popped ||= hop.what === "Pop";
+    }
+  }
+  return journeys;
+}
+
+/** whatOf names what happened at a hop: a reconcile with an error has failed. */
+const whatOf = ({ hop, what, error }) =>
+  hop === "worker" && error && what === "reconciled" ? "failed" : what;
+
+/** The hops that end the stay of a change in a lane. */
+const LEAVES = { deltafifo: "Pop", workqueue: "Get", worker: "reconciled" };
+
+/**
+ * lanesOf arranges a journey as a swimlane: per hop the spans between arrival and departure, and
+ * the moments of all its events, in milliseconds since the journey began.
+ */
+function lanesOf(journey, order) {
+  const start = journey.hops[0].at;
+  const end = journey.hops.at(-1).at;
+  return order.map((name) => {
+    const moments = journey.hops
+      .filter((hop) => hop.hop === name)
+      .map((hop) => ({ ...hop, ms: hop.at - start }));
+    const spans = [];
+    let entered = null;
+    for (const moment of moments) {
+      if (moment.what === LEAVES[name]) {
+        if (entered != null) spans.push([entered, moment.ms]);
+        entered = null;
+      } else if (LEAVES[name] && moment.what !== "Done" && moment.what !== "Forget") {
+        entered ??= moment.ms;
+      }
+    }
+    if (entered != null) spans.push([entered, end - start]);
+    return { name, moments, spans };
+  });
+}
+
+/** STAYS are the hops in which a change spends its time: the events that begin and end each. */
+const STAYS = [
+  ["deltafifo", (hop) => hop.hop === "deltafifo" && hop.what !== "Pop", (hop) => hop.what === "Pop"],
+  ["store", (hop) => hop.what === "Pop", (hop) => hop.hop === "store"],
+  ["handler", (hop) => hop.hop === "store", (hop) => hop.hop === "handler"],
+  ["workqueue", (hop) => hop.hop === "workqueue" && hop.what === "Add", (hop) => hop.what === "Get"],
+  ["worker", (hop) => hop.what === "reconcile", (hop) => hop.what === "reconciled"],
+];
+
+/** staysOf returns how long a change stayed in each hop, in milliseconds; null if it has not left it. */
+function staysOf({ hops }) {
+  return STAYS.map(([name, begins, ends]) => {
+    const from = hops.find(begins);
+    const to = from && hops.find((hop) => hop.at >= from.at && ends(hop));
+    return { name, ms: to ? to.at - from.at : null };
+  });
+}
+return { WINDOW_S, Model, journeysOf, whatOf, lanesOf, staysOf };
+})();
+
 modules["caption.js"] = (() => {
 // SPDX-License-Identifier: Apache-2.0
 
-/** The caption: in slow motion, one line says what happens now and why. */
+/** The caption: in slow motion, one line says what happened at the newest hop, and why. */
 const { html } = modules["html.js"];
+const { whatOf } = modules["model.js"];
 const { Prose } = modules["prose.js"];
-const { named, t } = modules["text.js"];
+const { Stop, stopOf } = modules["stop.js"];
+const { filled, named, t } = modules["text.js"];
 
 /** READABLE_MS is the least time per hop in which a caption can be read. */
 const READABLE_MS = 800;
 
-/** SAME are events that have the text of another one. */
+/** SAME are hops that have the texts of another one. */
 const SAME = {
-  MODIFIED: "ADDED", DELETED: "ADDED", POST: "PUT", PATCH: "PUT", DELETE: "PUT",
-  Update: "Add", Delete: "Add", OnUpdate: "OnAdd", OnDelete: "OnAdd",
+  server: { POST: "PUT", PATCH: "PUT", DELETE: "PUT" }, deltafifo: { Update: "Add", Delete: "Add" },
 };
 
-const textOf = ({ hop, what }) => t("caption")[hop]?.[SAME[what] ?? what];
+/**
+ * textOf returns the text for a hop: that of its fact, which earlier events have proved, or else the
+ * one that is true of every such hop. A call with an error has a text of its own.
+ */
+function textOf({ hop, what, key, rv, error, fact, args }) {
+  const texts = t("caption")[hop];
+  const name = SAME[hop]?.[what] ?? what;
+  const always = texts?.[name];
+  const failed = error && (texts?.[`${name} failed`] ?? (always && t("captionFailed")));
+  const text = texts?.[`${name} ${fact}`] ?? (error ? failed : always);
+  return text && filled(text, { ...args, key: `[[${key}]]`, rv: rv || "–", error });
+}
 
 /** captionOf returns the newest of some hops that has a caption, or null. */
 const captionOf = (hops, follow) =>
@@ -1531,14 +2069,14 @@ const hasCaption = ({ frame }) =>
   frame?.mode === "pause" || (frame?.mode === "slow" && frame.delayMs >= READABLE_MS);
 
 function Caption({ lab }) {
+  if (stopOf(lab)) return html`<${Stop} lab=${lab} />`;
   if (!hasCaption(lab)) return null;
   const hop = lab.caption;
   return html`<p class="caption" aria-live="polite">${hop
-    ? html`<b>${named("hop", hop.hop)} ${hop.what}</b> <${Prose} text=${textOf(hop)
-      .replaceAll("{key}", () => `[[${hop.key}]]`).replaceAll("{rv}", hop.rv)} follow=${lab.ui.follow} />`
+    ? html`<b>${named("hop", hop.hop)} ${whatOf(hop)}</b> <${Prose} text=${textOf(hop)} follow=${lab.ui.follow} />`
     : html`<span class="dim">${t("captionNone")}</span>`}</p>`;
 }
-return { captionOf, hasCaption, Caption };
+return { textOf, captionOf, hasCaption, Caption };
 })();
 
 modules["dialogs.js"] = (() => {
@@ -1790,10 +2328,16 @@ class RecordedSource {
 
   /** step shows the next frame, or the one before. */
   step(by) {
-    this.pause();
     const index = Math.min(Math.max(this.index + by, 0), this.frames.length - 1);
-    if (by > 0) this.moveTo(this.times[index] - this.times[0]);
-    else this.seek(this.times[index] - this.times[0]);
+    if (by < 0) return this.show(index);
+    this.pause();
+    this.moveTo(this.times[index] - this.times[0]);
+  }
+
+  /** show shows one frame. */
+  show(index) {
+    this.pause();
+    this.seek(this.times[index] - this.times[0]);
   }
 
   /** seek moves to a time in milliseconds and rebuilds what the page shows from the frames before. */
@@ -1825,10 +2369,16 @@ class RecordedSource {
   }
 }
 
+/** sameStop reports whether two views of a lesson are of one stop. */
+const sameStop = (a, b) => Boolean(a?.stop) && a.stop.n === b?.stop?.n && a.step === b.step && a.id === b.id;
+
 /** KEPT_MS is how far a reader can look back in a live run. */
 const KEPT_MS = 60_000;
 
-/** History keeps the last frames of a live run. skew is the program's clock minus the reader's. */
+/**
+ * History keeps the last frames of a live run, of each stop of a lesson one. skew is the program's
+ * clock minus the reader's.
+ */
 class History {
   constructor() {
     this.frames = [];
@@ -1836,6 +2386,11 @@ class History {
   }
 
   add(frame) {
+    const last = this.frames.at(-1);
+    if (sameStop(frame.lesson, last?.lesson)) {
+      this.frames.pop();
+      frame = { ...frame, hops: [...last.hops, ...frame.hops] };
+    }
     this.frames.push(frame);
     this.skew = Date.parse(frame.t) - Date.now();
     const oldest = Date.parse(frame.t) - KEPT_MS;
@@ -1928,26 +2483,46 @@ class EditionSource extends RecordedSource {
 
   async send(command) {
     if (command.do === "lesson" && command.id === this.lesson.id) this.perform(command.step);
-    if (command.do === "solve") this.playOn(this.task, this.starts[this.performed + 1]);
+    if (command.do === "solve") this.proceed();
     return "";
   }
 
-  /** perform plays a step until its end, or until the reader's task, which has a recorded solution. */
+  /**
+   * perform plays a step until it halts: at its end, at a stop, or at the reader's task, which has a
+   * recorded solution.
+   */
   perform(step) {
-    const [from, to] = [this.starts[step], this.starts[step + 1]];
-    const yours = ({ lesson }) => lesson?.step === step && lesson.state === "yours";
-    const task = this.all.slice(from, to).findIndex(yours);
+    const [from, end] = [this.starts[step], this.starts[step + 1] ?? this.all.length];
+    const state = (at) => (this.all[at]?.lesson?.step === step ? this.all[at].lesson : null);
+    let yours = false;
+    this.halts = [];
+    for (let at = from; at < end; at++) {
+      const waits = !yours && state(at)?.state === "yours";
+      yours ||= waits;
+      if (waits || (state(at)?.stop && state(at + 1)?.stop?.n !== state(at).stop.n)) this.halts.push(at + 1);
+    }
+    if (this.halts.at(-1) !== end) this.halts.push(end);
     this.performed = step;
-    this.task = task < 0 ? to : from + task + 1;
-    this.playOn(from, this.task);
-  }
-
-  /** playOn plays frames, which follow those that are shown, or else replace them. */
-  playOn(from, to) {
     const follows = this.from + this.index + 1 === from;
-    this.choose(from, to);
+    this.choose(from, this.halts.shift());
     if (!follows) this.seek(0);
     this.play();
+  }
+
+  /** proceed plays the step from the frame at which it halts to the next one. */
+  proceed() {
+    if (!this.halts?.length) return;
+    const { at, index } = this;
+    this.choose(this.from, this.halts.shift());
+    Object.assign(this, { at, index });
+    super.play();
+  }
+
+  /** play continues after a stop. */
+  play() {
+    const stopped = this.at >= this.length && this.frames.at(-1)?.lesson?.stop;
+    if (stopped && this.halts?.length) this.proceed();
+    else super.play();
   }
 
   /** choose makes the source play these frames. */
@@ -1982,9 +2557,12 @@ class EditionSource extends RecordedSource {
     // The step stays ended when the reader moves back: the answer stays on the page.
     const lesson = this.frames[this.index]?.lesson;
     const done = lesson?.state === "done" && lesson.step === this.performed;
-    if (done) for (const frame of this.frames) frame.lesson = lesson;
+    if (done) for (const frame of this.frames) frame.lesson = kept(frame.lesson, lesson);
   }
 }
+
+/** kept is the view of a step that has ended, with the stop of an earlier frame. */
+const kept = (at, ended) => (at?.stop ? { ...ended, watch: at.watch, stop: at.stop } : ended);
 
 /** complete returns complete frames. A recorded one has only the fields that have changed. */
 function complete(frames) {
@@ -2045,7 +2623,8 @@ modules["flow.js"] = (() => {
 // SPDX-License-Identifier: Apache-2.0
 
 /**
- * The flow between the cards: rails that connect them, and tokens that travel along the rails.
+ * The flow between the cards, or between the pieces of the strip: rails that connect them, and tokens
+ * that travel along the rails.
  *
  * The rails are an SVG; the tokens are elements above it, moved by the Web Animations API, so that
  * a frame of the animation runs no code of the page.
@@ -2059,11 +2638,7 @@ const { RAILS, railsOf } = modules["rails.js"];
 const { t } = modules["text.js"];
 
 const MAX_TOKENS = 40;
-/** MAX_ON_RAIL tokens of one frame are readable on one rail; more of them are a crowd. */
-const MAX_ON_RAIL = 5;
 const CROWD_MS = 520;
-/** ROW_PX is the distance of tokens that are side by side. */
-const ROW_PX = 23;
 /** LABEL_PX is the distance of a label from a rail that goes up or down. */
 const LABEL_PX = 56;
 const SVG = "http://www.w3.org/2000/svg";
@@ -2078,9 +2653,10 @@ function messageOf({ what, rv, error = "" }) {
 }
 
 class Flow {
-  /** container holds the cards; overlay covers it and belongs to the Flow. */
-  constructor(container, overlay) {
+  /** container holds the pieces; overlay covers it and belongs to the Flow; layout is one of the below. */
+  constructor(container, overlay, layout) {
     this.container = container;
+    this.layout = layout;
     this.svg = document.createElementNS(SVG, "svg");
     this.svg.setAttribute("class", "rails");
     this.layer = document.createElement("div");
@@ -2096,18 +2672,19 @@ class Flow {
   /** measure draws the rails anew: a card has moved, or the language has changed. */
   measure() {
     const origin = this.container.getBoundingClientRect();
-    const box = (piece) => {
-      const r = this.container.querySelector(`[data-piece="${piece}"]`)?.getBoundingClientRect();
-      return r && {
+    const boxes = {};
+    for (const element of this.container.querySelectorAll("[data-piece]")) {
+      const r = element.getBoundingClientRect();
+      if (!r.width) continue; // it is not shown
+      boxes[element.dataset.piece] = {
         left: r.left - origin.left, right: r.right - origin.left,
         top: r.top - origin.top, bottom: r.bottom - origin.top,
       };
-    };
+    }
     this.svg.replaceChildren();
     for (const [name, [from, to]] of Object.entries(RAILS)) {
-      const a = box(from);
-      const b = box(to);
-      this.paths[name] = a && b && aside(name, route(a, b));
+      const drawn = origin.width > 0 && boxes[from] && boxes[to];
+      this.paths[name] = drawn && this.layout.path(name, boxes[from], boxes[to], boxes);
       if (this.paths[name]) this.drawRail(name, this.paths[name]);
     }
   }
@@ -2122,6 +2699,8 @@ class Flow {
     const head = document.createElementNS(SVG, "path");
     head.setAttribute("class", "head");
     head.setAttribute("d", `M${x2} ${y2}l${-ux * 8 - uy * 4} ${-uy * 8 + ux * 4}l${uy * 8} ${-ux * 8}Z`);
+    this.svg.append(line, head);
+    if (!this.layout.labels) return;
     const label = document.createElementNS(SVG, "text");
     label.textContent = t("rail." + name);
     const across = Math.abs(uy) > Math.abs(ux);
@@ -2130,14 +2709,14 @@ class Flow {
     label.setAttribute("x", (x1 + x2) / 2 + (across ? side * LABEL_PX : 0));
     label.setAttribute("y", (y1 + y2) / 2 + (across ? 4 : -14));
     label.setAttribute("class", !across ? "above" : side < 0 ? "before" : "beside");
-    this.svg.append(line, head, label);
+    this.svg.append(label);
   }
 
   /** launch sends a token for each hop along a rail, or counts the hops that are too many. */
   launch(rail, hops, travel) {
     const path = this.paths[rail];
     if (!path) return;
-    const crowded = hops.length > MAX_ON_RAIL;
+    const crowded = hops.length > this.layout.most;
     hops.forEach((hop, i) => {
       if (!isOne(rail, hop) || crowded || this.flying >= MAX_TOKENS) this.join(rail, path, hop);
       else this.fly(path, this.token(hop), travel, i - (hops.length - 1) / 2);
@@ -2165,11 +2744,11 @@ class Flow {
     this.fly(path, element, CROWD_MS, 0, () => (crowd.flying = false));
   }
 
-  /** fly moves a token along a path. Tokens that travel together have rows of their own. */
+  /** fly moves a token along a path. Tokens that travel together are side by side. */
   fly([[x1, y1], [x2, y2]], element, duration, row, then) {
     this.flying++;
     this.layer.append(element);
-    const place = (x, y) => `translate(${x}px, ${y + row * ROW_PX}px) translate(-50%, -50%)`;
+    const place = (x, y) => this.place(x, y, row);
     const animation = element.animate(
       [
         { transform: place(x1, y1), opacity: 0 },
@@ -2186,6 +2765,12 @@ class Flow {
     };
   }
 
+  /** place is the transform of a token, which is beside others. */
+  place(x, y, row) {
+    const [across, down] = this.layout.distance;
+    return `translate(${x + row * across}px, ${y + row * down}px) translate(-50%, -50%)`;
+  }
+
   /** hold shows the hops that a paused program keeps back, as tokens that rest on their rails. */
   hold(held) {
     const signature = held.map((hop) => hop.hop + hop.what + hop.key).join();
@@ -2195,13 +2780,12 @@ class Flow {
     const onRail = {};
     for (const hop of held) {
       const [rail] = railsOf(hop);
-      if (!this.paths[rail] || (onRail[rail] ?? 0) >= MAX_ON_RAIL) continue;
+      if (!this.paths[rail] || (onRail[rail] ?? 0) >= this.layout.most) continue;
       const [[x1, y1], [x2, y2]] = this.paths[rail];
       const row = (onRail[rail] = (onRail[rail] ?? 0) + 1) - 1;
       const element = this.token(hop);
       element.classList.add("held");
-      element.style.transform =
-        `translate(${(x1 + x2) / 2}px, ${(y1 + y2) / 2 + row * ROW_PX}px) translate(-50%, -50%)`;
+      element.style.transform = this.place((x1 + x2) / 2, (y1 + y2) / 2, row);
       this.layer.append(element);
     }
   }
@@ -2238,203 +2822,33 @@ function aside(name, path) {
 
 /** rowOf reports whether two boxes are beside each other. */
 const rowOf = (a, b) => a.top < b.bottom && b.top < a.bottom;
-return { Flow };
-})();
-
-modules["model.js"] = (() => {
-// SPDX-License-Identifier: Apache-2.0
 
 /**
- * The model: what the page knows about the program.
+ * A layout says where the rails are, whether they have labels, how many tokens of one frame are
+ * readable on one rail, and the distance of tokens that are side by side.
  *
- *   M1  newest is the newest frame. frame is what the page shows: see present.js
- *   M2  hops holds the newest hops that are shown, in ascending order of n, at most HOPS of them
- *   M3  samples holds at most one entry per SAMPLE_MS, of the last WINDOW_S seconds
+ * between is that of the cards: straight from one to the other.
  */
-const HOPS = 2000;
+const between = {
+  path: (name, a, b) => aside(name, route(a, b)),
+  labels: true, most: 5, distance: [0, 23],
+};
 
-/** CONTROLS are the fields of a frame that the controls need at once. */
-const CONTROLS = ["mode", "delayMs", "settings"];
-const SAMPLE_MS = 250;
-const EXAMPLE_MS = 2000;
-const EXAMPLES = 10;
-const WINDOW_S = 60;
+/** LANE_PX is how far the two lanes of the strip are below its first row: forth, and back. */
+const LANE_PX = { forth: 8, back: 22 };
 
-class Model {
-  constructor() {
-    this.hello = null;
-    this.reset();
-  }
-
-  /** reset forgets all frames: a program has started, or a recording was moved. */
-  reset() {
-    this.newest = null;
-    this.frame = null;
-    this.lastHop = -1;
-    this.hops = [];
-    this.samples = [];
-    this.samplesVersion = 0;
-    this.leftOut = 0;
-    this.example = null;
-    this.clockSkew = 0;
-  }
-
-  /** greet starts a connection. Another start of the program has other numbers and other hops. */
-  greet(hello) {
-    if (!hello.started || hello.started !== this.hello?.started) this.reset();
-    this.hello = hello;
-  }
-
-  /**
-   * receive takes the next frame, and returns it without the hops that were received before. now is
-   * the reader's clock in milliseconds.
-   */
-  receive(frame, now) {
-    const hops = (frame.hops ?? []).filter((hop) => hop.n > this.lastHop);
-    for (const hop of hops) hop.at = timeOf(hop.t);
-    this.lastHop = hops.at(-1)?.n ?? this.lastHop;
-    this.newest = { ...frame, hops };
-    this.clockSkew = Date.parse(frame.t) - now;
-    this.leftOut = Math.max(0, (frame.counters?.events ?? 0) - (frame.counters?.shown ?? 0));
-    if (this.frame) this.show(frame, CONTROLS);
-    this.sample(frame);
-    return this.newest;
-  }
-
-  /** show makes fields of a frame visible. */
-  show(frame, fields) {
-    this.frame = { ...this.frame };
-    for (const field of fields) this.frame[field] = frame[field];
-    if (fields.includes("t")) this.frameAt = Date.parse(frame.t);
-  }
-
-  /** arrived makes hops visible. */
-  arrived(hops) {
-    this.hops = this.hops.concat(hops).sort((a, b) => a.n - b.n).slice(-HOPS);
-  }
-
-  /**
-   * exampleJourney is the key and the journeys that are shown while no key is followed: a complete
-   * journey, if possible. The key changes at most every EXAMPLE_MS, so that it can be read, and its
-   * journey is kept even if its hops have left the ring.
-   */
-  exampleJourney(now) {
-    if (!this.example || now - this.example.at >= EXAMPLE_MS) {
-      const done = this.hops.filter((hop) => hop.what === "reconciled").slice(-EXAMPLES).reverse();
-      const complete = done.find(({ key }) => journeysOf(this.hops, key).at(-1).hops[0].hop === "server");
-      const key = (complete ?? done[0] ?? this.hops.findLast((hop) => hop.key))?.key;
-      if (key && key !== this.example?.key) this.example = { key, at: now, journeys: [] };
-    }
-    if (!this.example) return { journeys: [] };
-    const journeys = journeysOf(this.hops, this.example.key);
-    if (journeys.at(-1)?.hops.length > 1) this.example.journeys = journeys;
-    return this.example;
-  }
-
-  /** now is the program's clock, estimated from its last frame. */
-  now(readerNow) {
-    return readerNow + this.clockSkew;
-  }
-
-  sample(frame) {
-    const at = Date.parse(frame.t) / 1000;
-    const last = this.samples.at(-1);
-    if (last && at - last.at < SAMPLE_MS / 1000) return;
-    this.samples.push({ at, ...frame.plot });
-    while (this.samples[0].at < at - WINDOW_S) this.samples.shift();
-    this.samplesVersion++;
-  }
-
-  /** series returns columns of the samples as uPlot wants them: times first. */
-  series(...columns) {
-    const data = [this.samples.map((s) => s.at)];
-    for (const column of columns) data.push(this.samples.map((s) => column(s) ?? null));
-    return data;
-  }
-}
-
-/** timeOf reads an RFC 3339 time in milliseconds, with the fractions that Date.parse drops. */
-function timeOf(text) {
-  const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
-  return Date.parse(text) + Number("0." + fraction.slice(3).padEnd(1, "0"));
-}
-
-/** CHANGES are the watch events that begin a journey. */
-const CHANGES = new Set(["ADDED", "MODIFIED", "DELETED"]);
-
-/**
- * journeysOf splits the hops of a key into journeys, oldest first. A journey begins with a watch
- * event, or with a second Pop, because a relist or a resync has no event per key. A hop with a
- * resourceVersion joins the newest journey that has it, any other hop joins the newest. Two changes
- * that one reconcile handles are two journeys, and the later one ends there.
- */
-function journeysOf(hops, key) {
-  const journeys = [];
-  for (const hop of hops) {
-    if (hop.key !== key) continue;
-    const same = hop.rv && journeys.findLast((journey) => journey.rv === hop.rv);
-    const journey = same || journeys.at(-1);
-    const begins = (hop.hop === "server" && CHANGES.has(hop.what)) || (hop.what === "Pop" && journey?.popped);
-    if (!journey || begins) journeys.push({ rv: hop.rv, hops: [hop], popped: hop.what === "Pop" });
-    else {
-      journey.hops.push(hop);
-      journey.popped ||= hop.what === "Pop";
-    }
-  }
-  return journeys;
-}
-
-/** whatOf names what happened at a hop: a reconcile with an error has failed. */
-const whatOf = ({ hop, what, error }) =>
-  hop === "worker" && error && what === "reconciled" ? "failed" : what;
-
-/** The hops that end the stay of a change in a lane. */
-const LEAVES = { deltafifo: "Pop", workqueue: "Get", worker: "reconciled" };
-
-/**
- * lanesOf arranges a journey as a swimlane: per hop the spans between arrival and departure, and
- * the moments of all its events, in milliseconds since the journey began.
- */
-function lanesOf(journey, order) {
-  const start = journey.hops[0].at;
-  const end = journey.hops.at(-1).at;
-  return order.map((name) => {
-    const moments = journey.hops
-      .filter((hop) => hop.hop === name)
-      .map((hop) => ({ ...hop, ms: hop.at - start }));
-    const spans = [];
-    let entered = null;
-    for (const moment of moments) {
-      if (moment.what === LEAVES[name]) {
-        if (entered != null) spans.push([entered, moment.ms]);
-        entered = null;
-      } else if (LEAVES[name] && moment.what !== "Done" && moment.what !== "Forget") {
-        entered ??= moment.ms;
-      }
-    }
-    if (entered != null) spans.push([entered, end - start]);
-    return { name, moments, spans };
-  });
-}
-
-/** STAYS are the hops in which a change spends its time: the events that begin and end each. */
-const STAYS = [
-  ["deltafifo", (hop) => hop.hop === "deltafifo" && hop.what !== "Pop", (hop) => hop.what === "Pop"],
-  ["store", (hop) => hop.what === "Pop", (hop) => hop.hop === "store"],
-  ["handler", (hop) => hop.hop === "store", (hop) => hop.hop === "handler"],
-  ["workqueue", (hop) => hop.hop === "workqueue" && hop.what === "Add", (hop) => hop.what === "Get"],
-  ["worker", (hop) => hop.what === "reconcile", (hop) => hop.what === "reconciled"],
-];
-
-/** staysOf returns how long a change stayed in each hop, in milliseconds; null if it has not left it. */
-function staysOf({ hops }) {
-  return STAYS.map(([name, begins, ends]) => {
-    const from = hops.find(begins);
-    const to = from && hops.find((hop) => hop.at >= from.at && ends(hop));
-    return { name, ms: to ? to.at - from.at : null };
-  });
-}
-return { WINDOW_S, Model, journeysOf, whatOf, lanesOf, staysOf };
+/** beside is that of the strip: below its first row, so that no token covers a text. */
+const beside = {
+  path(name, a, b, { server }) {
+    const middle = ({ left, right }) => (left + right) / 2;
+    const [x1, x2] = [middle(a), middle(b)];
+    if (Math.abs(x1 - x2) < 1) return [[x1, a.bottom], [x2, b.top]]; // from row to row
+    const y = server.bottom + (x1 < x2 ? LANE_PX.forth : LANE_PX.back);
+    return [[x1, y], [x2, y]];
+  },
+  labels: false, most: 1, distance: [0, 0],
+};
+return { Flow, between, beside };
 })();
 
 modules["header.js"] = (() => {
@@ -2774,7 +3188,7 @@ const { Prose } = modules["prose.js"];
 const { named, t } = modules["text.js"];
 
 /** TRIES are the actions that show the consequence of a change. */
-const TRIES = { done: ["change"], add: ["fail", "change"], slow: ["workload"] };
+const TRIES = { done: ["change"], add: ["fail", "change"], forget: ["fail", "change"], slow: ["workload"] };
 
 function Code({ lab }) {
   const { lines, changes } = lab.model.hello.code;
@@ -2890,13 +3304,11 @@ modules["panel.js"] = (() => {
 
 /** The panel beside the pipeline: lessons, code, the piece that was clicked, or the list of events. */
 const { html, cx } = modules["html.js"];
-const { hasCaption } = modules["caption.js"];
 const { Code } = modules["code.js"];
 const { Chip } = modules["key.js"];
 const { Lessons } = modules["lessons.js"];
 const { whatOf } = modules["model.js"];
 const { Path, Prose } = modules["prose.js"];
-const { cardOf } = modules["rails.js"];
 const { Search } = modules["search.js"];
 const { named, t, translated } = modules["text.js"];
 
@@ -2911,7 +3323,6 @@ function Panel({ lab }) {
         aria-pressed=${name === tab}
         onClick=${() => lab.set({ tab: name === tab ? null : name })}>${t("tab." + name)}</button>`)}
     </div>
-    <${Rail} lab=${lab} />
     ${tab && html`<div class="sheet">
       ${tab === "lessons" && html`<${Lessons} lab=${lab} />`}
       ${tab === "code" && html`<${Code} lab=${lab} />`}
@@ -2919,18 +3330,6 @@ function Panel({ lab }) {
       ${tab === "events" && html`<${Events} lab=${lab} />`}
     </div>`}
   </aside>`;
-}
-
-/** Rail shows all pieces of a phone's page in one line: what is lit or named by the caption, what a lesson points to. */
-function Rail({ lab }) {
-  const pointed = lab.frame?.lesson?.watch ?? [];
-  const told = hasCaption(lab) && lab.caption && cardOf(lab.caption);
-  const show = (name) => document.getElementById("card-" + name)?.scrollIntoView({ block: "start" });
-  return html`<nav class="rail-of-pieces" aria-label=${t("rail.all")}>
-    ${Object.keys(PIECES).map((name) => html`<button key=${name} type="button" title=${t(`piece.${name}.name`)}
-      class=${cx((lab.lit.has(name) || told === name) && "lit", pointed.includes(name) && "pointed")}
-      onClick=${() => show(name)}>${t("rail.short")[name]}</button>`)}
-  </nav>`;
 }
 
 /** PIECES names the code and the chapter of each piece. */
@@ -3176,7 +3575,7 @@ class Presenter {
   /** take presents a frame, or shows it at once if nothing may move. */
   take(frame) {
     const now = performance.now();
-    if (this.still() || !this.model.frame) return this.jump(frame);
+    if (this.still() || !this.model.frame || frame.lesson?.state === "preparing") return this.jump(frame);
     const strict = frame.mode !== "run" || (frame.lesson && frame.lesson.state !== "done");
     if (strict !== this.strict || this.busyUntil - now > MAX_LAG_MS) this.flush();
     this.strict = strict;
@@ -3362,6 +3761,178 @@ function Loading({ lab }) {
 return { WorkerSource, Loading };
 })();
 
+modules["strip.js"] = (() => {
+// SPDX-License-Identifier: Apache-2.0
+
+/**
+ * The strip: all pieces of the pipeline in one or two rows, on a screen that is too small for all
+ * cards. It stays in view, tokens travel along it, and each piece leads to its card. The Follower
+ * keeps the card in view at which the change is.
+ */
+const { html, cx } = modules["html.js"];
+const { hasCaption } = modules["caption.js"];
+const { shortName } = modules["key.js"];
+const { pointed } = modules["lessons.js"];
+const { cardOf } = modules["rails.js"];
+const { named, t } = modules["text.js"];
+
+/** SMALL is the screen on which style.css shows the strip. */
+const SMALL = matchMedia("(max-width: 1180px), (max-height: 699px)");
+
+/** count writes a number that has at most four characters. */
+const count = (n) =>
+  (n ?? 0).toLocaleString(document.documentElement.lang || "en", { notation: "compact" });
+
+/** VALUES is what the strip says of each piece, in the order in which a change passes them. */
+const VALUES = {
+  server: ({ server }) => (server?.up === false ? t("strip.down") : `rv ${server?.rv ?? "–"}`),
+  reflector: ({ reflector }) => named("phase", reflector?.phase ?? "idle"),
+  queue: ({ queue }) => t("queue.keys", { n: count(queue?.keys) }),
+  store: ({ store }) => t("objects", { n: count(store?.objects) }),
+  handlers: ({ handlers = [] }) =>
+    t("handlers.pending", { n: count(handlers.reduce((sum, { pending = 0 }) => sum + pending, 0)) }),
+  workqueue: ({ workqueue }) => t("strip.queued", { n: count(workqueue?.queued) }),
+  workers: ({ workers }) => t("strip.running", { n: count(workers?.running?.length) }),
+  election: ({ election }) =>
+    !election?.on ? t("election.off") : t("strip.leader", { name: shortName(election.leader || "–") }),
+};
+const PIECES = Object.keys(VALUES);
+
+function Strip({ lab }) {
+  const { frame, follower } = lab;
+  const shown = [...pointed(lab), ...(frame?.code?.watch ?? [])];
+  const at = placesOf(lab);
+  return html`<nav class="strip" aria-label=${t("strip.all")}>
+    ${frame && PIECES.map((piece) => html`<button key=${piece} type="button" data-piece=${piece}
+      title=${t(`piece.${piece}.name`)} aria-current=${at.includes(piece) ? "true" : undefined}
+      class=${cx((lab.lit.has(piece) || at.includes(piece)) && "lit", shown.includes(piece) && "pointed")}
+      onClick=${() => follower.visit(piece)}>
+      <b>${piece === "queue" ? frame.queue?.kind : t("strip.names")[piece]}</b>
+      <small>${VALUES[piece](frame)}</small></button>`)}
+    <div key="lane" class="overlay lane" aria-hidden="true"></div>
+  </nav>`;
+}
+
+/**
+ * placesOf returns the pieces at which the change is, as far as a reader can follow: what a lesson that
+ * has stopped points to, what the caption is about, or the piece of a lesson that was lit last.
+ */
+function placesOf(lab) {
+  const lesson = lab.frame?.lesson;
+  const watch = pointed(lab);
+  if (lesson?.stop && watch.length) return watch;
+  if (hasCaption(lab)) return lab.caption ? [cardOf(lab.caption)] : [];
+  const lit = watch.filter((piece) => lab.lit.has(piece)).sort((a, b) => lab.lit.get(a) - lab.lit.get(b));
+  return [lit.at(-1) ?? lab.follower.last(watch) ?? watch[0]].filter(Boolean);
+}
+
+/** VISIT_MS is how long the card that a reader has chosen stays in view. */
+const VISIT_MS = 4000;
+const MARGIN_PX = 8;
+
+/** SCROLLS are the keys that scroll a page. */
+const SCROLLS = new Set(["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"]);
+
+/**
+ * Follower scrolls to the card at which the change is.
+ *
+ *	L1  it moves nothing on a screen that has no strip, and nothing while a pointer is pressed
+ *	L2  a reader who scrolls is left alone until the next step, or a tap on the strip
+ */
+class Follower {
+  constructor() {
+    this.resume();
+    this.pressed = false;
+    const inPage = ({ target }) => !target.closest?.(".panel, .strip, .top, dialog, input, select");
+    const scrolls = (event) => inPage(event) && (this.left = true);
+    addEventListener("wheel", scrolls, { passive: true });
+    addEventListener("touchmove", scrolls, { passive: true });
+    addEventListener("keydown", (event) => SCROLLS.has(event.key) && scrolls(event));
+    addEventListener("pointerdown", ({ clientX }) => {
+      this.pressed = true;
+      if (clientX >= document.documentElement.clientWidth) this.left = true; // on the scroll bar
+    });
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (this.pressed = false));
+  }
+
+  /** resume follows again, from the next drawing. */
+  resume() {
+    this.left = false;
+    this.until = 0; // until when a chosen card stays in view
+    this.shown = "";
+  }
+
+  /** last is the piece in a list that was shown last, if it still is the place. */
+  last(pieces) {
+    return pieces.find((piece) => piece === this.shown);
+  }
+
+  /** visit shows the card that the reader has chosen, and gives it the focus. */
+  visit(piece) {
+    this.resume();
+    this.until = performance.now() + VISIT_MS;
+    reveal([piece]);
+    document.querySelector(`#card-${piece} .title`)?.focus({ preventScroll: true });
+  }
+
+  /** follow shows the cards at which the change is, once they are other ones than before. */
+  follow(lab) {
+    const { id, step, stop } = lab.frame?.lesson ?? {};
+    const turn = [id, step, Boolean(stop), lab.frame?.mode].join();
+    if (turn !== this.turn) this.resume();
+    this.turn = turn;
+    if (!SMALL.matches || this.left || this.pressed || performance.now() < this.until) return;
+    const places = placesOf(lab);
+    if (!places.length || places.join() === this.shown) return;
+    this.shown = places.join();
+    reveal(places);
+  }
+}
+
+/**
+ * reveal scrolls until cards are in view, between the strip and a panel below. If not all of them
+ * fit there, it is the first one, and if that is too high, its top.
+ */
+function reveal(pieces) {
+  const boxes = pieces.map((piece) => document.getElementById("card-" + piece)?.getBoundingClientRect())
+    .filter(Boolean).sort((a, b) => a.top - b.top);
+  if (!boxes.length) return;
+  const { top, bottom } = visible();
+  const high = (box) => boxes[0].top + bottom - top >= box.bottom;
+  const last = boxes.filter(high).at(-1) ?? boxes[0];
+  if (boxes[0].top >= top && last.bottom <= bottom) return;
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  scrollBy({ top: boxes[0].top - top, behavior: still ? "instant" : "smooth" });
+}
+
+/** visible is the part of the screen that neither the header and the strip nor the panel cover. */
+function visible() {
+  const lead = document.querySelector(".lead");
+  const panel = document.querySelector(".panel");
+  const under = Number.parseFloat(getComputedStyle(lead).top) || 0;
+  const fixed = getComputedStyle(panel).position === "fixed";
+  return {
+    top: under + lead.offsetHeight + MARGIN_PX,
+    bottom: (fixed ? panel.getBoundingClientRect().top : innerHeight) - MARGIN_PX,
+  };
+}
+
+/** measureCovers keeps the heights of what covers the page, for style.css. */
+function measureCovers() {
+  const covers = { "--lead": ".lead", "--panel": ".panel" };
+  const measure = () => {
+    for (const [name, selector] of Object.entries(covers)) {
+      const height = document.querySelector(selector)?.offsetHeight ?? 0;
+      document.documentElement.style.setProperty(name, height + "px");
+    }
+  };
+  const observer = new ResizeObserver(measure);
+  for (const selector of Object.values(covers)) observer.observe(document.querySelector(selector));
+  measure();
+}
+return { Strip, Follower, measureCovers };
+})();
+
 modules["app.js"] = (() => {
 // SPDX-License-Identifier: Apache-2.0
 
@@ -3379,7 +3950,7 @@ const { QueueCard, ReflectorCard, ServerCard, StoreCard } = modules["cards-copy.
 const { Caption, captionOf } = modules["caption.js"];
 const { Dialogs } = modules["dialogs.js"];
 const { EditionSource, complete } = modules["edition.js"];
-const { Flow } = modules["flow.js"];
+const { Flow, between, beside } = modules["flow.js"];
 const { DELAYS, Header, StateLine } = modules["header.js"];
 const { Journey } = modules["journey.js"];
 const { listen } = modules["keyboard.js"];
@@ -3391,6 +3962,7 @@ const { Presenter } = modules["present.js"];
 const { Loading, WorkerSource } = modules["program.js"];
 const { cardOf } = modules["rails.js"];
 const { History, LiveSource, RecordedSource, embeddedRecording, parseRecording } = modules["source.js"];
+const { Follower, Strip, measureCovers } = modules["strip.js"];
 const { initialLanguage, named, remember, remembered, setLanguage, t } = modules["text.js"];
 
 /** CLOCK_MS is the time after which due times and elapsed times are drawn without a frame. */
@@ -3414,6 +3986,7 @@ const lab = {
   caption: null, // the hop that is explained
   past: null, // the source, while the reader looks back
   files: "", // the address of the repository's files, or "" if the page cannot link to them
+  follower: new Follower(),
   ui: {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
     tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
@@ -3460,12 +4033,25 @@ const lab = {
     else this.source.step(by);
   },
 
+  /** stopBefore is the index of the last frame at which a step of a lesson has stopped, or -1. */
+  stopBefore(id, step) {
+    const passed = this.recorded ? this.recorded.frames.slice(0, this.recorded.index + 1) : history.frames;
+    return passed.findLastIndex(({ lesson }) => lesson?.stop && lesson.id === id && lesson.step === step);
+  },
+
+  /** lookAt shows the frame with this index again. */
+  lookAt(index) {
+    if (this.source.live) this.past ??= history.source({ ...on, frame: show }, this.model.hello);
+    this.recorded.show(index);
+  },
+
   /** recorded is the source of frames that the reader can move, or null in the present. */
   get recorded() {
     return this.past ?? (this.source.live ? null : this.source);
   },
 
   async send(command) {
+    if (command.do === "step") this.follower.resume();
     const error = await this.source.send(command);
     this.set({ problem: error });
     clearTimeout(this.problemTimer);
@@ -3511,7 +4097,7 @@ const lab = {
   toggleLanguage() {
     this.set({ language: this.ui.language === "en" ? "zh" : "en" });
     setLanguage(this.ui.language);
-    flow?.measure();
+    for (const flow of flows) flow.measure();
   },
 };
 
@@ -3526,7 +4112,7 @@ const on = {
     lab.past?.pause();
     lab.past = null;
     presenter.reset();
-    flow?.clear();
+    clearTokens();
     lab.model.greet(hello);
     if (hello.replay && lab.source.live) replay();
     else if (lab.ui.follow) lab.askToFollow(); // another program, or another stream of this one
@@ -3537,7 +4123,7 @@ const on = {
   restart() {
     lab.model.reset();
     presenter.reset();
-    flow?.clear();
+    clearTokens();
   },
 
   lessons(lessons) {
@@ -3621,7 +4207,7 @@ function announce(frame, before) {
   lab.ui.announcement = t("reflector.picture", { phase: named("phase", phase) });
 }
 
-/** presenter decides when each card changes; flow draws what moves between them. */
+/** presenter decides when each card changes; flows draw what moves between them, and along the strip. */
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const history = new History();
 const presenter = new Presenter({
@@ -3629,7 +4215,7 @@ const presenter = new Presenter({
   still: () => still.matches || document.hidden,
   depart(rail, hops, travel) {
     lab.caption = captionOf(hops, lab.ui.follow) ?? lab.caption;
-    flow?.launch(rail, hops, travel);
+    for (const flow of flows) flow.launch(rail, hops, travel);
   },
   arrive(hops) {
     lab.caption = captionOf(hops, lab.ui.follow) ?? lab.caption;
@@ -3641,10 +4227,12 @@ const presenter = new Presenter({
 /** settle shows at once what is on its way. */
 function settle() {
   presenter.flush();
-  flow?.clear();
+  clearTokens();
 }
 
-let flow = null;
+const clearTokens = () => flows.forEach((flow) => flow.clear());
+
+let flows = [];
 let requested = false;
 let drawnAt = 0;
 let wakeUp = 0; // the timer of the presenter's next change
@@ -3671,8 +4259,17 @@ function draw() {
   render(html`<${Page} lab=${lab} />`, document.getElementById("page"));
   if (lab.nextFocus) document.querySelector(lab.nextFocus)?.focus({ preventScroll: true });
   lab.nextFocus = null;
-  flow ??= model.frame && new Flow(document.getElementById("flow"), document.getElementById("overlay"));
-  flow?.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
+  if (!flows.length && model.frame) makeFlows();
+  for (const flow of flows) flow.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
+  lab.follower.follow(lab);
+}
+
+/** makeFlows makes what needs the elements of the page. */
+function makeFlows() {
+  const strip = document.querySelector(".strip");
+  flows = [new Flow(document.getElementById("flow"), document.getElementById("overlay"), between),
+    new Flow(strip, strip.querySelector(".overlay"), beside)];
+  measureCovers();
 }
 
 /** Page has a key where an element must stay: the desk has the focus and folds, the overlay the flow. */
@@ -3687,7 +4284,7 @@ function Page() {
     ${ui.problem && html`<div class="problem" role="alert">${ui.problem}</div>`}
     <div key="desk" class=${cx("desk", ui.follow && "has-follow", alone(lab) && "alone")}>
       <main>
-        <${Caption} lab=${lab} />
+        <div class="lead"><${Strip} lab=${lab} /><${Caption} lab=${lab} /></div>
         <div id="flow" class="flow" tabindex="-1" data-seq=${frame?.seq}>${frame && html`
           <${ServerCard} lab=${lab} /><${ReflectorCard} lab=${lab} />
           <${QueueCard} lab=${lab} /><${StoreCard} lab=${lab} />

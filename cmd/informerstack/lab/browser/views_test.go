@@ -61,8 +61,8 @@ func difference(a, b *image.Gray) float64 {
 	return sum / float64(len(a.Pix))
 }
 
-// looksAsBefore compares the whole page with the thumbnail of its view. What stays in view while the
-// page is scrolled is at its beginning.
+// looksAsBefore compares the whole page with the thumbnail of its view. Sticky elements are at the
+// beginning of the page.
 func (s *scene) looksAsBefore(view string) {
 	s.t.Helper()
 	ctx := s.ctx
