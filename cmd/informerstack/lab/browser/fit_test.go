@@ -30,10 +30,10 @@ const misfits = `(async (leastKey) => {
 	const found = new Set();
 	const note = (what, { data, parentElement }) => found.add(what + ": " + data.trim() + " in " +
 		(parentElement.closest("[id]")?.id || "?") + " ." + parentElement.className);
-	const boxOf = (text) => {
+	const rangeOf = (text) => {
 		const range = document.createRange();
 		range.selectNodeContents(text);
-		return range.getBoundingClientRect();
+		return range;
 	};
 	// within is the part of a box that an element shows.
 	const within = (box, around) => {
@@ -57,7 +57,7 @@ const misfits = `(async (leastKey) => {
 		if (!text.data.trim() || !element.checkVisibility()) continue;
 		if (element.closest(".hidden, .skip, .overlay, option, script, noscript")) continue;
 		if ([...upFrom(element)].some((around) => getComputedStyle(around).clipPath !== "none")) continue;
-		texts.push({ text, element, box: boxOf(text) });
+		texts.push({ text, element, box: rangeOf(text).getBoundingClientRect() });
 	}
 	for (const entry of texts) {
 		const { text, element, box } = entry;
@@ -88,9 +88,9 @@ const misfits = `(async (leastKey) => {
 		for (const { text, element, seen } of texts) {
 			const apart = ["main .lead", ".panel", ".top"].some((part) => element.closest(part) !== ring.closest(part));
 			if (ring.contains(text) || apart) continue;
-			const [width, height] = [Math.min(seen.right, end.right) - Math.max(seen.left, end.left),
-				Math.min(seen.bottom - 3, end.bottom) - Math.max(seen.top + 3, end.top)];
-			if (width > 0 && height > 0) note("under the ring of " + ring.textContent.trim().slice(0, 20), text);
+			const covers = (line) => Math.min(line.right, seen.right, end.right) > Math.max(line.left, seen.left, end.left) &&
+				Math.min(line.bottom - 3, seen.bottom, end.bottom) > Math.max(line.top + 3, seen.top, end.top);
+			if ([...rangeOf(text).getClientRects()].some(covers)) note("under the ring of " + ring.textContent.trim().slice(0, 20), text);
 		}
 	}
 	return [...found];
@@ -146,7 +146,9 @@ func TestPage_FitsEveryText(t *testing.T) {
 
 	s.click(button(" "))
 	s.use("queue")
-	s.until("a RealFIFO", func(f lab.Frame) bool { return f.Queue.Kind == "RealFIFO" })
+	s.until("a RealFIFO, and a leader", func(f lab.Frame) bool {
+		return f.Queue.Kind == "RealFIFO" && f.Election.Leader != "" && f.Election.LeftMs > 0
+	})
 	s.use("freeze")
 	s.until("a paused leader", func(f lab.Frame) bool { return f.Election.Paused })
 	s.fitsEverywhere("a paused leader")

@@ -61,13 +61,13 @@ func difference(a, b *image.Gray) float64 {
 	return sum / float64(len(a.Pix))
 }
 
-// looksAsBefore compares the whole page with the thumbnail of its view. Sticky elements are at the
-// beginning of the page.
+// looksAsBefore compares the whole page with the thumbnail of its view. A small screen follows the
+// changes, so it is scrolled to the top.
 func (s *scene) looksAsBefore(view string) {
 	s.t.Helper()
 	ctx := s.ctx
 	evaluate[bool](s.tab, `new Promise((drawn) => {
-		scrollTo({ top: 0, behavior: "instant" });
+		if (document.querySelector(".strip").checkVisibility()) scrollTo({ top: 0, behavior: "instant" });
 		requestAnimationFrame(() => requestAnimationFrame(() => drawn(true)));
 	})`)
 	full, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
