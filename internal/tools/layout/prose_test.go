@@ -151,7 +151,7 @@ var (
 	lessonLink = `\[[^\]]*\]\([^)]*lessons/[^)]*\)`
 	notProse   = regexp.MustCompile(
 		"(?s)```.*?```|`[^`\n]*`|" + lessonLink + "|\\]\\([^)]*\\)|<!--.*?-->")
-	headings     = regexp.MustCompile(`(?m)^#.*$`)
+	headings = regexp.MustCompile(`(?m)^#.*$`)
 )
 
 // passages lists the prose of the tree, this package's own lists of words left out.
