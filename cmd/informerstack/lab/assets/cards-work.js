@@ -206,9 +206,9 @@ function LeaseWrites({ e: { writes = [] } }) {
   if (!writes.length) return null;
   const [{ rv, holder }] = writes;
   const same = writes.filter((write) => write.rv === rv).reverse();
-  return html`<p class="writes" title=${t("election.writesHelp", { rv: rv || "–" })}>
+  return html`<li class="writes" title=${t("election.writesHelp", { rv: rv || "–" })}>
     PUT rv ${rv || "–"}: ${same.map(({ by, code }, i) => html`${i > 0 && ", "}${by} →${" "}
-      <b class=${code === 409 && "hot"}>${code}</b>`)}${!holder && ', holder ""'}</p>`;
+      <b class=${code === 409 && "hot"}>${code}</b>`)}${!holder && ', holder ""'}</li>`;
 }
 
 /** ElectionCard shows the candidates, the lease and the fencing token. */
@@ -227,14 +227,14 @@ export function ElectionCard({ lab }) {
       ${e.deadlineMs > 0 && html`<em title=${t("election.deadlineHelp")}
         style=${{ left: (1 - e.deadlineMs / whole) * 100 + "%" }}></em>`}
       <span>${e.leftMs > 0 && t("election.left", { left: duration(left) })}</span></div>
-    ${!e.leftMs && html`<p class="note hot">${t("election.nobody")}
-      ${e.openMs > 0 && " " + t("election.opens", { wait: duration(Math.max(0, e.openMs - lab.age)) })}</p>`}
-    <ul class="rows candidates">
+    <ul class="rows candidates" tabindex="0">
       ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(stateOf(e, name) !== "leads" && "dim")}>
         <span aria-hidden="true">${stateOf(e, name) === "leads" ? "●" : "○"}</span> ${shortName(name)}
         <span class="dim">${aboutCandidate(e, name)}</span></li>`)}
+      ${!e.leftMs && html`<li key="note" class="note hot">${t("election.nobody")}
+        ${e.openMs > 0 && " " + t("election.opens", { wait: duration(Math.max(0, e.openMs - lab.age)) })}</li>`}
+      <${LeaseWrites} e=${e} />
+      ${e.fence?.writes > 0 && html`<li key="fence" class="fence">${fenced(e.fence)}</li>`}
     </ul>
-    <${LeaseWrites} e=${e} />
-    ${e.fence?.writes > 0 && html`<p class="fence">${fenced(e.fence)}</p>`}
   <//>`;
 }
