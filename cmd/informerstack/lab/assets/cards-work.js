@@ -182,11 +182,8 @@ export function WorkersCard({ lab }) {
 const ago = (ms) => (Math.max(0, ms) / 1000).toFixed(1) + " s";
 
 /** fenced describes what the receiver of the leaders' writes has done. */
-function fenced(fence) {
-  if (!fence?.writes) return "";
-  return fence.refused ? t("election.refused", { n: number(fence.refused) })
-    : t("election.stored", { token: fence.token });
-}
+const fenced = ({ refused, token }) =>
+  refused ? t("election.refused", { n: number(refused) }) : t("election.stored", { token });
 
 /** stateOf is what a candidate does; a recording may be older than the field. */
 const stateOf = (e, name) => e.states?.[name] ?? (name === e.leader ? "leads" : "waits");
@@ -229,8 +226,7 @@ export function ElectionCard({ lab }) {
     <div class="lease"><i style=${{ width: (left / whole) * 100 + "%" }}></i>
       ${e.deadlineMs > 0 && html`<em title=${t("election.deadlineHelp")}
         style=${{ left: (1 - e.deadlineMs / whole) * 100 + "%" }}></em>`}
-      <span>${[e.leftMs > 0 && t("election.left", { left: duration(left) }), fenced(e.fence)]
-        .filter(Boolean).join(" · ")}</span></div>
+      <span>${e.leftMs > 0 && t("election.left", { left: duration(left) })}</span></div>
     ${!e.leftMs && html`<p class="note hot">${t("election.nobody")}
       ${e.openMs > 0 && " " + t("election.opens", { wait: duration(Math.max(0, e.openMs - lab.age)) })}</p>`}
     <ul class="rows candidates">
@@ -239,5 +235,6 @@ export function ElectionCard({ lab }) {
         <span class="dim">${aboutCandidate(e, name)}</span></li>`)}
     </ul>
     <${LeaseWrites} e=${e} />
+    ${e.fence?.writes > 0 && html`<p class="fence">${fenced(e.fence)}</p>`}
   <//>`;
 }
