@@ -78,6 +78,7 @@ func openLive(t *testing.T, address string, l look) *live {
 	s := &live{scene: &scene{
 		frames:  &frames{t: t, changed: make(chan struct{})},
 		control: pressKey, used: map[string]bool{},
+		actions: []action{{ID: "lessons", Key: "j"}, {ID: "code", Key: "i"}}, // for doTask
 	}}
 	s.tab = openDocument(t, address+"/live.html#desk", l, func(p *tab) {
 		p.hears = s.hear
