@@ -50,7 +50,8 @@ func (w *world) hasProven(step lessonStep, stops []Frame) {
 		f := stops[i]
 		assert.Equal(w.t, Pause, f.Mode)
 		assert.Equal(w.t, i+1, f.Lesson.Stop.N)
-		if says := f.Lesson.Stop.Says; assert.NotNil(w.t, says, "%+v", line.Says) {
+		says := f.Lesson.Stop.Says
+		if assert.NotNil(w.t, says, "%+v, election %+v", line.Says, f.Election) {
 			assert.NotContains(w.t, says.En+says.Zh, "{")
 		}
 		assert.Equal(w.t, line.At == nil, f.Lesson.Stop.Event == nil)

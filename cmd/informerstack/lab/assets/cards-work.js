@@ -27,7 +27,7 @@ export function HandlersCard({ lab }) {
           class=${cx("cell", colourOf(key), follow && follow !== key && "off")}>
           ${LETTER[what] ?? "·"}</span>`)}
     </div>
-    <ul class="cursors">
+    <ul class="cursors" tabindex="0">
       ${handlers.map((handler) => html`<${Cursor} key=${handler.name} lab=${lab} handler=${handler} />`)}
     </ul>
     <p class="note">${t("handlers.note")}</p>
