@@ -3,7 +3,7 @@
 /** The cards from the wire to the local copy: server, reflector, delta queue, store. */
 import { html, cx } from "./html.js";
 import { Card, Empty, More } from "./card.js";
-import { Chip, Chips, duration, number, shortName } from "./key.js";
+import { Chip, Chips, duration, number } from "./key.js";
 import { local, named, t } from "./text.js";
 
 const SIGN = { ADDED: "+", MODIFIED: "~", DELETED: "−" };
@@ -162,16 +162,11 @@ function Freshness({ store: { rv, asOf }, now }) {
     ${upTo}${when && html` · ${when}`}</p>`;
 }
 
-/** INDEX_ROWS and INDEX_KEYS are how many values of an index, and keys of a value, are drawn. */
+/** INDEX_ROWS is how many values of an index are drawn. */
 const INDEX_ROWS = 4;
-const INDEX_KEYS = 2;
 
-/** firstKeys returns the first keys of a set. The followed key is one of them if it is in the set. */
-function firstKeys(keys = [], follow) {
-  const shown = keys.slice(0, INDEX_KEYS);
-  if (keys.includes(follow) && !shown.includes(follow)) shown[shown.length - 1] = follow;
-  return shown;
-}
+/** firstKey returns a list with one key of a set: the followed key, if it is in the set. */
+const firstKey = (keys = [], follow) => (keys.includes(follow) ? [follow] : keys.slice(0, 1));
 
 /**
  * IndexRows shows an index as a map, and what its function returns for the followed object. The
@@ -189,10 +184,10 @@ function IndexRows({ lab, index, items }) {
           ${names.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>`
       : html`<b>${index?.name ?? "–"}</b>`}</label>
     ${own && html`<span class="indexed" title=${t("store.indexFuncHelp")}>
-      IndexFunc(${shortName(follow)}) = [${own.join(", ")}]</span>`}
+      IndexFunc → [${own.join(", ")}]</span>`}
     <dl>${values.slice(0, INDEX_ROWS).map((entry) => html`<div key=${entry.value}>
       <dt>${entry.value || "–"}</dt>
-      <dd><${Chips} keys=${firstKeys(entry.keys, follow)} total=${entry.n} short follow=${follow} /></dd>
+      <dd><${Chips} keys=${firstKey(entry.keys, follow)} total=${entry.n} short follow=${follow} /></dd>
     </div>`)}</dl>
     ${!values.length && html`<p class="dim">${t("store.noValues")}</p>`}
   </div>`;

@@ -27,7 +27,7 @@ export function HandlersCard({ lab }) {
           class=${cx("cell", colourOf(key), follow && follow !== key && "off")}>
           ${LETTER[what] ?? "·"}</span>`)}
     </div>
-    <ul class="cursors">
+    <ul class="cursors" tabindex="0">
       ${handlers.map((handler) => html`<${Cursor} key=${handler.name} lab=${lab} handler=${handler} />`)}
     </ul>
     <p class="note">${t("handlers.note")}</p>
@@ -182,11 +182,8 @@ export function WorkersCard({ lab }) {
 const ago = (ms) => (Math.max(0, ms) / 1000).toFixed(1) + " s";
 
 /** fenced describes what the receiver of the leaders' writes has done. */
-function fenced(fence) {
-  if (!fence?.writes) return "";
-  return fence.refused ? t("election.refused", { n: number(fence.refused) })
-    : t("election.stored", { token: fence.token });
-}
+const fenced = ({ refused, token }) =>
+  refused ? t("election.refused", { n: number(refused) }) : t("election.stored", { token });
 
 /** stateOf is what a candidate does; a recording may be older than the field. */
 const stateOf = (e, name) => e.states?.[name] ?? (name === e.leader ? "leads" : "waits");
@@ -209,9 +206,9 @@ function LeaseWrites({ e: { writes = [] } }) {
   if (!writes.length) return null;
   const [{ rv, holder }] = writes;
   const same = writes.filter((write) => write.rv === rv).reverse();
-  return html`<p class="writes" title=${t("election.writesHelp", { rv: rv || "–" })}>
+  return html`<li class="writes" title=${t("election.writesHelp", { rv: rv || "–" })}>
     PUT rv ${rv || "–"}: ${same.map(({ by, code }, i) => html`${i > 0 && ", "}${by} →${" "}
-      <b class=${code === 409 && "hot"}>${code}</b>`)}${!holder && ', holder ""'}</p>`;
+      <b class=${code === 409 && "hot"}>${code}</b>`)}${!holder && ', holder ""'}</li>`;
 }
 
 /** ElectionCard shows the candidates, the lease and the fencing token. */
@@ -229,15 +226,15 @@ export function ElectionCard({ lab }) {
     <div class="lease"><i style=${{ width: (left / whole) * 100 + "%" }}></i>
       ${e.deadlineMs > 0 && html`<em title=${t("election.deadlineHelp")}
         style=${{ left: (1 - e.deadlineMs / whole) * 100 + "%" }}></em>`}
-      <span>${[e.leftMs > 0 && t("election.left", { left: duration(left) }), fenced(e.fence)]
-        .filter(Boolean).join(" · ")}</span></div>
-    ${!e.leftMs && html`<p class="note hot">${t("election.nobody")}
-      ${e.openMs > 0 && " " + t("election.opens", { wait: duration(Math.max(0, e.openMs - lab.age)) })}</p>`}
-    <ul class="rows candidates">
+      <span>${e.leftMs > 0 && t("election.left", { left: duration(left) })}</span></div>
+    <ul class="rows candidates" tabindex="0">
       ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(stateOf(e, name) !== "leads" && "dim")}>
         <span aria-hidden="true">${stateOf(e, name) === "leads" ? "●" : "○"}</span> ${shortName(name)}
         <span class="dim">${aboutCandidate(e, name)}</span></li>`)}
+      ${!e.leftMs && html`<li key="note" class="note hot">${t("election.nobody")}
+        ${e.openMs > 0 && " " + t("election.opens", { wait: duration(Math.max(0, e.openMs - lab.age)) })}</li>`}
+      <${LeaseWrites} e=${e} />
+      ${e.fence?.writes > 0 && html`<li key="fence" class="fence">${fenced(e.fence)}</li>`}
     </ul>
-    <${LeaseWrites} e=${e} />
   <//>`;
 }

@@ -45,9 +45,7 @@ class Dialog extends Component {
   }
 }
 
-const GROUPS = [
-  "time", "server", "reflector", "queue", "store", "handlers", "workers", "election", "page",
-];
+const GROUPS = [...new Set(ACTIONS.map(({ piece }) => piece))];
 
 function Help({ lab, close }) {
   const run = (a) => {

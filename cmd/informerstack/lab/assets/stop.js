@@ -22,12 +22,13 @@ export function proceed(lab) {
   else lab.source.play();
 }
 
-/** reveal scrolls to a stop, and to the followed key in each list. */
+/** reveal scrolls to a stop, and each list to its first row of the followed key: the newest one of the log. */
 function reveal(stop) {
   stop?.scrollIntoView({ block: "nearest" });
-  for (const chip of stop ? document.querySelectorAll("#flow .rows .followed") : []) {
-    const list = chip.closest(".rows");
-    list.scrollTop += chip.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom;
+  for (const list of stop ? document.querySelectorAll("#flow .rows") : []) {
+    const chip = list.querySelector(".followed")?.getBoundingClientRect();
+    const { top, bottom } = list.getBoundingClientRect();
+    if (chip && (chip.top < top || chip.bottom > bottom)) list.scrollTop += chip.bottom - bottom;
   }
 }
 

@@ -45,7 +45,7 @@ export function Strip({ lab }) {
       onClick=${() => follower.visit(piece)}>
       <b>${piece === "queue" ? frame.queue?.kind : t("strip.names")[piece]}</b>
       <small>${VALUES[piece](frame)}</small></button>`)}
-    <div key="lane" class="overlay lane" aria-hidden="true"></div>
+    <div key="overlay" class="overlay" aria-hidden="true"></div>
   </nav>`;
 }
 
