@@ -115,7 +115,8 @@ const exported = {
   journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "no event seen", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the first event.", note: "One of the newest changes. Click a key to follow it." },
   hop: { server: "server", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker", reflector: "reflector" },
   search: { label: "Find a key", example: "settings-1", none: "no such key in the store" },
-  rail: { all: "Pieces", short: { server: "API", reflector: "refl", queue: "FIFO", store: "store", handlers: "hdlr", workqueue: "queue", workers: "work", election: "lead" }, ask: "asks", wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
+  strip: { all: "Pieces", names: { server: "server", reflector: "reflector", store: "store", handlers: "handlers", workqueue: "workqueue", workers: "workers", election: "election" }, down: "down", queued: "{n} queued", running: "{n} running", leader: "leader {name}" },
+  rail: { ask: "asks", wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
   captionNone: "Each hop is explained here when it happens.", captionFailed: "This call has failed: {error}",
   caption: {
     server: {
@@ -349,7 +350,8 @@ const exported = {
   journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "没有看到事件", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从第一个事件算起。", note: "最近的变更之一。点击任意 key 可以跟踪它。" },
   hop: { server: "API Server", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker", reflector: "Reflector" },
   search: { label: "查找 key", example: "settings-1", none: "store 中没有这样的 key" },
-  rail: { all: "组件", short: { server: "API", reflector: "Refl", queue: "FIFO", store: "Store", handlers: "Hdlr", workqueue: "Queue", workers: "Work", election: "选主" }, ask: "请求", wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
+  strip: { all: "组件", names: { server: "API Server", reflector: "Reflector", store: "Store", handlers: "Handler", workqueue: "WorkQueue", workers: "Worker", election: "选主" }, down: "不可用", queued: "{n} 个排队", running: "{n} 个运行中", leader: "leader {name}" },
+  rail: { ask: "请求", wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
   captionNone: "每一步发生时，这里会说明原因。", captionFailed: "这次调用失败了：{error}",
   caption: {
     server: {
@@ -944,12 +946,13 @@ function proceed(lab) {
   else lab.source.play();
 }
 
-/** reveal scrolls to a stop, and to the followed key in each list. */
+/** reveal scrolls to a stop, and each list to its first row of the followed key: the newest one of the log. */
 function reveal(stop) {
   stop?.scrollIntoView({ block: "nearest" });
-  for (const chip of stop ? document.querySelectorAll("#flow .rows .followed") : []) {
-    const list = chip.closest(".rows");
-    list.scrollTop += chip.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom;
+  for (const list of stop ? document.querySelectorAll("#flow .rows") : []) {
+    const chip = list.querySelector(".followed")?.getBoundingClientRect();
+    const { top, bottom } = list.getBoundingClientRect();
+    if (chip && (chip.top < top || chip.bottom > bottom)) list.scrollTop += chip.bottom - bottom;
   }
 }
 
@@ -1413,7 +1416,7 @@ function HandlersCard({ lab }) {
           class=${cx("cell", colourOf(key), follow && follow !== key && "off")}>
           ${LETTER[what] ?? "·"}</span>`)}
     </div>
-    <ul class="cursors">
+    <ul class="cursors" tabindex="0">
       ${handlers.map((handler) => html`<${Cursor} key=${handler.name} lab=${lab} handler=${handler} />`)}
     </ul>
     <p class="note">${t("handlers.note")}</p>
@@ -1568,11 +1571,8 @@ function WorkersCard({ lab }) {
 const ago = (ms) => (Math.max(0, ms) / 1000).toFixed(1) + " s";
 
 /** fenced describes what the receiver of the leaders' writes has done. */
-function fenced(fence) {
-  if (!fence?.writes) return "";
-  return fence.refused ? t("election.refused", { n: number(fence.refused) })
-    : t("election.stored", { token: fence.token });
-}
+const fenced = ({ refused, token }) =>
+  refused ? t("election.refused", { n: number(refused) }) : t("election.stored", { token });
 
 /** stateOf is what a candidate does; a recording may be older than the field. */
 const stateOf = (e, name) => e.states?.[name] ?? (name === e.leader ? "leads" : "waits");
@@ -1595,9 +1595,9 @@ function LeaseWrites({ e: { writes = [] } }) {
   if (!writes.length) return null;
   const [{ rv, holder }] = writes;
   const same = writes.filter((write) => write.rv === rv).reverse();
-  return html`<p class="writes" title=${t("election.writesHelp", { rv: rv || "–" })}>
+  return html`<li class="writes" title=${t("election.writesHelp", { rv: rv || "–" })}>
     PUT rv ${rv || "–"}: ${same.map(({ by, code }, i) => html`${i > 0 && ", "}${by} →${" "}
-      <b class=${code === 409 && "hot"}>${code}</b>`)}${!holder && ', holder ""'}</p>`;
+      <b class=${code === 409 && "hot"}>${code}</b>`)}${!holder && ', holder ""'}</li>`;
 }
 
 /** ElectionCard shows the candidates, the lease and the fencing token. */
@@ -1615,16 +1615,16 @@ function ElectionCard({ lab }) {
     <div class="lease"><i style=${{ width: (left / whole) * 100 + "%" }}></i>
       ${e.deadlineMs > 0 && html`<em title=${t("election.deadlineHelp")}
         style=${{ left: (1 - e.deadlineMs / whole) * 100 + "%" }}></em>`}
-      <span>${[e.leftMs > 0 && t("election.left", { left: duration(left) }), fenced(e.fence)]
-        .filter(Boolean).join(" · ")}</span></div>
-    ${!e.leftMs && html`<p class="note hot">${t("election.nobody")}
-      ${e.openMs > 0 && " " + t("election.opens", { wait: duration(Math.max(0, e.openMs - lab.age)) })}</p>`}
-    <ul class="rows candidates">
+      <span>${e.leftMs > 0 && t("election.left", { left: duration(left) })}</span></div>
+    <ul class="rows candidates" tabindex="0">
       ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(stateOf(e, name) !== "leads" && "dim")}>
         <span aria-hidden="true">${stateOf(e, name) === "leads" ? "●" : "○"}</span> ${shortName(name)}
         <span class="dim">${aboutCandidate(e, name)}</span></li>`)}
+      ${!e.leftMs && html`<li key="note" class="note hot">${t("election.nobody")}
+        ${e.openMs > 0 && " " + t("election.opens", { wait: duration(Math.max(0, e.openMs - lab.age)) })}</li>`}
+      <${LeaseWrites} e=${e} />
+      ${e.fence?.writes > 0 && html`<li key="fence" class="fence">${fenced(e.fence)}</li>`}
     </ul>
-    <${LeaseWrites} e=${e} />
   <//>`;
 }
 return { HandlersCard, WorkqueueCard, WorkersCard, ElectionCard };
@@ -1636,7 +1636,7 @@ modules["cards-copy.js"] = (() => {
 /** The cards from the wire to the local copy: server, reflector, delta queue, store. */
 const { html, cx } = modules["html.js"];
 const { Card, Empty, More } = modules["card.js"];
-const { Chip, Chips, duration, number, shortName } = modules["key.js"];
+const { Chip, Chips, duration, number } = modules["key.js"];
 const { local, named, t } = modules["text.js"];
 
 const SIGN = { ADDED: "+", MODIFIED: "~", DELETED: "−" };
@@ -1795,16 +1795,11 @@ function Freshness({ store: { rv, asOf }, now }) {
     ${upTo}${when && html` · ${when}`}</p>`;
 }
 
-/** INDEX_ROWS and INDEX_KEYS are how many values of an index, and keys of a value, are drawn. */
+/** INDEX_ROWS is how many values of an index are drawn. */
 const INDEX_ROWS = 4;
-const INDEX_KEYS = 2;
 
-/** firstKeys returns the first keys of a set. The followed key is one of them if it is in the set. */
-function firstKeys(keys = [], follow) {
-  const shown = keys.slice(0, INDEX_KEYS);
-  if (keys.includes(follow) && !shown.includes(follow)) shown[shown.length - 1] = follow;
-  return shown;
-}
+/** firstKey returns a list with one key of a set: the followed key, if it is in the set. */
+const firstKey = (keys = [], follow) => (keys.includes(follow) ? [follow] : keys.slice(0, 1));
 
 /**
  * IndexRows shows an index as a map, and what its function returns for the followed object. The
@@ -1822,10 +1817,10 @@ function IndexRows({ lab, index, items }) {
           ${names.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>`
       : html`<b>${index?.name ?? "–"}</b>`}</label>
     ${own && html`<span class="indexed" title=${t("store.indexFuncHelp")}>
-      IndexFunc(${shortName(follow)}) = [${own.join(", ")}]</span>`}
+      IndexFunc → [${own.join(", ")}]</span>`}
     <dl>${values.slice(0, INDEX_ROWS).map((entry) => html`<div key=${entry.value}>
       <dt>${entry.value || "–"}</dt>
-      <dd><${Chips} keys=${firstKeys(entry.keys, follow)} total=${entry.n} short follow=${follow} /></dd>
+      <dd><${Chips} keys=${firstKey(entry.keys, follow)} total=${entry.n} short follow=${follow} /></dd>
     </div>`)}</dl>
     ${!values.length && html`<p class="dim">${t("store.noValues")}</p>`}
   </div>`;
@@ -2127,9 +2122,7 @@ class Dialog extends Component {
   }
 }
 
-const GROUPS = [
-  "time", "server", "reflector", "queue", "store", "handlers", "workers", "election", "page",
-];
+const GROUPS = [...new Set(ACTIONS.map(({ piece }) => piece))];
 
 function Help({ lab, close }) {
   const run = (a) => {
@@ -3809,7 +3802,7 @@ function Strip({ lab }) {
       onClick=${() => follower.visit(piece)}>
       <b>${piece === "queue" ? frame.queue?.kind : t("strip.names")[piece]}</b>
       <small>${VALUES[piece](frame)}</small></button>`)}
-    <div key="lane" class="overlay lane" aria-hidden="true"></div>
+    <div key="overlay" class="overlay" aria-hidden="true"></div>
   </nav>`;
 }
 
