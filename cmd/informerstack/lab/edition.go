@@ -94,7 +94,7 @@ func (r *RecordedLesson) begin(ctx context.Context, l *Lab, frames <-chan []byte
 	if err := l.lesson(r.id, -1, false); err != nil {
 		return err
 	}
-	return follow(ctx, frames, func(f Frame, encoded []byte) (bool, error) {
+	return follow(ctx, frames, func(f Frame, _ []byte) (bool, error) {
 		switch {
 		case f.Lesson == nil || f.Lesson.State != "done":
 			return false, nil
