@@ -505,7 +505,7 @@ func TestSettings_AreApplied(t *testing.T) {
 	s.click("dialog .primary")
 	s.await("the dialog closes", `!document.querySelector("dialog")`)
 	s.until("all settings", func(f lab.Frame) bool {
-		want := lab.Settings{Queue: "realfifo", Workers: 5, WorkMs: 30}
+		want := lab.Settings{Queue: "realfifo", Workers: 5, WorkMs: 30, Attempts: 10}
 		return f.Settings.Settings == want && f.Settings.Rate == 20 && f.Queue.Kind == "RealFIFO" &&
 			f.Workers.Count == 5 && f.Store.Objects >= 20 && f.Reflector.Phase == "watching"
 	})

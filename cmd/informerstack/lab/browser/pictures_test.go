@@ -47,7 +47,7 @@ func photograph(t *testing.T) {
 	p := start(t, "run", "--objects", "6", "--rate", "0")
 	s := open(t, p.url+"/#lesson=first", look{width: 1440, height: 1000})
 	s.await("the handler is called", `document.querySelector(".caption b")?.textContent ===
-		"handler OnAdd" && getComputedStyle(document.querySelector(".tokens > *")).opacity === "1"`)
+		"handler OnAdd" && getComputedStyle(document.querySelector("#overlay .tokens > *")).opacity === "1"`)
 	shot := s.shoot(page.Viewport{Width: 1440, Height: 1000, Scale: 1.25})
 	var encoded bytes.Buffer
 	best := png.Encoder{CompressionLevel: png.BestCompression}
