@@ -140,7 +140,7 @@ func (s *scene) views(name string) {
 	s.await("the page is in Chinese", `document.documentElement.lang === "zh-Hans"`)
 	s.looksAsBefore(name + "-busy")
 	s.press("?")
-	s.await("the list of controls", element("dialog .keys"))
+	s.await("the list of controls", element("dialog[open] .keys"))
 	s.looksAsBefore(name + "-help")
 	s.press(kb.Escape)
 }
