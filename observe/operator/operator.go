@@ -9,7 +9,7 @@
 // them. The results are the same types, and run as usual: this package runs nothing.
 //
 // Read this file; then go test -v ./observe/operator, and docs/operator.md. Goroutines: none.
-// Locking: one mutex guards the list of informers.
+// Locking: none here.
 package operator
 
 import (
@@ -18,8 +18,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,8 +39,8 @@ import (
 // Options configures an Operator. The zero value means no leader election.
 type Options struct {
 	// Lease, if set, is the configuration of the client that elects a leader: each controller
-	// reconciles only while this process holds the Lease of the controller's name in
-	// LeaseNamespace, "default" if that is "". It is not changed.
+	// reconciles only while this process holds the Lease OPERATOR-CONTROLLER, made of both names,
+	// in LeaseNamespace, "default" if that is "". It is not changed.
 	Lease          *rest.Config
 	LeaseNamespace string
 	// Identity distinguishes this process in the Leases. "" means the host name and a random part.
@@ -74,13 +72,10 @@ type Operator struct {
 	name    string
 	options Options
 	metrics *metrics.Metrics
-
-	mu     sync.Mutex
-	synced []controller.Synced // of the informers that NewInformer has made
 }
 
-// New returns an Operator. The name is the label name of its informers' metrics. The error says
-// that the registry has metrics of the same names.
+// New returns an Operator. The name is the label name of its informers' metrics, and the beginning
+// of its Leases' names. The error says that the registry has metrics of the same names.
 func New(name string, options Options) (*Operator, error) {
 	if options.Registry == nil {
 		options.Registry = prometheus.NewRegistry()
@@ -103,33 +98,31 @@ func New(name string, options Options) (*Operator, error) {
 	return o, nil
 }
 
-// NewInformer is informer.New with metrics, a check of /readyz, and a place on the page. It panics
-// if o has an informer of the same resource, because their metrics would be the same.
+// NewInformer is informer.New with metrics, a check of /readyz, and a place on the page. The error
+// says that o has an informer of the same resource: their metrics would be the same.
 func NewInformer[T interface {
 	informer.Object
 	runtime.Object
 }](
 	o *Operator, client rest.Interface, resource string, options informer.Options,
-) *informer.Informer[T] {
+) (*informer.Informer[T], error) {
 	measured, err := o.metrics.Informer(o.name, client.APIVersion().WithResource(resource))
 	if err != nil {
-		panic(err)
+		return nil, fmt.Errorf("make informer of %s: %w", resource, err)
 	}
 	made := informer.New[T](client, resource, measured.Options(options))
 	measured.Follow(made)
 	o.AddInformer(resource, made)
 	o.AddReady(health.Fresh("informer-"+resource,
 		cmp.Or(o.options.FreshWithin, DefaultFreshWithin), made))
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.synced = append(o.synced, made.HasSyncedChecker())
-	return made
+	return made, nil
 }
 
 // NewController is controller.New with metrics, a check of /readyz, a place on the page and, if the
-// Operator has a Lease, leader election with a check of /healthz. The controller also waits for
-// every informer that NewInformer has made before. options.Metrics is replaced; Lead and NewQueue
-// are kept if they are set, and their metrics are the caller's.
+// Operator has a Lease, leader election with a check of /healthz. It waits for what options.WaitFor
+// lists, so an informer that cannot sync keeps back only the controllers that read it.
+// options.Metrics is replaced; Lead and NewQueue are kept if they are set, and their metrics are the
+// caller's.
 //
 // The error says that a controller of o has the same name, or that the Lease's client cannot be
 // made.
@@ -140,9 +133,6 @@ func NewController[K comparable](
 	if err != nil {
 		return nil, fmt.Errorf("make controller %s: %w", name, err)
 	}
-	o.mu.Lock()
-	options.WaitFor = slices.Concat(options.WaitFor, o.synced)
-	o.mu.Unlock()
 	if options.Lead == nil && o.options.Lease != nil {
 		elector, err := o.elector(name)
 		if err != nil {
@@ -174,9 +164,9 @@ func NewController[K comparable](
 	return made, nil
 }
 
-// elector returns a candidate for the Lease called name, which is on the page and has a check.
-func (o *Operator) elector(name string) (*leaderelection.LeaderElector, error) {
-	namespace := cmp.Or(o.options.LeaseNamespace, "default")
+// elector returns a candidate for the Lease of a controller, which is on the page and has a check.
+func (o *Operator) elector(controller string) (*leaderelection.LeaderElector, error) {
+	name, namespace := o.name+"-"+controller, cmp.Or(o.options.LeaseNamespace, "default")
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, name,
 		resourcelock.ResourceLockConfig{Identity: o.options.Identity}, o.options.Lease,
 		renewDeadline)

@@ -49,13 +49,16 @@ func start(t *testing.T, server *testserver.Server, identity string) *process {
 	o, err := operator.New("test", options)
 	require.NoError(t, err)
 	p := &process{Operator: o}
-	maps := operator.NewInformer[*corev1.ConfigMap](o, server.Client(), "configmaps",
+	maps, err := operator.NewInformer[*corev1.ConfigMap](o, server.Client(), "configmaps",
 		informer.Options{})
+	require.NoError(t, err)
 	ctrl, err := operator.NewController(o, "maps",
 		func(_ context.Context, name store.ObjectName) (controller.Result, error) {
 			p.saw = append(p.saw, name.String())
 			return controller.Result{}, nil
-		}, controller.Options[store.ObjectName]{})
+		}, controller.Options[store.ObjectName]{
+			WaitFor: []controller.Synced{maps.HasSyncedChecker()},
+		})
 	require.NoError(t, err)
 	_, err = maps.AddEventHandler(ctrl.Handler(store.DeletionHandlingObjectToName))
 	require.NoError(t, err)
@@ -63,6 +66,12 @@ func start(t *testing.T, server *testserver.Server, identity string) *process {
 		func(ctx context.Context) { assert.NoError(t, ctrl.Run(ctx)) })
 	t.Cleanup(p.stop)
 	return p
+}
+
+// pass lets time pass, and then everything come to rest.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 func (p *process) get(path string) (code int, body string) {
@@ -78,7 +87,7 @@ func TestOperator_ServesMetricsHealthAndThePage(t *testing.T) {
 		server.Faults().Add(apitest.Fault{Match: apitest.Match{Resource: "configmaps"},
 			Err: apierrors.NewServiceUnavailable("not yet")})
 		p := start(t, server, "")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		assert.Empty(t, p.saw, "the controller waits for the informer")
 		code, body := p.get("/readyz")
 		assert.Equal(t, 500, code)
@@ -86,7 +95,7 @@ func TestOperator_ServesMetricsHealthAndThePage(t *testing.T) {
 		assert.Contains(t, body, "controller-maps failed")
 
 		server.Faults().Clear()
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		assert.Equal(t, []string{"default/a"}, p.saw)
 		for _, path := range []string{"/readyz", "/healthz"} {
 			code, body = p.get(path)
@@ -111,13 +120,13 @@ func TestOperator_AStaleCacheIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := testserver.New(t, apitest.Options{})
 		p := start(t, server, "only") // the Lease's writes are the progress that bookmarks report
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		code, body := p.get("/readyz")
 		assert.Equal(t, 200, code, body)
 		server.Faults().Add(apitest.Fault{Match: apitest.Match{Resource: "configmaps"},
 			Err: apierrors.NewServiceUnavailable("not today")})
 		server.Faults().Break(apitest.Match{}, apitest.CloseStream)
-		time.Sleep(operator.DefaultFreshWithin + time.Minute)
+		pass(operator.DefaultFreshWithin + time.Minute)
 		code, body = p.get("/readyz")
 		assert.Equal(t, 500, code)
 		assert.Contains(t, body, "not today")
@@ -129,28 +138,67 @@ func TestOperator_OneProcessLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := testserver.New(t, apitest.Options{})
 		first := start(t, server, "first")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		second := start(t, server, "second")
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		server.CreateMap("a")
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		assert.Equal(t, []string{"default/a"}, first.saw)
 		assert.Empty(t, second.saw)
 		for _, p := range []*process{first, second} {
 			code, body := p.get("/readyz")
 			assert.Equal(t, 200, code, body)
-			code, body = p.get("/healthz/lease-maps")
+			code, body = p.get("/healthz/lease-test-maps")
 			assert.Equal(t, 200, code, body)
 		}
 		_, body := first.get("/metrics")
-		assert.True(t, strings.Contains(body, "\nleader_election_master_status{name=\"maps\"} 1"))
+		assert.True(t, strings.Contains(body,
+			"\nleader_election_master_status{name=\"test-maps\"} 1"))
 		first.stop()
 		server.ForgetRequests()
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		assert.Equal(t, []string{"default/a"}, second.saw, "the lease was released")
 		for _, request := range server.Requests(apitest.Match{}) {
 			assert.NotEqual(t, "list", request.Verb)
 		}
+	})
+}
+
+// A resource that may not be read keeps back the controller that reads it, and no other.
+func TestOperator_AForbiddenResourceKeepsBackNoOtherController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := testserver.New(t, apitest.Options{})
+		server.CreateMap("a")
+		server.Faults().Add(apitest.Fault{Match: apitest.Match{Resource: "secrets"},
+			Err: apierrors.NewForbidden(corev1.Resource("secrets"), "", errors.New("no role"))})
+		o, err := operator.New("test", operator.Options{})
+		require.NoError(t, err)
+		secrets, err := operator.NewInformer[*corev1.Secret](o, server.Client(), "secrets",
+			informer.Options{})
+		require.NoError(t, err)
+		maps, err := operator.NewInformer[*corev1.ConfigMap](o, server.Client(), "configmaps",
+			informer.Options{})
+		require.NoError(t, err)
+		var saw []string
+		ctrl, err := operator.NewController(o, "maps",
+			func(_ context.Context, name store.ObjectName) (controller.Result, error) {
+				saw = append(saw, name.String())
+				return controller.Result{}, nil
+			}, controller.Options[store.ObjectName]{
+				WaitFor: []controller.Synced{maps.HasSyncedChecker()},
+			})
+		require.NoError(t, err)
+		_, err = maps.AddEventHandler(ctrl.Handler(store.DeletionHandlingObjectToName))
+		require.NoError(t, err)
+		stop := testserver.Run(t.Context(), maps.Run, secrets.Run,
+			func(ctx context.Context) { assert.NoError(t, ctrl.Run(ctx)) })
+		t.Cleanup(stop)
+		pass(time.Minute)
+		assert.Equal(t, []string{"default/a"}, saw)
+		answer := httptest.NewRecorder()
+		o.ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost/readyz", nil))
+		assert.Equal(t, 500, answer.Code)
+		assert.Contains(t, answer.Body.String(), "informer-secrets failed")
 	})
 }
 
@@ -169,10 +217,16 @@ func TestOperator_Mistakes(t *testing.T) {
 	_, err = operator.NewController(o, "twice", idle, controller.Options[string]{})
 	require.ErrorContains(t, err, "make controller twice: ")
 
+	client := testserver.New(t, apitest.Options{}).Client()
+	_, err = operator.NewInformer[*corev1.Secret](o, client, "secrets", informer.Options{})
+	require.NoError(t, err)
+	_, err = operator.NewInformer[*corev1.Secret](o, client, "secrets", informer.Options{})
+	require.ErrorContains(t, err, "make informer of secrets: ")
+
 	elects, err := operator.New("test", operator.Options{Lease: &rest.Config{Host: "::"}})
 	require.NoError(t, err)
 	for range 2 { // the name is free again
 		_, err = operator.NewController(elects, "c", idle, controller.Options[string]{})
-		require.ErrorContains(t, err, "make leases lock default/c: ")
+		require.ErrorContains(t, err, "make leases lock default/test-c: ")
 	}
 }

@@ -46,7 +46,7 @@ func main() {
 func run(
 	ctx context.Context, config *rest.Config, namespace, listen string, dns api.Records,
 ) error {
-	o, err := operator.New("websites", operator.Options{Lease: config, LeaseNamespace: namespace})
+	o, err := operator.New("publisher", operator.Options{Lease: config, LeaseNamespace: namespace})
 	if err != nil {
 		return err
 	}

@@ -53,15 +53,24 @@ func newPublisher(
 		return nil, err
 	}
 
-	p.sites = operator.NewInformer[*api.Website](
+	p.sites, err = operator.NewInformer[*api.Website](
 		o, p.siteClient.REST(), "websites", informer.Options{})
-	p.pages = operator.NewInformer[*corev1.ConfigMap](
+	if err != nil {
+		return nil, err
+	}
+	p.pages, err = operator.NewInformer[*corev1.ConfigMap](
 		o, p.pageClient.REST(), "configmaps", informer.Options{
 			Indexers: store.Indexers{store.OwnerIndex: store.OwnerIndexFunc},
 		})
+	if err != nil {
+		return nil, err
+	}
 
 	p.ctrl, err = operator.NewController(o, "websites", p.reconcile,
-		controller.Options[store.ObjectName]{Workers: 4})
+		controller.Options[store.ObjectName]{
+			Workers: 4,
+			WaitFor: []controller.Synced{p.sites.HasSyncedChecker(), p.pages.HasSyncedChecker()},
+		})
 	if err != nil {
 		return nil, err
 	}

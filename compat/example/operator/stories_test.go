@@ -196,7 +196,7 @@ func TestStory_TheProcessIsObserved(t *testing.T) {
 		w.site()
 		for path, want := range map[string]string{
 			"/readyz?verbose":  "[+]informer-websites ok",
-			"/healthz?verbose": "[+]lease-websites ok",
+			"/healthz?verbose": "[+]lease-publisher-websites ok",
 			"/metrics":         `workqueue_depth{name="websites"} 0`,
 			"/debug/informers": "only",
 		} {

@@ -52,7 +52,7 @@ type starter func(config *rest.Config, dns api.Records, identity string) (*proce
 
 // ours is the operator of the guide, the others do the same.
 func ours(config *rest.Config, dns api.Records, identity string) (*process, error) {
-	o, err := operator.New("websites", operator.Options{Lease: config, Identity: identity})
+	o, err := operator.New("publisher", operator.Options{Lease: config, Identity: identity})
 	if err != nil {
 		return nil, err
 	}
