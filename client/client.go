@@ -15,6 +15,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 
@@ -48,10 +49,12 @@ type Client[T Object] struct {
 func New[T Object](
 	config *rest.Config, resource schema.GroupVersionResource, options Options,
 ) (*Client[T], error) {
-	kind := options.Kind
-	if kind == "" {
-		kind = reflect.TypeFor[T]().Elem().Name()
+	object := reflect.TypeFor[T]()
+	if object.Kind() != reflect.Pointer {
+		return nil, fmt.Errorf("make client of %s: %v is not a pointer to a struct",
+			resource.GroupResource(), object)
 	}
+	kind := cmp.Or(options.Kind, object.Elem().Name())
 	gv := resource.GroupVersion()
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(gv.WithKind(kind), newObject[T]())

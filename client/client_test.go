@@ -5,6 +5,9 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -186,4 +189,43 @@ func TestClient_Kind(t *testing.T) {
 	})
 	_, err := client.New[*Website](&rest.Config{Host: "::"}, websites, client.Options{})
 	assert.ErrorContains(t, err, "make client of websites.example.com: ")
+}
+
+// value is an object that is no pointer.
+type value struct{ *Website }
+
+func TestClient_NeedsAPointer(t *testing.T) {
+	_, err := client.New[value](&rest.Config{}, websites, client.Options{})
+	assert.EqualError(t, err,
+		"make client of websites.example.com: client_test.value is not a pointer to a struct")
+}
+
+// An answer of something else, such as a proxy's, is no empty list.
+func TestClient_ListIsAList(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{}`: `got a "" of "", want a list of "example.com/v1"`,
+		`{"kind":"WebsiteList","apiVersion":"example.com/v2","items":[]}`: `of "example.com/v2"`,
+		`{"kind":"WebsiteList","apiVersion":"example.com/v1"}`:            `no field "items"`,
+		`<html>`: "invalid character '<'",
+		`{"kind":"WebsiteList","apiVersion":"example.com/v1","items":[]}`: "",
+	} {
+		config := &rest.Config{Host: "http://server.invalid", Transport: answers(answer)}
+		sites, err := client.New[*Website](config, websites, client.Options{})
+		require.NoError(t, err)
+		_, err = sites.Namespace("").List(t.Context(), metav1.ListOptions{})
+		if want == "" {
+			assert.NoError(t, err)
+			continue
+		}
+		assert.ErrorContains(t, err, "decode list of websites: ")
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// answers is a transport that answers every request with itself.
+type answers string
+
+func (a answers) RoundTrip(request *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(string(a))),
+		Header: http.Header{"Content-Type": {"application/json"}}, Request: request}, nil
 }

@@ -5,6 +5,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,7 @@ type Namespace[T Object] struct {
 
 // List is a list of objects as the server sends it.
 type List[T Object] struct {
+	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
 	Items           []T `json:"items"`
 }
@@ -33,17 +35,25 @@ func (n Namespace[T]) Get(ctx context.Context, name string, opts metav1.GetOptio
 	return n.do(ctx, n.rest.Get().Name(name).VersionedParams(&opts, metav1.ParameterCodec))
 }
 
-// List reads the objects that opts selects, one page of them if opts has a limit.
+// List reads the objects that opts selects, one page of them if opts has a limit. An answer that is
+// no list of the resource's version is an error, not an empty list.
 func (n Namespace[T]) List(ctx context.Context, opts metav1.ListOptions) (*List[T], error) {
 	body, err := n.on(n.rest.Get()).VersionedParams(&opts, metav1.ParameterCodec).Do(ctx).Raw()
 	if err != nil {
 		return nil, err
 	}
 	list := &List[T]{}
-	if err := json.Unmarshal(body, list); err != nil {
-		return nil, fmt.Errorf("decode list of %s: %w", n.resource, err)
+	err = json.Unmarshal(body, list)
+	switch want := n.rest.APIVersion().String(); {
+	case err != nil:
+	case list.APIVersion != want:
+		err = fmt.Errorf("got a %q of %q, want a list of %q", list.Kind, list.APIVersion, want)
+	case list.Items == nil:
+		err = errors.New(`the answer has no field "items"`)
+	default:
+		return list, nil
 	}
-	return list, nil
+	return nil, fmt.Errorf("decode list of %s: %w", n.resource, err)
 }
 
 // Watch watches the objects that opts selects. It is one watch, which ends when the server ends it:
