@@ -121,8 +121,8 @@ func NewInformer[T interface {
 // NewController is controller.New with metrics, a check of /readyz, a place on the page and, if the
 // Operator has a Lease, leader election with a check of /healthz. It waits for what options.WaitFor
 // lists, so an informer that cannot sync keeps back only the controllers that read it.
-// options.Metrics is replaced; Lead and NewQueue are kept if they are set, and their metrics are the
-// caller's.
+// options.Metrics is replaced; Lead and NewQueue are kept if they are set, and have the metrics of
+// their maker.
 //
 // The error says that a controller of o has the same name, or that the Lease's client cannot be
 // made.
