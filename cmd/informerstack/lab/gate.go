@@ -49,14 +49,17 @@ type ticket struct {
 
 func newGate() *gate { return &gate{mode: Run, changed: make(chan struct{})} }
 
-// pass returns when the event may pass, and reports whether it had to wait.
+// pass returns when the event may pass, and reports whether it had to wait. A stop at the event
+// begins after the delay of slow motion, so that the event before it can be seen, too.
 func (g *gate) pass(event trace.Event) (waited bool) {
+	delayed := false
 	for {
 		g.mu.Lock()
-		if heldBefore(event) {
+		if heldBefore(event) && (delayed || g.mode != Slow) {
 			g.springLocked(event)
 		}
-		if g.bypass > 0 || g.mode == Run || g.holds != nil && !g.holds(event) {
+		if g.bypass > 0 || g.mode == Run || g.holds != nil && !g.holds(event) ||
+			g.mode == Slow && delayed {
 			g.mu.Unlock()
 			return waited
 		}
@@ -78,7 +81,7 @@ func (g *gate) pass(event trace.Event) (waited bool) {
 		timer := time.NewTimer(delay)
 		select {
 		case <-timer.C:
-			return waited
+			delayed = true
 		case <-changed:
 			timer.Stop()
 		}

@@ -30,11 +30,20 @@ var controls = []string{
 	`{"do":"leader","fault":"kill"}`,
 	`{"do":"leader","fault":"pause"}`,
 	`{"do":"leader","fault":"skew"}`,
+	`{"do":"leader","fault":"release"}`,
+	`{"do":"leader","fault":"cut"}`,
+	`{"do":"leader","fault":"race"}`,
+	`{"do":"limiter","name":"Bucket"}`,
+	`{"do":"limiter","name":"FastSlow"}`,
+	`{"do":"shutdown"}`,
+	`{"do":"shutdown","drain":true}`,
+	`{"do":"own","key":"default/settings-1"}`,
 	`{"do":"settings","queue":"realfifo","watchList":false,"workers":5,"workMs":1000}`,
 	`{"do":"workload","rate":5,"objects":40,"faults":true}`,
 	`{"do":"code","id":"done","on":true}`,
 	`{"do":"code","id":"add","on":true}`,
 	`{"do":"code","id":"slow","on":true}`,
+	`{"do":"code","id":"forget","on":true}`,
 	`{"do":"compact"}`,
 	`{"do":"delete","key":"default/lesson"}`,
 	`{"do":"create","key":"default/lesson-2"}`,
@@ -151,10 +160,11 @@ func (r reader) ends(l lesson, step int) {
 func (r reader) doesTask(l lesson, step int) {
 	i := slices.IndexFunc(ways, func(w way) bool { return w.Lesson == l.ID && w.Step == step })
 	assert.Equal(r.t, "yours", r.frame().Lesson.State, "%s: the task is not done by itself", l.ID)
-	switch way := ways[i]; r.random.IntN(3) {
-	case 0:
+	way := ways[i]
+	switch choice := r.random.IntN(3); {
+	case choice == 0:
 		r.mustDo(`{"do":"solve"}`)
-	case 1:
+	case choice == 1 && len(way.Wrong) > 0:
 		wrong := r.random.IntN(len(way.Wrong))
 		r.act(way.Wrong[wrong])
 		if r.turn("yours", wrong+1) {

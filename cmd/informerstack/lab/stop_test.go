@@ -234,7 +234,7 @@ func TestGate_Stops(t *testing.T) {
 			g := newGate()
 			g.set(Slow, time.Second, nil)
 			s := g.arm(func(e trace.Event) bool { return e.What == event.What })
-			passed := make(chan struct{})
+			passed, began := make(chan struct{}), time.Now()
 			go func() {
 				g.pass(trace.Event{What: "another"})
 				g.pass(event)
@@ -246,6 +246,7 @@ func TestGate_Stops(t *testing.T) {
 			}()
 			<-s.begun
 			synctest.Wait()
+			assert.Equal(t, 2*time.Second, time.Since(began), "each event takes its time")
 			assert.Equal(t, event, s.event)
 			_, _, held := g.state(1)
 			if heldBefore(event) {
