@@ -46,8 +46,9 @@ func TestPictures_ShowThePresentPage(t *testing.T) {
 func photograph(t *testing.T) {
 	p := start(t, "run", "--objects", "6", "--rate", "0")
 	s := open(t, p.url+"/#lesson=first", look{width: 1440, height: 1000})
-	s.await("the handler is called", `document.querySelector(".caption b")?.textContent ===
-		"handler OnAdd" && getComputedStyle(document.querySelector("#overlay .tokens > *")).opacity === "1"`)
+	s.await("the handler adds the key", `document.querySelector(".caption b")?.textContent ===
+		"workqueue Add" && [...document.querySelectorAll("#overlay .tokens > *")].some(
+			(token) => getComputedStyle(token).opacity === "1")`)
 	shot := s.shoot(page.Viewport{Width: 1440, Height: 1000, Scale: 1.25})
 	var encoded bytes.Buffer
 	best := png.Encoder{CompressionLevel: png.BestCompression}
@@ -61,7 +62,7 @@ func animate(t *testing.T) {
 	s := openScene(t, look{width: 1440, height: 940}, "--objects", "12")
 	s.watching()
 	around := evaluate[page.Viewport](s.tab, `(() => {
-		const server = document.querySelector("[data-piece=server]");
+		const server = document.querySelector(".card-server");
 		const r = server.parentElement.getBoundingClientRect();
 		return { x: r.x - 12, y: r.y - 12, width: r.width + 24, height: r.height + 24, scale: 0.8 };
 	})()`)
