@@ -934,7 +934,7 @@ const { Chip } = modules["key.js"];
 const { Prose } = modules["prose.js"];
 const { named, remember, remembered, t } = modules["text.js"];
 
-/** stopOf is the stop at which the frame on the page is, or null. */
+/** stopOf is the stop of the frame on the page, or null. */
 const stopOf = ({ frame }) => frame?.lesson?.stop ?? null;
 
 /** proceed continues after a stop, or leads from an earlier stop back to the present. */
@@ -978,7 +978,7 @@ function Seen({ event, follow }) {
     ${event.rv && html` <span class="rv">@${event.rv}</span>`} ${event.detail} ${event.error}`;
 }
 
-/** Again leads back to the last frame at which the present step has stopped. */
+/** Again leads back to the last stop of the present step. */
 function Again({ lab, lesson }) {
   const at = stopOf(lab) ? -1 : lab.stopBefore(lesson.id, lab.ui.lesson.step);
   if (at < 0) return null;
@@ -1178,7 +1178,7 @@ function predicting(lab) {
 }
 
 /**
- * pointed returns the pieces that the lesson points to: none while its question is open, or while
+ * pointed returns the pieces that the lesson points to, or nothing while its question is open, or while
  * the program plays another step.
  */
 function pointed(lab) {
@@ -2502,7 +2502,7 @@ class EditionSource extends RecordedSource {
     this.play();
   }
 
-  /** proceed plays the step from the frame at which it halts to the next one. */
+  /** proceed plays the step from its present halt to the next one. */
   proceed() {
     if (!this.halts?.length) return;
     const { at, index } = this;
@@ -3760,7 +3760,7 @@ modules["strip.js"] = (() => {
 /**
  * The strip: all pieces of the pipeline in one or two rows, on a screen that is too small for all
  * cards. It stays in view, tokens travel along it, and each piece leads to its card. The Follower
- * keeps the card in view at which the change is.
+ * keeps the card of the present hop in view.
  */
 const { html, cx } = modules["html.js"];
 const { hasCaption } = modules["caption.js"];
@@ -3807,7 +3807,7 @@ function Strip({ lab }) {
 }
 
 /**
- * placesOf returns the pieces at which the change is, as far as a reader can follow: what a lesson that
+ * placesOf returns the pieces that a reader should look at: what a lesson that
  * has stopped points to, what the caption is about, or the piece of a lesson that was lit last.
  */
 function placesOf(lab) {
@@ -3827,7 +3827,7 @@ const MARGIN_PX = 8;
 const SCROLLS = new Set(["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"]);
 
 /**
- * Follower scrolls to the card at which the change is.
+ * Follower scrolls to the card of the present hop.
  *
  *	L1  it moves nothing on a screen that has no strip, and nothing while a pointer is pressed
  *	L2  a reader who scrolls is left alone until the next step, or a tap on the strip
@@ -3868,7 +3868,7 @@ class Follower {
     document.querySelector(`#card-${piece} .title`)?.focus({ preventScroll: true });
   }
 
-  /** follow shows the cards at which the change is, once they are other ones than before. */
+  /** follow scrolls to the cards of the present hop, if they have changed. */
   follow(lab) {
     const { id, step, stop } = lab.frame?.lesson ?? {};
     const turn = [id, step, Boolean(stop), lab.frame?.mode].join();
@@ -4026,7 +4026,7 @@ const lab = {
     else this.source.step(by);
   },
 
-  /** stopBefore is the index of the last frame at which a step of a lesson has stopped, or -1. */
+  /** stopBefore is the index of the last frame with a stop of this step, or -1. */
   stopBefore(id, step) {
     const passed = this.recorded ? this.recorded.frames.slice(0, this.recorded.index + 1) : history.frames;
     return passed.findLastIndex(({ lesson }) => lesson?.stop && lesson.id === id && lesson.step === step);

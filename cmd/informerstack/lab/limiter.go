@@ -73,7 +73,7 @@ func newChosenLimiter() *chosenLimiter {
 
 // choose puts another limiter, or a new one of the same kind, in the place of the present one.
 func (l *chosenLimiter) choose(name string) error {
-	make, ok := limiterKinds[name]
+	newLimiter, ok := limiterKinds[name]
 	if !ok {
 		return fmt.Errorf("limiter %q: want one of %v", printable.Short(name),
 			slices.Sorted(maps.Keys(limiterKinds)))
@@ -81,7 +81,7 @@ func (l *chosenLimiter) choose(name string) error {
 	bucket := rate.NewLimiter(bucketRate, bucketBurst)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.name, l.now, l.bucket, l.failed = name, make(bucket), nil, nil
+	l.name, l.now, l.bucket, l.failed = name, newLimiter(bucket), nil, nil
 	if name == maxOf || name == onlyBucket {
 		l.bucket = bucket
 	}

@@ -49,7 +49,7 @@ func (w writeReader) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the transport inside.
 func (w writeReader) WrappedRoundTripper() http.RoundTripper { return w.next }
 
-// answer is a body of which a part has been read.
+// answer is a body; its first part was read before.
 type answer struct {
 	io.Reader
 	io.Closer

@@ -97,7 +97,7 @@ const lab = {
     else this.source.step(by);
   },
 
-  /** stopBefore is the index of the last frame at which a step of a lesson has stopped, or -1. */
+  /** stopBefore is the index of the last frame with a stop of this step, or -1. */
   stopBefore(id, step) {
     const passed = this.recorded ? this.recorded.frames.slice(0, this.recorded.index + 1) : history.frames;
     return passed.findLastIndex(({ lesson }) => lesson?.stop && lesson.id === id && lesson.step === step);

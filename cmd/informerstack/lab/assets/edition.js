@@ -68,7 +68,7 @@ export class EditionSource extends RecordedSource {
     this.play();
   }
 
-  /** proceed plays the step from the frame at which it halts to the next one. */
+  /** proceed plays the step from its present halt to the next one. */
   proceed() {
     if (!this.halts?.length) return;
     const { at, index } = this;

@@ -187,7 +187,7 @@ export function predicting(lab) {
 }
 
 /**
- * pointed returns the pieces that the lesson points to: none while its question is open, or while
+ * pointed returns the pieces that the lesson points to, or nothing while its question is open, or while
  * the program plays another step.
  */
 export function pointed(lab) {

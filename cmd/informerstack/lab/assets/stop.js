@@ -10,7 +10,7 @@ import { Chip } from "./key.js";
 import { Prose } from "./prose.js";
 import { named, remember, remembered, t } from "./text.js";
 
-/** stopOf is the stop at which the frame on the page is, or null. */
+/** stopOf is the stop of the frame on the page, or null. */
 export const stopOf = ({ frame }) => frame?.lesson?.stop ?? null;
 
 /** proceed continues after a stop, or leads from an earlier stop back to the present. */
@@ -54,7 +54,7 @@ function Seen({ event, follow }) {
     ${event.rv && html` <span class="rv">@${event.rv}</span>`} ${event.detail} ${event.error}`;
 }
 
-/** Again leads back to the last frame at which the present step has stopped. */
+/** Again leads back to the last stop of the present step. */
 export function Again({ lab, lesson }) {
   const at = stopOf(lab) ? -1 : lab.stopBefore(lesson.id, lab.ui.lesson.step);
   if (at < 0) return null;

@@ -3,7 +3,7 @@
 /**
  * The strip: all pieces of the pipeline in one or two rows, on a screen that is too small for all
  * cards. It stays in view, tokens travel along it, and each piece leads to its card. The Follower
- * keeps the card in view at which the change is.
+ * keeps the card of the present hop in view.
  */
 import { html, cx } from "./html.js";
 import { hasCaption } from "./caption.js";
@@ -50,7 +50,7 @@ export function Strip({ lab }) {
 }
 
 /**
- * placesOf returns the pieces at which the change is, as far as a reader can follow: what a lesson that
+ * placesOf returns the pieces that a reader should look at: what a lesson that
  * has stopped points to, what the caption is about, or the piece of a lesson that was lit last.
  */
 function placesOf(lab) {
@@ -70,7 +70,7 @@ const MARGIN_PX = 8;
 const SCROLLS = new Set(["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"]);
 
 /**
- * Follower scrolls to the card at which the change is.
+ * Follower scrolls to the card of the present hop.
  *
  *	L1  it moves nothing on a screen that has no strip, and nothing while a pointer is pressed
  *	L2  a reader who scrolls is left alone until the next step, or a tap on the strip
@@ -111,7 +111,7 @@ export class Follower {
     document.querySelector(`#card-${piece} .title`)?.focus({ preventScroll: true });
   }
 
-  /** follow shows the cards at which the change is, once they are other ones than before. */
+  /** follow scrolls to the cards of the present hop, if they have changed. */
   follow(lab) {
     const { id, step, stop } = lab.frame?.lesson ?? {};
     const turn = [id, step, Boolean(stop), lab.frame?.mode].join();
