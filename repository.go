@@ -11,6 +11,6 @@ import "embed"
 // the repository, such as docs/store.md.
 //
 //go:embed *.md .ci/run LICENSE Makefile repository.go
-//go:embed apitest cmd compat controller deltafifo docs informer internal leaderelection
+//go:embed apitest client cmd compat controller deltafifo docs informer internal leaderelection
 //go:embed observe reflector shard store testdata workqueue
 var Files embed.FS

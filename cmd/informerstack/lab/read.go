@@ -27,7 +27,7 @@ import (
 )
 
 // document is a page with a file of the repository: a rendered document, the numbered lines of
-// any other text, or the entries of a folder.
+// any other text, or the entries of a folder. Images and recorded lessons are served as they are.
 var document = template.Must(template.New("").Parse(`<!doctype html>
 <html lang="{{.Language}}">
 <head>
@@ -131,6 +131,13 @@ func showFile(w http.ResponseWriter, root, name string, content []byte) {
 		// A drawing has its own styles. They concern the drawing alone.
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 		w.Header().Set("Content-Type", contentTypes[".svg"])
+		_, _ = w.Write(content)
+		return
+	case path.Dir(name) == "docs/lessons":
+		// A recorded lesson is played. The policy of each page is stricter than this one.
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; "+
+			"style-src 'self' 'unsafe-inline'; img-src data:; base-uri 'none'")
+		w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
 		_, _ = w.Write(content)
 		return
 	case strings.HasPrefix(contentType, "image/"):

@@ -250,6 +250,19 @@ func TestEdition_PlaysFromAWebServer(t *testing.T) {
 	assert.Equal(t, server.URL+"/docs/tour.md", address)
 }
 
+// The lessons before a post are played in the program's reader, too.
+func TestEdition_PlaysFromAPost(t *testing.T) {
+	t.Parallel()
+	p := start(t, "run", "--rate", "0")
+	s := &scene{tab: openDocument(t, p.url+"/read/docs/zh/posts/work-queue.md", desktop)}
+	s.click(`a[href$="onekey.html#lang=zh"]`)
+	s.await("the lesson in Chinese", element("html[lang=zh-Hans] .lesson"))
+	s.await("a caption", element(".caption b"))
+	s.tab = openDocument(t, p.url+"/read/docs/lessons/index.html", desktop)
+	s.click(`a[href="first.html#lang=en"]`)
+	s.await("the lesson", element(".lesson"))
+}
+
 // guess chooses an option of a question: a wrong one in English, the right one in Chinese.
 func (s *scene) guess(q question, language string) {
 	s.t.Helper()
