@@ -145,9 +145,11 @@ func TestPage_FitsEveryText(t *testing.T) {
 	s.fitsEverywhere("retries, paused")
 
 	s.click(button(" "))
+	before := s.frames.now().Reflector.WatchSince
 	s.use("queue")
-	s.until("a RealFIFO, and a leader", func(f lab.Frame) bool {
-		return f.Queue.Kind == "RealFIFO" && f.Election.Leader != "" && f.Election.LeftMs > 0
+	s.until("another pipeline, and a leader", func(f lab.Frame) bool {
+		return f.Reflector.Phase == "watching" && !f.Reflector.WatchSince.Equal(*before) &&
+			f.Election.Leader != "" && f.Election.LeftMs > 0
 	})
 	s.use("freeze")
 	s.until("a paused leader", func(f lab.Frame) bool { return f.Election.Paused })
