@@ -109,3 +109,79 @@ func SetMaxRemembered[T comparable](limiter TypedRateLimiter[T], maxLen int) {
 
 // Remembered is how long a limiter remembers at least.
 const Remembered time.Duration = minRemembered
+
+// CheckLaws fails t where Q1, Q4, T1 or T2 do not hold. The tests of a Fair check the others.
+func (q *Fair[T]) CheckLaws(t testing.TB) {
+	t.Helper()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	queued, again, known := 0, 0, map[*group[T]]int{}
+	for item, e := range q.known {
+		require.Equal(t, item, e.item, "Q1")
+		known[e.group]++
+		if e.part != nil {
+			queued++
+			require.Equal(t, e.priority, e.part.level.priority, "Q4")
+			require.False(t, e.again, "Q1")
+		}
+		if e.again {
+			again++
+		}
+	}
+	require.Equal(t, again, q.again)
+	require.Equal(t, len(q.known), queued+q.processing.len, "Q1")
+	working := map[*group[T]]int{}
+	q.processing.all(func(e *entry[T]) bool {
+		require.Same(t, e, q.known[e.item], "Q1")
+		require.Nil(t, e.part, "Q1")
+		working[e.group]++
+		return true
+	})
+	q.turns.checkLaws(t, queued)
+	require.Len(t, q.turns.groups, len(known), "T1")
+	for g, n := range known {
+		require.Same(t, g, q.turns.groups[g.name], "T1")
+		require.Equal(t, n, g.known, "T1")
+		require.Equal(t, working[g], g.working)
+		require.True(t, g.limit == 0 || g.working <= g.limit, "the limit of %s", g.name)
+	}
+}
+
+func (q *turns[T]) checkLaws(t testing.TB, queued int) {
+	t.Helper()
+	ready, held, waiting := 0, 0, 0
+	for _, l := range q.levels {
+		require.NotEmpty(t, l.parts, "T1")
+		turns := 0
+		for g, p := range l.parts {
+			require.Positive(t, p.items.len, "T1")
+			require.Same(t, p, g.parts[p.index])
+			require.Equal(t, !g.isFull(), p.turn != nil, "T2")
+			if p.turn == nil {
+				held += p.items.len
+				continue
+			}
+			ready += p.items.len
+			turns++
+			require.True(t, p.left > 0 && p.left <= g.weight, "the rest of a turn")
+		}
+		require.Equal(t, turns, l.turns.Len(), "T2")
+		if turns > 0 {
+			waiting++
+			require.Same(t, l, q.waiting[l.index], "T2")
+		}
+	}
+	require.Len(t, q.waiting, waiting, "T2")
+	require.Equal(t, waiting, q.longest.Len(), "T2")
+	require.Equal(t, []int{ready, held}, []int{q.ready, q.held}, "T2")
+	require.Equal(t, queued, ready+held, "Q1")
+	since := uint64(0)
+	for at := q.longest.Front(); at != nil; at = at.Next() {
+		l := at.Value.(*level[T])
+		require.GreaterOrEqual(t, l.since, since, "that which has waited longest is first")
+		since = l.since
+	}
+}
+
+// Known is the number of items and groups that a Fair knows, and of levels.
+func (q *Fair[T]) Known() int { return len(q.known) + len(q.turns.groups) + len(q.turns.levels) }
