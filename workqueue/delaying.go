@@ -99,12 +99,20 @@ func (q *TypedDelayingQueue[T]) Add(item T) {
 // waits already is added at the earlier of the two times, once. AddAfter is ignored after ShutDown.
 // It does not block.
 func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
+	q.AddAfterWithPriority(item, duration, 0)
+}
+
+// AddAfterWithPriority is AddAfter with a priority, if Config.Queue is a Prioritizer. Of the
+// priorities of an item that waits, the highest counts.
+func (q *TypedDelayingQueue[T]) AddAfterWithPriority(
+	item T, duration time.Duration, priority int,
+) {
 	if q.ShuttingDown() {
 		return
 	}
 	q.retries()
 	if duration <= 0 {
-		q.Add(item)
+		q.AddWithPriority(item, priority)
 		return
 	}
 	due := q.clock.Now().Add(duration)
@@ -112,7 +120,7 @@ func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.stopped {
-		q.waitLocked(item, due)
+		q.waitLocked(item, due, priority)
 		q.setTimerLocked()
 	}
 }
@@ -160,11 +168,11 @@ func (q *TypedDelayingQueue[T]) addDue() {
 		q.setTimerLocked()
 	}()
 	for {
-		item, ok := q.takeDue()
+		item, priority, ok := q.takeDue()
 		if !ok {
 			return
 		}
-		q.ContextInterface.Add(item)
+		q.addNow(item, priority)
 	}
 }
 

@@ -377,7 +377,7 @@ func (q *Fair[T]) SnapshotOf(limit int) Part[T] {
 			return false
 		}
 		p.Ready = append(p.Ready, e.item)
-		p.note(e)
+		p.notePriority(e.item, e.priority)
 		return true
 	})
 	q.processing.all(func(e *entry[T]) bool {
@@ -408,17 +408,6 @@ func (q *Fair[T]) partLocked() Part[T] {
 		Again: q.again}}
 	p.Taken = q.gets
 	return p
-}
-
-// note notes the priority of a queued item.
-func (p *Part[T]) note(e *entry[T]) {
-	if e.priority == 0 {
-		return
-	}
-	if p.Priorities == nil {
-		p.Priorities = map[T]int{}
-	}
-	p.Priorities[e.item] = e.priority
 }
 
 // queuedEntries visits the queued entries, those of the highest priority first, until visit

@@ -208,7 +208,9 @@ func keep[T any](items []T, match func(T) bool) []T {
 // SnapshotOf implements Partial.
 func (q *TypedDelayingQueue[T]) SnapshotOf(limit int) Part[T] {
 	p := SnapshotOf(q.ContextInterface, limit)
-	p.Waiting, p.Total.Waiting = q.firstWaiting(limit)
+	waiting, total := q.firstWaiting(limit)
+	p.setWaiting(waiting)
+	p.Total.Waiting = total
 	return p
 }
 
@@ -228,7 +230,7 @@ func (q *TypedDelayingQueue[T]) firstWaiting(limit int) (due []Waiting[T], total
 	q.mu.Unlock()
 	slices.SortFunc(all, func(a, b waitingItem[T]) int { return a.compare(&b) })
 	for _, w := range all {
-		due = append(due, Waiting[T]{Item: w.item, Due: w.due})
+		due = append(due, w.shown())
 	}
 	return due, total
 }
@@ -247,7 +249,7 @@ func (h waitHeap[T]) first(limit int) (due []Waiting[T]) {
 	for add(0); len(candidates) > 0 && len(due) < limit; {
 		i := candidates[len(candidates)-1]
 		candidates = candidates[:len(candidates)-1]
-		due = append(due, Waiting[T]{Item: h[i].item, Due: h[i].due})
+		due = append(due, h[i].shown())
 		add(2*i + 1)
 		add(2*i + 2)
 	}
@@ -265,11 +267,13 @@ func (q *TypedDelayingQueue[T]) Find(match func(item T) bool) Part[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	slices.SortFunc(waiting, (*waitingItem[T]).compare)
+	var shown []Waiting[T]
 	for _, w := range waiting {
 		if q.waiting[w.item] == w {
-			p.Waiting = append(p.Waiting, Waiting[T]{Item: w.item, Due: w.due})
+			shown = append(shown, w.shown())
 		}
 	}
+	p.setWaiting(shown)
 	return p
 }
 

@@ -30,6 +30,7 @@ type Waiting[T comparable] struct {
 	Item     T
 	Due      time.Time
 	Failures int // that the limiter remembers
+	Priority int
 }
 
 // Snapshot copies the content of the queue under its lock, in time proportional to the content. See
@@ -41,6 +42,7 @@ func (q *Typed[T]) Snapshot() Snapshot[T] {
 // Snapshot copies the content of the queue, and shortly after it the waiting items.
 func (q *TypedDelayingQueue[T]) Snapshot() Snapshot[T] {
 	s := q.ContextInterface.Snapshot()
-	s.Waiting, _ = q.firstWaiting(math.MaxInt)
+	waiting, _ := q.firstWaiting(math.MaxInt)
+	s.setWaiting(waiting)
 	return s
 }

@@ -14,10 +14,16 @@ type waitingItem[T comparable] struct {
 	due   time.Time
 	seq   uint64 // orders items with equal times: the first AddAfter first
 	index int    // in the waitHeap
+
+	priority int // the highest of its adds
 }
 
 func (w *waitingItem[T]) compare(other *waitingItem[T]) int {
 	return cmp.Or(w.due.Compare(other.due), cmp.Compare(w.seq, other.seq))
+}
+
+func (w *waitingItem[T]) shown() Waiting[T] {
+	return Waiting[T]{Item: w.item, Due: w.due, Priority: w.priority}
 }
 
 // waitHeap is a heap.Interface: heap[0] is due first, and heap[i].index == i.
@@ -51,16 +57,19 @@ func (h *waitHeap[T]) Pop() any {
 	return w
 }
 
-// waitLocked makes item wait until due. An item that waits already keeps the earlier time.
-func (q *TypedDelayingQueue[T]) waitLocked(item T, due time.Time) {
+// waitLocked makes item wait until due. An item that waits already keeps the earlier time and the
+// higher priority.
+func (q *TypedDelayingQueue[T]) waitLocked(item T, due time.Time, priority int) {
 	w, waits := q.waiting[item]
-	switch {
-	case !waits:
+	if !waits {
 		q.seq++
-		w = &waitingItem[T]{item: item, due: due, seq: q.seq}
+		w = &waitingItem[T]{item: item, due: due, seq: q.seq, priority: priority}
 		q.waiting[item] = w
 		heap.Push(&q.heap, w)
-	case due.Before(w.due):
+		return
+	}
+	w.priority = max(w.priority, priority)
+	if due.Before(w.due) {
 		w.due = due
 		heap.Fix(&q.heap, w.index)
 	}
@@ -75,13 +84,13 @@ func (q *TypedDelayingQueue[T]) removeLocked(w *waitingItem[T]) {
 }
 
 // takeDue removes and returns the item that is due first, if it is due.
-func (q *TypedDelayingQueue[T]) takeDue() (item T, ok bool) {
+func (q *TypedDelayingQueue[T]) takeDue() (item T, priority int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.heap) == 0 || q.heap[0].due.After(q.clock.Now()) {
-		return item, false
+		return item, 0, false
 	}
 	w := q.heap[0]
 	q.removeLocked(w)
-	return w.item, true
+	return w.item, w.priority, true
 }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue
+
+import "time"
+
+// Prioritizer is a queue that knows priorities: a higher one is handed out first.
+type Prioritizer[T comparable] interface {
+	// AddWithPriority is Add with a priority. That of Add is 0. Of the priorities of an item's adds
+	// before a Get, the highest counts.
+	AddWithPriority(item T, priority int)
+	// GetWithPriority is Get, and returns the priority with which the item was queued.
+	GetWithPriority() (item T, priority int, shutdown bool)
+}
+
+// Grouped is a queue whose items are in groups.
+type Grouped interface {
+	// Groups returns the limit groups with the most queued items, the most first, and the number of
+	// all groups.
+	Groups(limit int) (most []Group, total int)
+}
+
+// AddOpts says when items are added, and with which priority.
+type AddOpts struct {
+	// After is how long an item waits first.
+	After time.Duration
+	// RateLimited counts a failure of each item. It then waits for the limiter's delay, or for
+	// After if that is longer.
+	RateLimited bool
+	// Priority is for a Prioritizer as Config.Queue.
+	Priority int
+}
+
+// AddWithOpts adds each of the items.
+func (q *TypedRateLimitingQueue[T]) AddWithOpts(o AddOpts, items ...T) {
+	for _, item := range items {
+		delay := o.After
+		if o.RateLimited {
+			delay = max(delay, q.limiter.When(item))
+		}
+		if delay > 0 || o.RateLimited {
+			q.AddAfterWithPriority(item, delay, o.Priority)
+		} else {
+			q.AddWithPriority(item, o.Priority)
+		}
+	}
+}
+
+// AddWithPriority is Add with a priority, if Config.Queue is a Prioritizer.
+func (q *TypedDelayingQueue[T]) AddWithPriority(item T, priority int) {
+	if q.addSupersedes {
+		q.CancelDelayed(item)
+	}
+	q.addNow(item, priority)
+}
+
+func (q *TypedDelayingQueue[T]) addNow(item T, priority int) {
+	if below, ok := q.ContextInterface.(Prioritizer[T]); ok && priority != 0 {
+		below.AddWithPriority(item, priority)
+	} else {
+		q.ContextInterface.Add(item)
+	}
+}
+
+// GetWithPriority is Get, and returns the priority of the item if Config.Queue is a Prioritizer.
+func (q *TypedDelayingQueue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
+	if below, ok := q.ContextInterface.(Prioritizer[T]); ok {
+		return below.GetWithPriority()
+	}
+	item, shutdown = q.Get()
+	return item, 0, shutdown
+}
+
+// Groups implements Grouped. It returns none if Config.Queue is not Grouped.
+func (q *TypedDelayingQueue[T]) Groups(limit int) (most []Group, total int) {
+	if below, ok := q.ContextInterface.(Grouped); ok {
+		return below.Groups(limit)
+	}
+	return nil, 0
+}
+
+// notePriority notes the priority of an item that is queued or waits.
+func (s *Snapshot[T]) notePriority(item T, priority int) {
+	if priority == 0 {
+		return
+	}
+	if s.Priorities == nil {
+		s.Priorities = map[T]int{}
+	}
+	s.Priorities[item] = priority
+}
+
+// setWaiting adds the items that wait. The priority of one that is queued, too, stays.
+func (s *Snapshot[T]) setWaiting(waiting []Waiting[T]) {
+	s.Waiting = waiting
+	for _, w := range waiting {
+		if _, queued := s.Priorities[w.Item]; !queued {
+			s.notePriority(w.Item, w.Priority)
+		}
+	}
+}
