@@ -35,6 +35,7 @@ type Fair[T comparable] struct {
 	mu           sync.Mutex
 	known        map[T]*entry[T]
 	mostKnown    int // since known was allocated
+	spare        spareEntries[T]
 	turns        turns[T]
 	processing   entries[T] // longest first
 	again        int        // number of items that were added while a worker has them
@@ -52,7 +53,6 @@ type entry[T comparable] struct {
 	part           *part[T] // that it is queued in, or nil while a worker has it
 	previous, next *entry[T]
 	priority       int // while it is queued or again
-	taken          int // the priority with which a worker got it
 	again          bool
 	added, since   time.Duration // queueMetrics.now of the Add and of the Get, or 0
 }
@@ -133,8 +133,10 @@ func (q *Fair[T]) AddWithPriority(item T, priority int) {
 	e := q.known[item]
 	switch {
 	case e == nil:
-		e = &entry[T]{item: item, group: q.groupLocked(item), priority: priority}
-		e.group.known++
+		g := q.groupLocked(item)
+		e = q.spare.take()
+		e.item, e.group, e.priority = item, g, priority
+		g.known++
 		q.known[item] = e
 		q.mostKnown = max(q.mostKnown, len(q.known))
 		q.pushLocked(e)
@@ -215,12 +217,11 @@ func (q *Fair[T]) get(ctx context.Context) (item T, priority int, shutdown bool)
 	}
 	e := q.turns.pop()
 	q.gets++
-	e.taken = e.priority
 	q.processing.pushBack(e)
 	if q.metrics != nil {
 		e.since = q.metrics.taken(e.added)
 	}
-	return e.item, e.taken, false
+	return e.item, e.priority, false
 }
 
 // wakeAll makes every caller of Get look again.
@@ -260,8 +261,10 @@ func (q *Fair[T]) Done(item T) {
 	if e.group.known--; e.group.known == 0 {
 		delete(q.turns.groups, e.group.name)
 	}
+	q.spare.put(e)
 	if len(q.known) == 0 && q.mostKnown > keptItems {
 		q.known, q.mostKnown = map[T]*entry[T]{}, 0 // a built-in map does not shrink
+		q.spare = spareEntries[T]{}
 	}
 }
 

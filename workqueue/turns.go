@@ -244,6 +244,31 @@ func (s *entries[T]) remove(e *entry[T]) {
 	s.len--
 }
 
+// spareEntries makes entries, many at a time: a million small objects would cost the garbage
+// collector more than the queue does.
+type spareEntries[T comparable] struct {
+	used entries[T] // put back
+	made []entry[T] // not yet used
+}
+
+func (s *spareEntries[T]) take() *entry[T] {
+	if e := s.used.first; e != nil {
+		s.used.remove(e)
+		return e
+	}
+	if len(s.made) == 0 {
+		s.made = make([]entry[T], 128)
+	}
+	e := &s.made[0]
+	s.made = s.made[1:]
+	return e
+}
+
+func (s *spareEntries[T]) put(e *entry[T]) {
+	*e = entry[T]{}
+	s.used.pushBack(e)
+}
+
 // all visits the entries, the first one first, until visit returns false.
 func (s *entries[T]) all(visit func(e *entry[T]) bool) {
 	for e := s.first; e != nil && visit(e); e = e.next {
