@@ -185,3 +185,10 @@ func (q *turns[T]) checkLaws(t testing.TB, queued int) {
 
 // Known is the number of items and groups that a Fair knows, and of levels.
 func (q *Fair[T]) Known() int { return len(q.known) + len(q.turns.groups) + len(q.turns.levels) }
+
+// HasReady reports whether a Get would not wait.
+func (q *Fair[T]) HasReady() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.turns.ready > 0
+}

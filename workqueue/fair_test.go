@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -314,4 +315,120 @@ func TestFair_Model(t *testing.T) {
 		w.q.CheckLaws(t)
 		require.Zero(t, w.q.Known())
 	}
+}
+
+// Q3, with groups whose limit keeps items back.
+func TestFair_WaitingWorkers(t *testing.T) {
+	waitingWorkers(t, func() lawful {
+		return workqueue.NewFair(workqueue.FairConfig[string]{
+			Group:   func(key string) string { return string('a' + key[0]%3) },
+			Workers: func(group string) int { return int(group[0] - 'a') },
+		}, workqueue.Config[string]{})
+	}, func(q lawful) bool { return q.(*workqueue.Fair[string]).HasReady() })
+}
+
+// T3: while a group waits, the others get at most their weights between two of its turns, however
+// many keys they add, and whatever was queued before.
+func TestFair_NoGroupStarves(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		weights, sum := map[string]int{}, 0
+		groups := 2 + random.IntN(20)
+		for i := range groups {
+			weights[fmt.Sprint("g", i)] = 1 + random.IntN(9)
+			sum += weights[fmt.Sprint("g", i)]
+		}
+		w := newFairWorld(t, 8, weights, nil)
+		n, others := 0, 0
+		add := func(group int) {
+			n++
+			w.q.Add(fmt.Sprintf("g%d/%d", group, n))
+		}
+		for range 500 {
+			add(0)
+		}
+		for range 2000 {
+			for range random.IntN(4) {
+				add(random.IntN(groups))
+			}
+			key, _ := w.q.Get()
+			w.q.Done(key)
+			if others++; groupOf(key) == "g0" {
+				others = 0
+			}
+			require.LessOrEqual(t, others, sum-weights["g0"], "seed %d", seed)
+		}
+	}
+}
+
+// T4: while keys of a low priority wait, the others get at most Patience keys, and one for each
+// level, between two of them, however many keys of higher priorities are added.
+func TestFair_NoPriorityStarves(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 4))
+		patience, levels := 1+random.IntN(40), 2+random.IntN(10)
+		w := newFairWorld(t, patience, nil, nil)
+		for i := range 500 {
+			w.q.AddWithPriority(fmt.Sprint("low/", i), -100)
+		}
+		for i, others, low := 0, 0, 500; low > 0; i++ {
+			for range random.IntN(4) {
+				w.q.AddWithPriority(fmt.Sprintf("high/%d-%d", i, random.IntN(9)),
+					random.IntN(levels))
+			}
+			key, priority, _ := w.q.GetWithPriority()
+			w.q.Done(key)
+			if others++; priority == -100 {
+				others, low = 0, low-1
+			} else {
+				require.Equal(t, "high", groupOf(key))
+			}
+			require.LessOrEqual(t, others, patience+levels, "seed %d", seed)
+		}
+	}
+}
+
+// Without patience, a key waits until no key of a higher priority is queued.
+func TestFair_StrictPriorities(t *testing.T) {
+	q := workqueue.NewFair(workqueue.FairConfig[string]{Patience: -1}, workqueue.Config[string]{})
+	q.AddWithPriority("low", -1)
+	for i := range 1000 {
+		q.Add("high")
+		key, priority, _ := q.GetWithPriority()
+		require.Equal(t, "high", key, i)
+		require.Zero(t, priority)
+		q.Done(key)
+	}
+	key, priority, _ := q.GetWithPriority()
+	require.Equal(t, "low", key)
+	require.Equal(t, -1, priority)
+}
+
+// Groups are those with the most queued keys, and what FairConfig.Groups gets.
+func TestFair_ReportsTheLargestGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reported []workqueue.Group
+		total := 0
+		q := workqueue.NewFair(workqueue.FairConfig[string]{
+			Group:   groupOf,
+			Workers: func(group string) int { return len(group) },
+			Groups:  func(most []workqueue.Group, n int) { reported, total = most, n },
+		}, workqueue.Config[string]{})
+		for i := range 30 {
+			for j := range i {
+				q.Add(fmt.Sprintf("g%d/%d", i, j))
+			}
+		}
+		key, _ := q.Get()
+		after(500 * time.Millisecond)
+		require.Len(t, reported, 10)
+		require.Equal(t, 29, total)
+		require.Equal(t, workqueue.Group{Name: "g29", Queued: 29, Weight: 1, Workers: 3}, reported[0])
+		most, _ := q.Groups(1000)
+		require.Len(t, most, 29)
+		require.Equal(t, workqueue.Group{Name: groupOf(key), Working: 1, Weight: 1, Workers: 2},
+			most[28])
+		q.ShutDown()
+		require.Zero(t, goroutines())
+	})
 }

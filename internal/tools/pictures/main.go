@@ -2,14 +2,14 @@
 
 // Pictures plots the measurements in docs/pictures.
 //
-//	go run ./internal/tools/pictures                         # plot speed, growth and scale
+//	go run ./internal/tools/pictures                         # plot speed, growth, scale, fairness
 //	go run ./internal/tools/pictures -bench bin/bench.txt    # the same, after a run of make bench
 //
 // The head and the axes of a plot are written by hand, like the other drawings of docs/pictures.
 // This program writes what follows the line "plotted by". A test compares the committed files with
 // the measurements.
 //
-// Read speed.go (bench.txt and its plot), then growth.go and scale.go.
+// Read speed.go (bench.txt and its plot), then growth.go, scale.go and fairness.go.
 package main
 
 import (
@@ -54,7 +54,7 @@ func run(root, bench string) error {
 }
 
 // plots are the pictures of measurements.
-var plots = []string{"growth.svg", "scale.svg", "speed.svg"}
+var plots = []string{"fairness.svg", "growth.svg", "scale.svg", "speed.svg"}
 
 func picture(root, name string) string { return filepath.Join(root, "docs", "pictures", name) }
 
@@ -72,7 +72,8 @@ func plot(root, name string) ([]byte, error) {
 		return nil, fmt.Errorf("no line %q", plotted)
 	}
 	draw := map[string]func(root string) (string, error){
-		"growth.svg": plotGrowth, "scale.svg": plotScale, "speed.svg": plotSpeed,
+		"fairness.svg": plotFairness, "growth.svg": plotGrowth, "scale.svg": plotScale,
+		"speed.svg": plotSpeed,
 	}
 	marks, err := draw[name](root)
 	return []byte(byHand + plotted + marks + "</svg>\n"), err
