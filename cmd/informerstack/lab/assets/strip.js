@@ -30,7 +30,9 @@ const VALUES = {
   workqueue: ({ workqueue }) => t("strip.queued", { n: count(workqueue?.queued) }),
   workers: ({ workers }) => t("strip.running", { n: count(workers?.running?.length) }),
   election: ({ election }) =>
-    !election?.on ? t("election.off") : t("strip.leader", { name: shortName(election.leader || "–") }),
+    !election?.on ? t("election.off")
+      : election.leftMs > 0 ? t("strip.leader", { name: shortName(election.leader) })
+      : t("strip.noLeader"), // the lease may still name one
 };
 const PIECES = Object.keys(VALUES);
 
