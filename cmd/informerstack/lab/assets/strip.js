@@ -97,6 +97,7 @@ export class Follower {
   resume() {
     this.left = false;
     this.until = 0; // until when a chosen card stays in view
+    this.room = ""; // the heights that leave room for cards
     this.shown = "";
   }
 
@@ -113,7 +114,10 @@ export class Follower {
     document.querySelector(`#card-${piece} .title`)?.focus({ preventScroll: true });
   }
 
-  /** follow scrolls to the cards of the present hop, if they have changed. */
+  /**
+   * follow scrolls to the cards of the present hop, if they have changed or the room for them has: the
+   * sentence of a stop is higher than a caption.
+   */
   follow(lab) {
     const { id, step, stop } = lab.frame?.lesson ?? {};
     const turn = [id, step, Boolean(stop), lab.frame?.mode].join();
@@ -121,8 +125,9 @@ export class Follower {
     this.turn = turn;
     if (!SMALL.matches || this.left || this.pressed || performance.now() < this.until) return;
     const places = placesOf(lab);
-    if (!places.length || places.join() === this.shown) return;
-    this.shown = places.join();
+    const room = [".lead", ".panel"].map((part) => document.querySelector(part)?.offsetHeight).join();
+    if (!places.length || (places.join() === this.shown && room === this.room)) return;
+    [this.shown, this.room] = [places.join(), room];
     reveal(places);
   }
 }
