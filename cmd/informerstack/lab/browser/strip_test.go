@@ -103,7 +103,7 @@ func TestStrip_ShowsWhereALessonStops(t *testing.T) {
 	[...document.querySelectorAll(".card.pointed")].map((card) => card.getBoundingClientRect()))`)
 }
 
-// The strip names a leader only while one leads: the lease may still name a candidate that does not.
+// The strip names a leader only while one leads. The lease may name a candidate that does not lead.
 func TestStrip_NamesNoLeaderWithoutOne(t *testing.T) {
 	s := newScene(t, phone)
 	election := element(`.strip [data-piece="election"] small`) + ".textContent"
