@@ -275,7 +275,8 @@ func TestClient_ListIsAList(t *testing.T) {
 			`example.com/v1, Kind=Site, want example.com/v1, Kind=Website`,
 		`<html>`:              "invalid character '<'",
 		list + `,"items":[]}`: "",
-		list + `,"items":[{"kind":"Website","apiVersion":"example.com/v1","host":"h","Host":"H"}]}`: "",
+		list + `,"items":[{"kind":"Website","apiVersion":"example.com/v1",` +
+			`"host":"h","Host":"H"}]}`: "",
 	} {
 		config := &rest.Config{Host: "http://server.invalid", Transport: answers(answer)}
 		sites, err := client.New[*Website](config, websites, client.Options{})
@@ -298,7 +299,7 @@ func TestClient_AnObjectIsAnObject(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{}`:   "decode Website: the answer has no name",
 		`null`: "decode Website: the answer has no name",
-		`{"kind":"Status","apiVersion":"v1","status":"Success"}`:                   "the answer has no name",
+		`{"kind":"Status","apiVersion":"v1","status":"Success"}`:                   "has no name",
 		`{"kind":"Site","apiVersion":"example.com/v1","metadata":{"name":"shop"}}`: "Site",
 		``: "0-length response",
 		`{"kind":"Website","apiVersion":"example.com/v1","metadata":{"name":"shop"}}`: "",
