@@ -84,7 +84,7 @@ func captionsOfFacts(t *testing.T, s *scene) {
 		{hop("handler OnDelete", "lost", nil), "itself was missed", "墓碑", ""},
 		{hop("handler OnDelete", "", nil), "the last state", "最后的状态", "missed"},
 		{hop("workqueue Add", "queued", nil), "nothing happens", "什么也不会发生", "processing"},
-		{hop("workqueue Add", "again", nil), "Done will queue it again", "重新排队", "nothing happens"},
+		{hop("workqueue Add", "again", nil), "Only Done queues it again", "只有 Done 才会让它重新排队", "nothing happens"},
 		{hop("workqueue Add", "", nil), "the key [[ns/a]], not the object",
 			"不是对象", "nothing happens"},
 		{hop("workqueue Get", "merged", args{"n": "3"}), "added 3 times", "加入了 3 次", ""},
