@@ -96,7 +96,7 @@ export default {
     workqueue: {
       Add: "The workqueue gets the key {key}, not the object.",
       "Add queued": "{key} was added before, and no worker has got it since. So nothing happens: several changes become one piece of work.",
-      "Add again": "{key} is in `processing`: it becomes dirty, and no second worker gets it. Done will queue it again.",
+      "Add again": "{key} is in `processing`: it becomes dirty, and no second worker gets it. Only Done queues it again.",
       AddAfter: "{key} comes back after a delay.",
       "AddAfter delay": "{key} comes back in {delay}.",
       AddRateLimited: "The call has failed. {key} comes back after a delay.",

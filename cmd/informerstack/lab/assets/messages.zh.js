@@ -96,7 +96,7 @@ export default {
     workqueue: {
       Add: "workqueue 收到的是 key {key}，不是对象。",
       "Add queued": "{key} 之前已经加入，还没有 worker 取走，所以什么也不会发生：多次变更合并成一次处理。",
-      "Add again": "{key} 处于 `processing`：它只是变成 dirty，不会有第二个 worker 拿到它。Done 会让它重新排队。",
+      "Add again": "{key} 处于 `processing`：它只是变成 dirty，不会有第二个 worker 拿到它。只有 Done 才会让它重新排队。",
       AddAfter: "{key} 过一段时间再回来。",
       "AddAfter delay": "{key} 在 {delay} 后再回来。",
       AddRateLimited: "调用失败了。{key} 过一段时间再回来。",
