@@ -39,6 +39,7 @@ type Object interface {
 type Client[T Object] struct {
 	rest     rest.Interface
 	resource string
+	kind     schema.GroupVersionKind
 }
 
 // New returns a client of resource. config is not changed. The kind is the name of the Go type,
@@ -50,14 +51,18 @@ func New[T Object](
 	config *rest.Config, resource schema.GroupVersionResource, options Options,
 ) (*Client[T], error) {
 	object := reflect.TypeFor[T]()
-	if object.Kind() != reflect.Pointer {
+	if object.Kind() != reflect.Pointer || object.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("make client of %s: %v is not a pointer to a struct",
 			resource.GroupResource(), object)
 	}
-	kind := cmp.Or(options.Kind, object.Elem().Name())
 	gv := resource.GroupVersion()
+	kind := gv.WithKind(cmp.Or(options.Kind, object.Elem().Name()))
+	if kind.Version == "" || kind.Kind == "" || resource.Resource == "" {
+		return nil, fmt.Errorf("make client of %q: version, resource or kind is empty: %v",
+			resource.GroupResource(), kind)
+	}
 	scheme := runtime.NewScheme()
-	scheme.AddKnownTypeWithName(gv.WithKind(kind), newObject[T]())
+	scheme.AddKnownTypeWithName(kind, newObject[T]())
 	metav1.AddToGroupVersion(scheme, gv)
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // of a Status
 
@@ -67,12 +72,13 @@ func New[T Object](
 		own.APIPath = "/api"
 	}
 	own.ContentType, own.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	own.UserAgent = cmp.Or(own.UserAgent, rest.DefaultKubernetesUserAgent())
 	own.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	restClient, err := rest.RESTClientFor(own)
 	if err != nil {
 		return nil, fmt.Errorf("make client of %s: %w", resource.GroupResource(), err)
 	}
-	return &Client[T]{restClient, resource.Resource}, nil
+	return &Client[T]{restClient, resource.Resource, kind}, nil
 }
 
 // Options configures a Client.
@@ -87,7 +93,7 @@ func (c *Client[T]) REST() rest.Interface { return c.rest }
 // Namespace returns the client of the objects in namespace; "" means the objects of a cluster-wide
 // resource, and for List and Watch those of all namespaces.
 func (c *Client[T]) Namespace(namespace string) Namespace[T] {
-	return Namespace[T]{c.rest, c.resource, namespace}
+	return Namespace[T]{c.rest, c.resource, c.kind, namespace}
 }
 
 func newObject[T Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }

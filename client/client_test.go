@@ -8,8 +8,10 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -200,32 +202,133 @@ func TestClient_NeedsAPointer(t *testing.T) {
 		"make client of websites.example.com: client_test.value is not a pointer to a struct")
 }
 
-// An answer of something else, such as a proxy's, is no empty list.
+// Without a version, a resource or a kind there is no path to ask for, or nothing to decode.
+func TestClient_NeedsNames(t *testing.T) {
+	for _, resource := range []schema.GroupVersionResource{
+		{}, {Group: "example.com", Resource: "websites"}, {Group: "example.com", Version: "v1"},
+	} {
+		_, err := client.New[*Website](&rest.Config{}, resource, client.Options{})
+		assert.ErrorContains(t, err, "version, resource or kind is empty", resource)
+	}
+	_, err := client.New[*struct{ Website }](&rest.Config{}, websites, client.Options{})
+	assert.ErrorContains(t, err, "version, resource or kind is empty: example.com/v1, Kind=")
+}
+
+// Several goroutines may write one object: it is not changed while it is encoded.
+func TestClient_WritesShareAnObject(t *testing.T) {
+	server := testserver.New(t, definition("Website"))
+	sites, err := client.New[*Website](server.Config(), websites, client.Options{})
+	require.NoError(t, err)
+	shared := &Website{ObjectMeta: metav1.ObjectMeta{GenerateName: "shop-"}}
+	var writers sync.WaitGroup
+	for range 4 {
+		writers.Go(func() {
+			created, err := sites.Namespace("default").Create(
+				t.Context(), shared, metav1.CreateOptions{})
+			if assert.NoError(t, err) {
+				assert.NotEmpty(t, created.Name)
+			}
+			_, err = sites.Namespace("default").Update(t.Context(), shared, metav1.UpdateOptions{})
+			assert.ErrorContains(t, err, "name may not be empty")
+		})
+	}
+	for range 1000 { // a reader
+		assert.Empty(t, shared.Kind)
+	}
+	writers.Wait()
+}
+
+// TimeoutSeconds also bounds the wait for a server that does not answer. Requests name the program.
+func TestClient_ListHasATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var agent string
+		config := &rest.Config{Host: "http://server.invalid",
+			Transport: roundTripper(func(request *http.Request) (*http.Response, error) {
+				agent = request.UserAgent()
+				<-request.Context().Done()
+				return nil, request.Context().Err()
+			})}
+		sites, err := client.New[*Website](config, websites, client.Options{})
+		require.NoError(t, err)
+		began := time.Now()
+		_, err = sites.Namespace("").List(t.Context(),
+			metav1.ListOptions{TimeoutSeconds: new(int64(5))})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, 5*time.Second, time.Since(began))
+		assert.Equal(t, rest.DefaultKubernetesUserAgent(), agent)
+	})
+}
+
+// An answer of something else, such as a proxy's, is no empty list. Names of fields have one case,
+// as in the answers to the other methods.
 func TestClient_ListIsAList(t *testing.T) {
+	const list = `{"kind":"WebsiteList","apiVersion":"example.com/v1"`
 	for answer, want := range map[string]string{
 		`{}`: `got a "" of "", want a list of "example.com/v1"`,
 		`{"kind":"WebsiteList","apiVersion":"example.com/v2","items":[]}`: `of "example.com/v2"`,
-		`{"kind":"WebsiteList","apiVersion":"example.com/v1"}`:            `no field "items"`,
-		`<html>`: "invalid character '<'",
-		`{"kind":"WebsiteList","apiVersion":"example.com/v1","items":[]}`: "",
+		list + `}`:                  `"items" is missing or null`,
+		list + `,"items":null}`:     `"items" is missing or null`,
+		list + `,"Items":[]}`:       `"items" is missing or null`,
+		list + `,"items":[null]}`:   `item 0 is null`,
+		list + `,"items":["shop"]}`: "cannot unmarshal string",
+		list + `,"items":[{},{"kind":"Site","apiVersion":"example.com/v1"}]}`: `item 1 is a ` +
+			`example.com/v1, Kind=Site, want example.com/v1, Kind=Website`,
+		`<html>`:              "invalid character '<'",
+		list + `,"items":[]}`: "",
+		list + `,"items":[{"kind":"Website","apiVersion":"example.com/v1",` +
+			`"host":"h","Host":"H"}]}`: "",
 	} {
 		config := &rest.Config{Host: "http://server.invalid", Transport: answers(answer)}
 		sites, err := client.New[*Website](config, websites, client.Options{})
 		require.NoError(t, err)
-		_, err = sites.Namespace("").List(t.Context(), metav1.ListOptions{})
-		if want == "" {
-			assert.NoError(t, err)
+		got, err := sites.Namespace("").List(t.Context(), metav1.ListOptions{})
+		if want != "" {
+			assert.ErrorContains(t, err, "decode list of websites: ")
+			assert.ErrorContains(t, err, want)
 			continue
 		}
-		assert.ErrorContains(t, err, "decode list of websites: ")
-		assert.ErrorContains(t, err, want)
+		require.NoError(t, err)
+		for _, site := range got.Items {
+			assert.Equal(t, "h", site.Host)
+		}
 	}
 }
 
-// answers is a transport that answers every request with itself.
-type answers string
+// An answer of something else is no object without a name either.
+func TestClient_AnObjectIsAnObject(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{}`:   "decode Website: the answer has no name",
+		`null`: "decode Website: the answer has no name",
+		`{"kind":"Status","apiVersion":"v1","status":"Success"}`:                   "has no name",
+		`{"kind":"Site","apiVersion":"example.com/v1","metadata":{"name":"shop"}}`: "Site",
+		``: "0-length response",
+		`{"kind":"Website","apiVersion":"example.com/v1","metadata":{"name":"shop"}}`: "",
+	} {
+		config := &rest.Config{Host: "http://server.invalid", Transport: answers(answer)}
+		sites, err := client.New[*Website](config, websites, client.Options{})
+		require.NoError(t, err)
+		got, err := sites.Namespace("default").Get(t.Context(), "shop", metav1.GetOptions{})
+		if want != "" {
+			assert.ErrorContains(t, err, want, answer)
+			assert.Nil(t, got)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, "shop", got.Name)
+	}
+}
 
-func (a answers) RoundTrip(request *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(string(a))),
-		Header: http.Header{"Content-Type": {"application/json"}}, Request: request}, nil
+// roundTripper is a transport.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	return r(request)
+}
+
+// answers returns a transport that answers every request with body.
+func answers(body string) roundTripper {
+	return func(request *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(body)),
+			Header: http.Header{"Content-Type": {"application/json"}}, Request: request}, nil
+	}
 }

@@ -107,15 +107,15 @@ const exported = {
   store: { empty: "no objects", stale: "older than on the server", index: "index", indexFuncHelp: "What the function of this index returns for the followed object: its key is in the set of each value.", noValues: "No object has a value: the index has no set.", behind: "{n} behind", behindHelp: "changes of the server's log that the store lacks",
     noList: "no list yet", asOf: "current as of {ago} ago", lost: "a change may be missing", freshHelp: "How current is the copy? It holds every change up to this version, and everything that the server had at that time." },
   handlers: { count: "{n} cursor{+s}", log: "the newest changes", current: "no backlog", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "panics: {n}", note: "Each handler has a cursor in one shared log and reads at its own pace." },
-  workqueue: { bucket: "bucket {tokens}/{burst}", bucketEmpty: "bucket empty: {n} wait", bucketHelp: "The token bucket of all failed keys: each failure takes a token, and {rate} are added per second. Without a token, a key waits for one.", queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", limiter: "limiter", limiterHelp: { MaxOf: "MaxOf: the longer delay of Exponential and Bucket, as by default", Exponential: "5 ms, doubled with each failure of the key, at most 1,000 s", FastSlow: "1 s for the first three failures of the key, then 10 s", Bucket: "100 retries of all keys at once, then 10 per second; it counts no failures of a key" }, requeuesHelp: "failures since the last Forget; after the next one the key waits {next}", shutDown: "ShutDown was called: the queue refuses keys, and hands out those that it has.", drain: "ShutDownWithDrain was called: the queue refuses keys.", draining: "It waits until no key is queued or in processing.", drained: "It has returned: no key is queued, and no worker has one.", refused: "Refused: {n}.", failures: "✕{n} → {next}", failuresHelp: "number of failures → delay after the next one, or longer if the bucket is empty", again: "was added while a worker has it: it is dirty, and Done will queue it again.", undone: "is in processing for ever: no worker gets it again, although it is dirty.", note: "However often a key is added, it is queued once, and one worker has it." },
+  workqueue: { bucket: "bucket {tokens}/{burst}", bucketEmpty: "bucket empty: {n} wait", bucketHelp: "The token bucket of all failed keys: each failure takes a token, and {rate} are added per second. Without a token, a key waits for one.", queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", limiter: "limiter", limiterHelp: { MaxOf: "MaxOf: the longer delay of Exponential and Bucket, as by default", Exponential: "5 ms, doubled with each failure of the key, at most 1,000 s", FastSlow: "1 s for the first three failures of the key, then 10 s", Bucket: "100 retries of all keys at once, then 10 per second; it counts no failures of a key" }, requeuesHelp: "failures since the last Forget; after the next one the key waits {next}", shutDown: "ShutDown was called: the queue refuses keys, and hands out those that it has.", drain: "ShutDownWithDrain was called: the queue refuses keys.", draining: "It waits until no key is queued or in processing.", drained: "It has returned: no key is queued, and no worker has one.", refused: "Refused: {n}.", failures: "✕{n}, next {next}", failuresHelp: "number of failures, and the delay after the next one, or longer if the bucket is empty", again: "was added while a worker has it: it is dirty, and Done will queue it again.", undone: "is in processing for ever: no worker gets it again, although it is dirty.", note: "However often a key is added, it is queued once, and one worker has it." },
   workers: { idle: "{n} idle", standby: "{n} waiting for a leader", dead: "dead letters", ended: "{n} ended: the queue is shut down", attempts: "{n} attempt{+s}" },
   outcome: { success: "ok", error: "failed", requeue: "requeued", terminal: "terminal", panic: "panicked" },
-  election: { off: "off", offNote: "This process works without a lease.", nobody: "Nobody leads: the workers wait.", token: "token", left: "lease: {left} left", leads: "leads", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "waits", holds: "does not lead", stopped: "stopped", paused: "paused", cut: "cut off", opens: "The lease can be taken in {wait}.", deadlineHelp: "RenewDeadline: if its last renewal is older, the leader stops, although the lease still names it.", writesHelp: "The requests name version {rv} of the lease: the server accepts a write only if that is still the present version.", ahead: "clock +{by}", stored: "stored token {token}", refused: "writes refused: {n}" },
+  election: { off: "off", offNote: "This process works without a lease.", nobody: "Nobody leads: the workers wait.", token: "token", left: "lease: {left} left", leads: "leads", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "waits", holds: "holder, does not lead", stopped: "stopped", paused: "paused", cut: "cut off", opens: "The lease can be taken in {wait}.", deadlineHelp: "RenewDeadline: if its last renewal is older, the leader stops, although the lease still names it.", writesHelp: "The requests name version {rv} of the lease: the server accepts a write only if that is still the present version.", ahead: "clock +{by}", stored: "stored token {token}", refused: "writes refused: {n}" },
 
   journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "no event seen", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the first event.", note: "One of the newest changes. Click a key to follow it." },
   hop: { server: "server", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker", reflector: "reflector" },
   search: { label: "Find a key", example: "settings-1", none: "no such key in the store" },
-  strip: { all: "Pieces", names: { server: "server", reflector: "reflector", store: "store", handlers: "handlers", workqueue: "workqueue", workers: "workers", election: "election" }, down: "down", queued: "{n} queued", running: "{n} running", leader: "leader {name}" },
+  strip: { all: "Pieces", names: { server: "server", reflector: "reflector", store: "store", handlers: "handlers", workqueue: "workqueue", workers: "workers", election: "election" }, down: "down", queued: "{n} queued", running: "{n} running", leader: "leader {name}", noLeader: "no leader" },
   rail: { ask: "asks", wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
   captionNone: "Each hop is explained here when it happens.", captionFailed: "This call has failed: {error}",
   caption: {
@@ -172,7 +172,7 @@ const exported = {
     workqueue: {
       Add: "The workqueue gets the key {key}, not the object.",
       "Add queued": "{key} was added before, and no worker has got it since. So nothing happens: several changes become one piece of work.",
-      "Add again": "{key} is in `processing`: it becomes dirty, and no second worker gets it. Done will queue it again.",
+      "Add again": "{key} is in `processing`: it becomes dirty, and no second worker gets it. Only Done queues it again.",
       AddAfter: "{key} comes back after a delay.",
       "AddAfter delay": "{key} comes back in {delay}.",
       AddRateLimited: "The call has failed. {key} comes back after a delay.",
@@ -340,17 +340,17 @@ const exported = {
   queue: { tombstone: "墓碑：没有收到删除事件本身，所以这是最后已知的状态",
     keys: "{n} 个 key", deltas: "{n} 个 delta", empty: "空：这里没有等待的变更", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
   store: { empty: "没有对象", stale: "比服务器上的旧", index: "索引", indexFuncHelp: "这个索引的函数对所跟踪的对象返回的值：它的 key 就在每个值的集合里。", noValues: "没有对象有索引值：这个索引没有集合。", behind: "落后 {n}", behindHelp: "服务器日志中 store 还没有的变更数",
-    noList: "还没有列表", asOf: "{ago} 前的状态齐全", lost: "可能缺少变更", freshHelp: "副本有多新？它包含这个版本及之前的所有变更，以及服务器在那一时刻的全部内容。" },
+    noList: "还没有列表", asOf: "数据截至 {ago} 前", lost: "可能缺少变更", freshHelp: "副本有多新？它包含这个版本及之前的所有变更，以及服务器在那一时刻的全部内容。" },
   handlers: { count: "{n} 个游标", log: "最近的变更", current: "没有积压", pending: "积压 {n} 个", oldestHelp: "最早一个积压变更的等待时间", slow: "每次调用 {delay}", panics: "panic {n} 次", note: "所有 handler 共用一份变更日志，各有自己的游标，按自己的速度读取。" },
-  workqueue: { bucket: "令牌桶 {tokens}/{burst}", bucketEmpty: "令牌桶已空：{n} 个在等", bucketHelp: "所有失败的 key 共用的令牌桶：每次失败取一个令牌，每秒补充 {rate} 个；没有令牌就得等。", queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", limiter: "限速器", limiterHelp: { MaxOf: "MaxOf：取 Exponential 与 Bucket 中较长的延时，这是默认的组合", Exponential: "从 5 ms 起，key 每失败一次就翻倍，最长 1000 秒", FastSlow: "key 的前三次失败各等 1 秒，之后每次 10 秒", Bucket: "所有 key 合计先允许 100 次重试，之后每秒 10 次；不记录单个 key 的失败次数" }, requeuesHelp: "上一次 Forget 以来的失败次数；再失败一次要等 {next}", shutDown: "已调用 ShutDown：队列拒绝新的 key，已有的仍会交出去。", drain: "已调用 ShutDownWithDrain：队列拒绝新的 key。", draining: "它在等待：直到没有 key 在排队或处理中。", drained: "它已返回：没有 key 在排队，也没有 worker 拿着 key。", refused: "已拒绝 {n} 次。", failures: "✕{n} → {next}", failuresHelp: "失败次数 → 再次失败后的延时；令牌桶为空时更长", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", undone: "一直留在 processing 中：虽然它是 dirty 的，却再也没有 worker 能取到它。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。" },
+  workqueue: { bucket: "令牌桶 {tokens}/{burst}", bucketEmpty: "令牌桶已空：{n} 个在等", bucketHelp: "所有失败的 key 共用的令牌桶：每次失败取一个令牌，每秒补充 {rate} 个；没有令牌就得等。", queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", limiter: "限速器", limiterHelp: { MaxOf: "MaxOf：取 Exponential 与 Bucket 中较长的延时，这是默认的组合", Exponential: "从 5 ms 起，key 每失败一次就翻倍，最长 1000 秒", FastSlow: "key 的前三次失败各等 1 秒，之后每次 10 秒", Bucket: "所有 key 合计先允许 100 次重试，之后每秒 10 次；不记录单个 key 的失败次数" }, requeuesHelp: "上一次 Forget 以来的失败次数；再失败一次要等 {next}", shutDown: "已调用 ShutDown：队列拒绝新的 key，已有的仍会交出去。", drain: "已调用 ShutDownWithDrain：队列拒绝新的 key。", draining: "它在等待：直到没有 key 在排队或处理中。", drained: "它已返回：没有 key 在排队，也没有 worker 拿着 key。", refused: "已拒绝 {n} 次。", failures: "✕{n}，下次 {next}", failuresHelp: "失败次数，以及再次失败后的延时；令牌桶为空时更长", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", undone: "一直留在 processing 中：虽然它是 dirty 的，却再也没有 worker 能取到它。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。" },
   workers: { idle: "{n} 个空闲", standby: "{n} 个等待 leader", dead: "死信", ended: "{n} 个已退出：队列已关闭", attempts: "尝试 {n} 次" },
   outcome: { success: "成功", error: "失败", requeue: "重新入队", terminal: "终止", panic: "panic" },
-  election: { off: "未启用", offNote: "此进程不使用租约（lease）。", nobody: "没有 leader：worker 在等待。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "等待", holds: "不是 leader", stopped: "已停止", paused: "已暂停", cut: "已断开", opens: "{wait} 后可以接管租约。", deadlineHelp: "RenewDeadline：上次续期早于这一刻，leader 就停下，尽管租约里还是它的名字。", writesHelp: "这些请求带着租约的版本 {rv}：只有它仍是当前版本，服务器才接受写入。", ahead: "时钟快 {by}", stored: "已保存 token {token}", refused: "拒绝写入 {n} 次" },
+  election: { off: "未启用", offNote: "此进程不使用租约（lease）。", nobody: "没有 leader：worker 在等待。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "等待", holds: "持有者，但不是 leader", stopped: "已停止", paused: "已冻结", cut: "已断开", opens: "{wait} 后可以接管租约。", deadlineHelp: "RenewDeadline：上次续期早于这一刻，leader 就停下，尽管租约里还是它的名字。", writesHelp: "这些请求带着租约的版本 {rv}：只有它仍是当前版本，服务器才接受写入。", ahead: "时钟快 {by}", stored: "已保存 token {token}", refused: "拒绝写入 {n} 次" },
 
   journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "没有看到事件", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从第一个事件算起。", note: "最近的变更之一。点击任意 key 可以跟踪它。" },
   hop: { server: "API Server", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker", reflector: "Reflector" },
   search: { label: "查找 key", example: "settings-1", none: "store 中没有这样的 key" },
-  strip: { all: "组件", names: { server: "API Server", reflector: "Reflector", store: "Store", handlers: "Handler", workqueue: "WorkQueue", workers: "Worker", election: "选主" }, down: "不可用", queued: "{n} 个排队", running: "{n} 个运行中", leader: "leader {name}" },
+  strip: { all: "组件", names: { server: "API Server", reflector: "Reflector", store: "Store", handlers: "Handler", workqueue: "WorkQueue", workers: "Worker", election: "选主" }, down: "不可用", queued: "{n} 个排队", running: "{n} 个运行中", leader: "leader {name}", noLeader: "没有 leader" },
   rail: { ask: "请求", wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
   captionNone: "每一步发生时，这里会说明原因。", captionFailed: "这次调用失败了：{error}",
   caption: {
@@ -407,7 +407,7 @@ const exported = {
     workqueue: {
       Add: "workqueue 收到的是 key {key}，不是对象。",
       "Add queued": "{key} 之前已经加入，还没有 worker 取走，所以什么也不会发生：多次变更合并成一次处理。",
-      "Add again": "{key} 处于 `processing`：它只是变成 dirty，不会有第二个 worker 拿到它。Done 会让它重新排队。",
+      "Add again": "{key} 处于 `processing`：它只是变成 dirty，不会有第二个 worker 拿到它。只有 Done 才会让它重新排队。",
       AddAfter: "{key} 过一段时间再回来。",
       "AddAfter delay": "{key} 在 {delay} 后再回来。",
       AddRateLimited: "调用失败了。{key} 过一段时间再回来。",
@@ -536,7 +536,7 @@ const exported = {
       name: "选主", title: "选主（leader election）",
       what: "多个进程同时运行，只有一个工作。服务器上的 Lease 记录谁是 leader，leader 定期续期。候选者按自己的时钟在整个租期内都没有看到续期，才会接管租约。",
       laws: ["E1：只有当被替换的记录属于自己、没有持有者，或按自己的时钟在整个租期内没有变化时，才会写入租约。", "E3：每次 OnStartedLeading 之后，OnStoppedLeading 恰好调用一次。"],
-      mistake: "被暂停的 leader 恢复后可能仍以为自己是 leader。fencing token 让服务器可以拒绝它迟到的写入。",
+      mistake: "被冻结的 leader 恢复后可能仍以为自己是 leader。fencing token 让服务器可以拒绝它迟到的写入。",
     },
   },
 };
@@ -3787,7 +3787,9 @@ const VALUES = {
   workqueue: ({ workqueue }) => t("strip.queued", { n: count(workqueue?.queued) }),
   workers: ({ workers }) => t("strip.running", { n: count(workers?.running?.length) }),
   election: ({ election }) =>
-    !election?.on ? t("election.off") : t("strip.leader", { name: shortName(election.leader || "–") }),
+    !election?.on ? t("election.off")
+      : election.leftMs > 0 ? t("strip.leader", { name: shortName(election.leader) })
+      : t("strip.noLeader"), // the lease may still name one
 };
 const PIECES = Object.keys(VALUES);
 
@@ -3852,6 +3854,7 @@ class Follower {
   resume() {
     this.left = false;
     this.until = 0; // until when a chosen card stays in view
+    this.room = ""; // the heights that leave room for cards
     this.shown = "";
   }
 
@@ -3868,7 +3871,10 @@ class Follower {
     document.querySelector(`#card-${piece} .title`)?.focus({ preventScroll: true });
   }
 
-  /** follow scrolls to the cards of the present hop, if they have changed. */
+  /**
+   * follow scrolls to the cards of the present hop, if they have changed or the room for them has: the
+   * sentence of a stop is higher than a caption.
+   */
   follow(lab) {
     const { id, step, stop } = lab.frame?.lesson ?? {};
     const turn = [id, step, Boolean(stop), lab.frame?.mode].join();
@@ -3876,8 +3882,9 @@ class Follower {
     this.turn = turn;
     if (!SMALL.matches || this.left || this.pressed || performance.now() < this.until) return;
     const places = placesOf(lab);
-    if (!places.length || places.join() === this.shown) return;
-    this.shown = places.join();
+    const room = [".lead", ".panel"].map((part) => document.querySelector(part)?.offsetHeight).join();
+    if (!places.length || (places.join() === this.shown && room === this.room)) return;
+    [this.shown, this.room] = [places.join(), room];
     reveal(places);
   }
 }

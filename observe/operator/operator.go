@@ -25,6 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/controller"
@@ -124,8 +125,8 @@ func NewInformer[T interface {
 // options.Metrics is replaced; Lead and NewQueue are kept if they are set, and have the metrics of
 // their maker.
 //
-// The error says that a controller of o has the same name, or that the Lease's client cannot be
-// made.
+// The error says that a controller of o has the same name, that the Lease's client cannot be made,
+// or that no Lease can have its name.
 func NewController[K comparable](
 	o *Operator, name string, reconcile controller.ReconcileFunc[K], options controller.Options[K],
 ) (*controller.Controller[K], error) {
@@ -167,6 +168,9 @@ func NewController[K comparable](
 // elector returns a candidate for the Lease of a controller, which is on the page and has a check.
 func (o *Operator) elector(controller string) (*leaderelection.LeaderElector, error) {
 	name, namespace := o.name+"-"+controller, cmp.Or(o.options.LeaseNamespace, "default")
+	if reasons := validation.IsDNS1123Subdomain(name); len(reasons) > 0 {
+		return nil, fmt.Errorf("name of Lease %q: %s", name, reasons[0])
+	}
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, name,
 		resourcelock.ResourceLockConfig{Identity: o.options.Identity}, o.options.Lease,
 		renewDeadline)

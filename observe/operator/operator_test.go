@@ -229,4 +229,10 @@ func TestOperator_Mistakes(t *testing.T) {
 		_, err = operator.NewController(elects, "c", idle, controller.Options[string]{})
 		require.ErrorContains(t, err, "make leases lock default/test-c: ")
 	}
+	elects, err = operator.New("test", operator.Options{Lease: &rest.Config{}})
+	require.NoError(t, err)
+	for range 2 { // the election would fail for ever, in a process that is ready
+		_, err = operator.NewController(elects, "Maps/v1", idle, controller.Options[string]{})
+		require.ErrorContains(t, err, `make controller Maps/v1: name of Lease "test-Maps/v1": `)
+	}
 }

@@ -5,6 +5,7 @@ package lab
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -193,6 +194,24 @@ func TestCommand_HandlerFaults(t *testing.T) {
 		assert.Contains(t, w.do(`{"do":"handler","name":"none","delayMs":1}`), `no handler "none"`)
 		assert.NotEmpty(t, w.do(`{"do":"handler","name":"audit","delayMs":-1}`))
 		assert.NotEmpty(t, w.do(`{"do":"handler","name":"audit"}`))
+	})
+}
+
+// A pipeline that stops does not wait for a slow handler, however many changes it has left.
+func TestFaults_AStoppingPipelineIsNotHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFaults(0)
+		f.handlers["audit"] = &handlerFault{delay: time.Hour, changed: make(chan struct{})}
+		takes := func() time.Duration {
+			began := time.Now()
+			f.call("audit")
+			return time.Since(began)
+		}
+		assert.Equal(t, time.Hour, takes())
+		f.wake()
+		assert.Zero(t, takes())
+		f.begin()
+		assert.Equal(t, time.Hour, takes())
 	})
 }
 

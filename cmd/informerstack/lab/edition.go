@@ -117,7 +117,7 @@ func (l lesson) isCrowded() bool {
 }
 
 // play plays a step and adds its frames. It asks for the solution of a task, and continues after
-// each stop.
+// each stop. A stop without a sentence is an error, because readers would find it in each page.
 func (r *RecordedLesson) play(ctx context.Context, l *Lab, step int, frames <-chan []byte) error {
 	r.starts = append(r.starts, len(r.frames))
 	if err := l.lesson(r.id, step, false); err != nil {
@@ -133,6 +133,9 @@ func (r *RecordedLesson) play(ctx context.Context, l *Lab, step int, frames <-ch
 		}
 		switch stop := f.Lesson.Stop; {
 		case stop != nil && stop.N > stops:
+			if stop.Says == nil {
+				return false, fmt.Errorf("stop %d: its frame proves no sentence", stop.N)
+			}
 			stops = stop.N
 			l.player.goOn()
 		case f.Lesson.State == "yours" && !solved:

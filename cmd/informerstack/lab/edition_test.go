@@ -161,6 +161,8 @@ func TestEdition_NamesTheStepThatFails(t *testing.T) {
 		{`[{"do":"change","key":"default/none"}]`, 0, "not found"},
 		{none, 0, "has not happened within 30s"},
 		{none, EditionDelay, "no end within 2m0s"},
+		{`[{"stop":{"says":[{"if":[{"path":"store.objects","is":-1}],"en":"a","zh":"a"}]}}]`, 0,
+			"stop 1: its frame proves no sentence"},
 	} {
 		t.Run(test.want, func(t *testing.T) {
 			planted(t, test.script)

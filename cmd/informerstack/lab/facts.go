@@ -71,7 +71,8 @@ type keyLedger struct {
 
 	adds       int // calls of Add since the last Get
 	processing bool
-	failures   int // at the last AddRateLimited, until the next Get
+	failures   int  // in a row, at the last AddRateLimited, until the next Get
+	unforgot   bool // a call has succeeded, and no Forget since: the limiter counts on
 
 	called  bool   // a call of reconcile has been seen, and no Forget since
 	before  string // the version in the store when it began
@@ -237,6 +238,10 @@ func (k *keyLedger) workqueue(event trace.Event) fact {
 	case "AddAfter":
 		return fact{name: delayFact}.with("delay", event.Detail)
 	case "AddRateLimited":
+		if k.unforgot { // the limiter's count is not one of failures in a row
+			k.failures = 0
+			return fact{}
+		}
 		delay, failures, known := strings.Cut(strings.TrimPrefix(event.Detail, "in "), ", failure ")
 		k.failures, _ = strconv.Atoi(failures)
 		return factIf(known, delayFact).with("delay", delay).with("n", failures)
@@ -253,7 +258,7 @@ func (k *keyLedger) workqueue(event trace.Event) fact {
 		return factIf(again, againFact)
 	case "Forget":
 		called := k.called
-		k.called = false
+		k.called, k.unforgot = false, false
 		return factIf(called && k.failed, gaveUpFact).or(factIf(called, successFact))
 	}
 	return fact{}
@@ -268,6 +273,7 @@ func (l *ledger) worker(event trace.Event) fact {
 			or(factIf(k.own != "" && k.own == k.stored, ownFact).with("version", k.own))
 	}
 	k.failed = event.Error != ""
+	k.unforgot = k.unforgot || !k.failed
 	_, delay, later := strings.Cut(event.Detail, ", again after ")
 	switch {
 	case k.failed || !k.called:

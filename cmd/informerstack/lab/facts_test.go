@@ -122,6 +122,23 @@ func TestFacts_AreProvedByTheEventsBefore(t *testing.T) {
 			workqueue Done a
 			workqueue AddRateLimited a (failure 4)
 			workqueue Get a`},
+		{"the limiter counts on, because Forget is not called after a success", `
+			worker reconciled a (took 1ms) error: broken
+			workqueue AddRateLimited a (in 1s, failure 6) -> delay delay=1s n=6
+			workqueue Get a -> retry n=7
+			worker reconcile a
+			worker reconciled a (took 1ms) -> nothing
+			worker reconcile a
+			worker reconciled a (took 1ms) error: broken
+			workqueue AddRateLimited a (in 1s, failure 7)
+			workqueue Get a
+			worker reconcile a
+			worker reconciled a (took 1ms) -> nothing
+			workqueue Forget a -> success
+			worker reconcile a
+			worker reconciled a (took 1ms) error: broken
+			workqueue AddRateLimited a (in 5ms, failure 1) -> delay delay=5ms n=1
+			workqueue Get a -> retry n=2`},
 		{"deltas wait beside each other", `
 			deltafifo Add a @1
 			deltafifo Update a @2 -> beside n=1

@@ -38,6 +38,7 @@ type faults struct {
 	changed  chan struct{} // closed and replaced when fault changes
 	handlers map[string]*handlerFault
 	hold     chan struct{} // closed when the consumer of the queue may pop again; nil if it may
+	stopping bool          // the pipeline stops: no call of a handler waits
 }
 
 // handlerFault is what a handler does wrong.
@@ -77,12 +78,21 @@ func (f *faults) setFault(fault Fault) error {
 	return nil
 }
 
+// begin makes slow handlers slow again, in a pipeline that starts.
+func (f *faults) begin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopping = false
+}
+
 // wake lets the reconciles that hang and the slow calls of handlers return, and the consumer of the
-// queue pop: a pipeline that stops is not held.
+// queue pop: a pipeline that stops is not held. A handler that gets its backlog meanwhile is not
+// slow.
 func (f *faults) wake() {
 	f.setHold(false)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.stopping = true
 	f.wakeLocked()
 	for _, h := range f.handlers {
 		h.wake()
@@ -174,6 +184,9 @@ func (f *faults) call(name string) {
 	h := f.handlers[name]
 	delay, fails, changed := h.delay, h.panic, h.changed
 	h.panic = false
+	if f.stopping {
+		delay = 0
+	}
 	f.mu.Unlock()
 	if fails {
 		panic("the laboratory makes handler " + name + " panic")

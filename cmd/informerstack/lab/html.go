@@ -30,6 +30,7 @@ const pageWithoutProgram = `<!doctype html>
 </head>
 <body>
 <div id="page"></div>
+<noscript>This page needs JavaScript. Please enable it. / 本页需要 JavaScript，请启用它。</noscript>
 <script type="text/plain" id="recording">%s</script>
 %s
 </body>

@@ -153,7 +153,8 @@ func New(options Options) *Lab {
 	if l.hello.Writable {
 		l.hello.Lessons = LessonIDs()
 	}
-	l.stream, l.player, l.scene = newStream(l), newPlayer(l), &scene{lab: l}
+	l.stream, l.player = newStream(l), newPlayer(l)
+	l.scene = &scene{lab: l, turn: make(chan struct{}, 1)}
 	return l
 }
 

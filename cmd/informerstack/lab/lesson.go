@@ -64,6 +64,8 @@ func LessonIDs() []string {
 // the reader has used other controls since. If solved is true, the step itself is played at full
 // speed, with the solution of its task. An empty id ends the lesson.
 func (l *Lab) lesson(id string, step int, solved bool) error {
+	l.scene.turn <- struct{}{}
+	defer func() { <-l.scene.turn }()
 	if id == "" {
 		l.player.halt()
 		l.scene.leave()

@@ -86,8 +86,10 @@ func TestLessons_AreComplete(t *testing.T) {
 					complete(way.Because)
 				}
 			}
+			if step.After != (text{}) {
+				complete(step.After)
+			}
 			if step.Question == nil {
-				assert.Zero(t, step.After, l.ID)
 				continue
 			}
 			questions++

@@ -254,3 +254,24 @@ func TestLessons_PrepareForAQuestion(t *testing.T) {
 		})
 	}
 }
+
+// One page leaves a lesson while another one begins a lesson. That lesson begins in its own world,
+// and the reader's world returns at its end.
+func TestLessons_OnePageLeavesWhileAnotherBegins(t *testing.T) {
+	story(t, func(w *world) {
+		objects := w.keys()
+		w.mustDo(`{"do":"lesson","id":"onekey","step":-1,"solved":true}`)
+		w.playsToEnd()
+		lesson := w.keys()
+		w.lag = time.Second
+		left := make(chan error, 1)
+		go func() { left <- w.lab.Command([]byte(`{"do":"lesson"}`)) }()
+		w.after(w.lag / 2)
+		w.mustDo(`{"do":"lesson","id":"retry","step":-1,"solved":true}`)
+		w.playsToEnd()
+		assert.NoError(t, <-left)
+		assert.Equal(t, lesson, w.keys())
+		w.mustDo(`{"do":"lesson"}`)
+		assert.Equal(t, objects, w.keys())
+	})
+}

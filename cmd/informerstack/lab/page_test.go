@@ -180,7 +180,8 @@ func TestPage_StreamsFrames(t *testing.T) {
 		name, data = event()
 		assert.Equal(t, "frame", name)
 		lists := strings.NewReplacer(
-			`"watchSince":null`, "", `"asOf":null`, "", `"lesson":null`, "").
+			`"watchSince":null`, "", `"asOf":null`, "", `"lesson":null`, "",
+			`"shutDown":null`, "").
 			Replace(data)
 		assert.NotContains(t, lists, "null", "a list is never null")
 

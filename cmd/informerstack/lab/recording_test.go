@@ -116,6 +116,9 @@ func TestClip_WritesOneFile(t *testing.T) {
 	require.NoError(t, json.Unmarshal(clitest.Unpacked(t, file.Bytes()), &run))
 	assert.Greater(t, len(run.Frames), 2)
 
+	withoutScript := element("<noscript>", "</noscript>")
+	assert.Contains(t, withoutScript, "needs JavaScript")
+	assert.Contains(t, withoutScript, "需要 JavaScript")
 	policy := element(`http-equiv="Content-Security-Policy" content="`, `">`)
 	assert.Contains(t, policy, hash(element("<style>", "</style>")))
 	code := element("<script>", "</script>")

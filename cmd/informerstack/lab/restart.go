@@ -114,6 +114,7 @@ func (l *Lab) runOnce(
 ) error {
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	l.faults.begin()
 	restore := func() {}
 	var release sync.Once
 	unblock := func() { // pieces that stop must not be held

@@ -22,8 +22,10 @@ const (
 //	C2  a lesson begins with lessonObjects new objects and a new pipeline at rest, without faults
 //	    and without other changes
 //	C3  random faults end with the first step, and begin again with leave
+//	C4  turn is full while a command begins or ends a lesson: the commands of two pages take turns
 type scene struct {
-	lab *Lab
+	lab  *Lab
+	turn chan struct{} // capacity 1
 
 	mu     sync.Mutex
 	kept   *kept

@@ -224,7 +224,8 @@ func (p *performance) moment(line stopLine, stop *stop) (Frame, StopView) {
 				view.Says = s.of(root, p.before)
 			}
 		}
-		if view.Says != nil || stop.hasEnded() || time.Since(began) >= stopSettle {
+		if view.Says != nil || stop.hasEnded() || p.ctx.Err() != nil ||
+			time.Since(began) >= stopSettle {
 			return frame, view
 		}
 		wait(p.ctx, lookPeriod, nil)

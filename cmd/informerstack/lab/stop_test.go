@@ -123,6 +123,21 @@ func TestStops_EndWithoutAPage(t *testing.T) {
 	})
 }
 
+// A program that ends at a stop does not look for its sentence.
+func TestStops_EndWithTheProgram(t *testing.T) {
+	story(t, func(w *world) {
+		w.playing(`{"do":"create","key":"default/x"},{"stop":{
+			"at":{"hop":"handler","what":"OnAdd","key":"default/x"},
+			"says":[{"if":[{"path":"store.objects","is":99}], "en":"never", "zh":"never"}]}}`)
+		w.after(stopSettle / 2)
+		require.Equal(t, "running", w.frame().Lesson.State)
+		began := time.Now()
+		w.lab.player.close()
+		assert.Zero(t, time.Since(began))
+		assert.Equal(t, errClosed.Error(), w.frame().Lesson.Error)
+	})
+}
+
 // A reader who has paused before steps to the stop, and continues from there.
 func TestStops_ByStep(t *testing.T) {
 	story(t, func(w *world) {

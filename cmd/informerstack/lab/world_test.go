@@ -50,6 +50,7 @@ type world struct {
 	starts int  // of the pipeline
 	writer bool // its reconcile writes, as that of the program does
 	leave  func()
+	lag    time.Duration // before Reset's restore
 
 	mu      sync.Mutex
 	writes  int
@@ -274,6 +275,7 @@ func (w *world) Reset(objects int) (restore func() error, err error) {
 		require.NoError(w.t, w.Create(fmt.Sprintf("default/settings-%d", i+1)))
 	}
 	return func() error {
+		time.Sleep(w.lag)
 		w.removeAll()
 		for i := range former {
 			former[i].SetResourceVersion("")

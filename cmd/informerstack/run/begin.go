@@ -47,8 +47,10 @@ func (o *options) begin(
 	}
 }
 
-// entered returns a channel that is closed at the first line of the input, or at its end.
+// entered returns a channel that is closed at the first line of the input, or at its end. The input
+// of a program in the background is at its end.
 func entered(in io.Reader) <-chan struct{} {
+	endInBackground()
 	lines := make(chan struct{})
 	go func() {
 		defer close(lines)

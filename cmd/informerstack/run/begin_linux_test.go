@@ -3,12 +3,15 @@
 package run
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -91,6 +94,29 @@ func TestRun_EndsWhileItWaitsForTheReader(t *testing.T) {
 	p.Prints(t, enterBegins)
 	p.Stops(t)
 	assert.Empty(t, p.Stdout.String())
+}
+
+// A shell starts the program in the background: it may not read the terminal, which must not stop
+// it.
+func TestRun_BeginsInTheBackground(t *testing.T) {
+	const variable = "INFORMERSTACK_TEST_IN_BACKGROUND"
+	if os.Getenv(variable) != "" { // in the child
+		<-entered(os.Stdin)
+		fmt.Println("begun")
+		return
+	}
+	person, program := terminal(t)
+	shell := exec.CommandContext(t.Context(), "sh", "-c",
+		`set -m; "$0" -test.run '^TestRun_BeginsInTheBackground$' & wait; kill -KILL %1`,
+		os.Args[0])
+	shell.Env = append(os.Environ(), variable+"=yes")
+	shell.Stdin, shell.Stdout, shell.Stderr = program, program, program
+	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, shell.Start())
+	require.NoError(t, program.Close())
+	printed, _ := io.ReadAll(person) // it fails when the shell has ended
+	_ = shell.Wait()
+	assert.Contains(t, string(printed), "begun")
 }
 
 // The program waits for no person where no person begins it.

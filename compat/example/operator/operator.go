@@ -127,7 +127,7 @@ func (p *publisher) seesItsWrites(name store.ObjectName) bool {
 func (p *publisher) publish(
 	ctx context.Context, site *api.Website,
 ) (taken []string, err error) {
-	if err := p.dns.Set(ctx, site.Spec.Host); err != nil {
+	if err := p.dns.Set(ctx, site); err != nil {
 		return nil, fmt.Errorf("set DNS record: %w", err)
 	}
 	var failed []error
@@ -179,9 +179,7 @@ func (p *publisher) publishPage(
 	default:
 		changed := found.DeepCopy()
 		changed.Data = want.Data
-		if !metav1.IsControlledBy(found, site) {
-			changed.OwnerReferences = append(changed.OwnerReferences, want.OwnerReferences...)
-		}
+		site.Adopt(changed)
 		written, err = pages.Update(ctx, changed, metav1.UpdateOptions{})
 	}
 	if err != nil {
@@ -191,12 +189,12 @@ func (p *publisher) publishPage(
 	return true, nil
 }
 
-// mayOwn reports whether the page is the website's, or is free and has its label.
+// mayOwn reports whether the page is the website's, or is free, has its label, and stays.
 func mayOwn(site *api.Website, page *corev1.ConfigMap) bool {
 	if metav1.GetControllerOfNoCopy(page) != nil {
 		return metav1.IsControlledBy(page, site)
 	}
-	return page.Labels["website"] == site.Name
+	return page.Labels["website"] == site.Name && page.DeletionTimestamp == nil
 }
 
 // addFinalizer makes the server keep the website until finalize has cleaned up.
@@ -217,7 +215,7 @@ func (p *publisher) finalize(ctx context.Context, site *api.Website) error {
 	if at < 0 {
 		return nil // the finalizers of others remain
 	}
-	if err := p.dns.Remove(ctx, site.Spec.Host); err != nil {
+	if err := p.dns.Remove(ctx, site); err != nil {
 		return fmt.Errorf("remove DNS record: %w", err)
 	}
 	site.Finalizers = slices.Delete(site.Finalizers, at, at+1)
@@ -229,7 +227,8 @@ func (p *publisher) finalize(ctx context.Context, site *api.Website) error {
 	return p.noteSite(site, written, err)
 }
 
-// report writes the status if it has changed.
+// report writes the status if it has changed. The text of a failure stays until another generation:
+// it may have a port or a time that differs in each attempt.
 func (p *publisher) report(
 	ctx context.Context, site *api.Website, taken []string, failed error,
 ) error {
@@ -238,6 +237,10 @@ func (p *publisher) report(
 	switch {
 	case failed != nil:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Failed", failed.Error()
+		was := meta.FindStatusCondition(site.Status.Conditions, api.Ready)
+		if was != nil && was.Reason == "Failed" && was.ObservedGeneration == site.Generation {
+			ready.Message = was.Message // the event of a new text would end the backoff
+		}
 	case len(taken) > 0:
 		ready.Status, ready.Reason = metav1.ConditionFalse, "NameTaken"
 		ready.Message = "others have the ConfigMaps " + strings.Join(taken, ", ")

@@ -107,6 +107,80 @@ func TestStory_AFreeObjectIsAdopted(t *testing.T) {
 	})
 }
 
+// An owner reference that exists becomes that of the controller. There is no second one.
+func TestStory_AnAdoptedObjectHasOneReference(t *testing.T) {
+	story(t, func(w *world) {
+		w.start("only")
+		w.site()
+		free := page("about")
+		free.Labels = map[string]string{"website": "shop"}
+		free.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1",
+			Kind: "Website", Name: "shop", UID: w.read().UID}}
+		require.NoError(w.t, w.Create(free))
+		w.edit(func(site *api.Website) { site.Spec.Pages["about"] = "us" })
+		w.published(map[string]string{"index": "hello", "about": "us"})
+		require.NoError(w.t, w.Get(free))
+		assert.Len(w.t, free.OwnerReferences, 1)
+	})
+}
+
+// An object that is being deleted is not adopted. The page is created when it is gone.
+func TestStory_ATerminatingObjectIsNotAdopted(t *testing.T) {
+	story(t, func(w *world) {
+		free := page("index")
+		free.Labels = map[string]string{"website": "shop"}
+		free.Finalizers = []string{"example.com/other"}
+		require.NoError(w.t, w.Create(free))
+		require.NoError(w.t, w.Delete(free))
+		w.start("only")
+		w.site()
+		w.ready(metav1.ConditionFalse, "NameTaken")
+		require.NoError(w.t, w.Get(free))
+		assert.Empty(w.t, free.OwnerReferences)
+		free.Finalizers = nil
+		require.NoError(w.t, w.Update(free))
+		time.Sleep(2 * time.Minute)
+		w.published(map[string]string{"index": "hello"})
+		w.ready(metav1.ConditionTrue, "Published")
+	})
+}
+
+// A failure with another text each time is tried with a backoff: a status with the new text would
+// be an event.
+func TestStory_AFailureKeepsItsBackoff(t *testing.T) {
+	story(t, func(w *world) {
+		w.breakDNS(true)
+		w.start("only")
+		w.site()
+		w.ready(metav1.ConditionFalse, "Failed")
+		time.Sleep(time.Minute)
+		assert.Less(w.t, w.breakDNS(false), 30)
+		time.Sleep(5 * time.Minute)
+		w.published(map[string]string{"index": "hello"})
+		w.ready(metav1.ConditionTrue, "Published")
+	})
+}
+
+// A host belongs to one website. The end of another that wants it does not remove the record.
+func TestStory_AHostHasOneWebsite(t *testing.T) {
+	story(t, func(w *world) {
+		w.start("only")
+		w.site()
+		w.dnsSaw("set shop.example.com")
+		second := w.siteCalled("second")
+		require.NoError(w.t, w.Get(second))
+		require.Len(w.t, second.Status.Conditions, 1)
+		assert.Equal(w.t, "set DNS record: host shop.example.com belongs to website default/shop",
+			second.Status.Conditions[0].Message)
+		require.NoError(w.t, w.Delete(second))
+		time.Sleep(time.Minute)
+		w.dnsSaw()
+		sites, err := w.List("websites", "")
+		require.NoError(w.t, err)
+		assert.Len(w.t, sites, 1)
+	})
+}
+
 // The server refuses a status that was made from an old copy. It is written again.
 func TestStory_ARefusedStatusIsWrittenAgain(t *testing.T) {
 	story(t, func(w *world) {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -103,14 +104,17 @@ type world struct {
 	t     *testing.T
 	begin starter
 
-	mu    sync.Mutex
-	hosts map[string]bool // in the DNS
-	calls []string        // of the DNS
+	dns api.Folder
+
+	mu       sync.Mutex
+	down     bool     // the DNS fails a thousand times, with another text each time
+	calls    []string // of the DNS that have changed it
+	attempts int      // all calls of the DNS
 }
 
 func newWorld(t *testing.T, start starter) *world {
 	w := &world{Server: apitest.NewServer(apitest.Options{Scheme: scheme.Scheme}), t: t,
-		begin: start, hosts: map[string]bool{}}
+		begin: start, dns: api.Folder(t.TempDir())}
 	require.NoError(t, w.StartPipe())
 	t.Cleanup(w.Close)
 	text, err := os.ReadFile("api/crd.yaml")
@@ -122,21 +126,43 @@ func newWorld(t *testing.T, start starter) *world {
 }
 
 // Set implements api.Records.
-func (w *world) Set(_ context.Context, host string) error { return w.dns("set", host, true) }
-
-// Remove implements api.Records.
-func (w *world) Remove(_ context.Context, host string) error {
-	return w.dns("remove", host, false)
+func (w *world) Set(ctx context.Context, site *api.Website) error {
+	return w.call("set", site, func() error { return w.dns.Set(ctx, site) })
 }
 
-func (w *world) dns(verb, host string, present bool) error {
+// Remove implements api.Records.
+func (w *world) Remove(ctx context.Context, site *api.Website) error {
+	return w.call("remove", site, func() error { return w.dns.Remove(ctx, site) })
+}
+
+func (w *world) call(verb string, site *api.Website, do func() error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.hosts[host] != present {
-		w.calls = append(w.calls, verb+" "+host)
+	w.attempts++
+	if w.down && w.attempts < 1000 {
+		return fmt.Errorf("dial from port %d: refused", w.attempts)
 	}
-	w.hosts[host] = present
-	return nil
+	before := w.records()
+	err := do()
+	if w.records() != before {
+		w.calls = append(w.calls, verb+" "+site.Spec.Host)
+	}
+	return err
+}
+
+// records counts the records of the DNS.
+func (w *world) records() int {
+	files, err := os.ReadDir(string(w.dns))
+	require.NoError(w.t, err)
+	return len(files)
+}
+
+// breakDNS makes the DNS fail, or ends that. It returns the number of its calls so far.
+func (w *world) breakDNS(down bool) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down = down
+	return w.attempts
 }
 
 // dnsSaw asserts what has changed in the DNS since the last call.
@@ -169,8 +195,11 @@ func (w *world) start(identity string) *process {
 func (w *world) settle() { time.Sleep(5 * time.Second) }
 
 // site creates the website shop with one page, index.
-func (w *world) site() *api.Website {
-	site := &api.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"},
+func (w *world) site() *api.Website { return w.siteCalled("shop") }
+
+// siteCalled creates a website with the host of shop.
+func (w *world) siteCalled(name string) *api.Website {
+	site := &api.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 		Spec: api.WebsiteSpec{Host: "shop.example.com",
 			Pages: map[string]string{"index": "hello"}}}
 	site.SetGroupVersionKind(api.Kind)

@@ -30,7 +30,9 @@ const VALUES = {
   workqueue: ({ workqueue }) => t("strip.queued", { n: count(workqueue?.queued) }),
   workers: ({ workers }) => t("strip.running", { n: count(workers?.running?.length) }),
   election: ({ election }) =>
-    !election?.on ? t("election.off") : t("strip.leader", { name: shortName(election.leader || "–") }),
+    !election?.on ? t("election.off")
+      : election.leftMs > 0 ? t("strip.leader", { name: shortName(election.leader) })
+      : t("strip.noLeader"), // the lease may still name one
 };
 const PIECES = Object.keys(VALUES);
 
@@ -95,6 +97,7 @@ export class Follower {
   resume() {
     this.left = false;
     this.until = 0; // until when a chosen card stays in view
+    this.room = ""; // the heights that leave room for cards
     this.shown = "";
   }
 
@@ -111,7 +114,10 @@ export class Follower {
     document.querySelector(`#card-${piece} .title`)?.focus({ preventScroll: true });
   }
 
-  /** follow scrolls to the cards of the present hop, if they have changed. */
+  /**
+   * follow scrolls to the cards of the present hop, if they have changed or the room for them has: the
+   * sentence of a stop is higher than a caption.
+   */
   follow(lab) {
     const { id, step, stop } = lab.frame?.lesson ?? {};
     const turn = [id, step, Boolean(stop), lab.frame?.mode].join();
@@ -119,8 +125,9 @@ export class Follower {
     this.turn = turn;
     if (!SMALL.matches || this.left || this.pressed || performance.now() < this.until) return;
     const places = placesOf(lab);
-    if (!places.length || places.join() === this.shown) return;
-    this.shown = places.join();
+    const room = [".lead", ".panel"].map((part) => document.querySelector(part)?.offsetHeight).join();
+    if (!places.length || (places.join() === this.shown && room === this.room)) return;
+    [this.shown, this.room] = [places.join(), room];
     reveal(places);
   }
 }

@@ -103,6 +103,18 @@ func TestStrip_ShowsWhereALessonStops(t *testing.T) {
 	[...document.querySelectorAll(".card.pointed")].map((card) => card.getBoundingClientRect()))`)
 }
 
+// The strip names a leader only while one leads. The lease may name a candidate that does not lead.
+func TestStrip_NamesNoLeaderWithoutOne(t *testing.T) {
+	s := newScene(t, phone)
+	election := element(`.strip [data-piece="election"] small`) + ".textContent"
+	s.await("a leader", `/^leader [ab]$/.test(`+election+`)`)
+	s.use("kill")
+	s.until("the lease names the candidate that was killed", func(f lab.Frame) bool {
+		return f.Election.LeftMs == 0 && f.Election.Holder != ""
+	})
+	s.await("no leader", election+` === "no leader"`)
+}
+
 // A reader who scrolls is left alone, until a tap on the strip leads to a card. The focus is on its
 // heading then.
 func TestStrip_LeavesAReaderAlone(t *testing.T) {

@@ -7,10 +7,12 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,26 +82,60 @@ func (w *Website) Page(name string) *corev1.ConfigMap {
 	}
 }
 
-// Records is a DNS, which knows nothing of Kubernetes: only the operator cleans up there.
-// Both methods may be called again for what is done already.
-type Records interface {
-	Set(ctx context.Context, host string) error
-	Remove(ctx context.Context, host string) error
+// Adopt makes the website the controller of a page without one. The page keeps its other owners.
+func (w *Website) Adopt(page *corev1.ConfigMap) {
+	if metav1.IsControlledBy(page, w) {
+		return
+	}
+	others := slices.DeleteFunc(page.OwnerReferences,
+		func(owner metav1.OwnerReference) bool { return owner.UID == w.UID })
+	page.OwnerReferences = append(others, *metav1.NewControllerRef(w, Kind))
 }
 
-// Folder is a DNS with a file for each host.
+// Records is a DNS, which knows nothing of Kubernetes: only the operator cleans up there. A record
+// belongs to the website that has set it, by name. Both methods may be called again for what is
+// done already.
+type Records interface {
+	// Set sets the record of the website's host. It fails if another website has it.
+	Set(ctx context.Context, site *Website) error
+	// Remove removes the record of the website's host, unless another website has it.
+	Remove(ctx context.Context, site *Website) error
+}
+
+// Folder is a DNS with a file for each host, which has the name of the website.
 type Folder string
 
 // Set implements Records.
-func (f Folder) Set(_ context.Context, host string) error {
-	return os.WriteFile(filepath.Join(string(f), filepath.Base(host)), nil, 0o600)
-}
-
-// Remove implements Records.
-func (f Folder) Remove(_ context.Context, host string) error {
-	err := os.Remove(filepath.Join(string(f), filepath.Base(host)))
+func (f Folder) Set(_ context.Context, site *Website) error {
+	owner, err := f.owner(site)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return os.WriteFile(f.file(site), []byte(site.key()), 0o600)
+	}
+	if err == nil && owner != site.key() {
+		return fmt.Errorf("host %s belongs to website %s", site.Spec.Host, owner)
 	}
 	return err
 }
+
+// Remove implements Records.
+func (f Folder) Remove(_ context.Context, site *Website) error {
+	owner, err := f.owner(site)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil || owner != site.key():
+		return err
+	}
+	return os.Remove(f.file(site))
+}
+
+func (f Folder) owner(site *Website) (string, error) {
+	text, err := os.ReadFile(f.file(site))
+	return string(text), err
+}
+
+func (f Folder) file(site *Website) string {
+	return filepath.Join(string(f), filepath.Base(site.Spec.Host))
+}
+
+func (w *Website) key() string { return w.Namespace + "/" + w.Name }

@@ -186,7 +186,7 @@ func (p *Publisher) reconcile(
 func (p *Publisher) publish(
 	ctx context.Context, site *api.Website,
 ) (taken []string, err error) {
-	if err := p.dns.Set(ctx, site.Spec.Host); err != nil {
+	if err := p.dns.Set(ctx, site); err != nil {
 		return nil, fmt.Errorf("set DNS record: %w", err)
 	}
 	var failed []error
@@ -239,9 +239,7 @@ func (p *Publisher) publishPage(
 		}
 		changed := found.DeepCopy()
 		changed.Data = want.Data
-		if !metav1.IsControlledBy(found, site) {
-			changed.OwnerReferences = append(changed.OwnerReferences, want.OwnerReferences...)
-		}
+		site.Adopt(changed)
 		_, err = pages.Update(ctx, changed, metav1.UpdateOptions{})
 	}
 	if err != nil {
@@ -254,7 +252,7 @@ func mayOwn(site *api.Website, page *corev1.ConfigMap) bool {
 	if metav1.GetControllerOfNoCopy(page) != nil {
 		return metav1.IsControlledBy(page, site)
 	}
-	return page.Labels["website"] == site.Name
+	return page.Labels["website"] == site.Name && page.DeletionTimestamp == nil
 }
 
 func (p *Publisher) finalize(ctx context.Context, site *api.Website) error {
@@ -262,7 +260,7 @@ func (p *Publisher) finalize(ctx context.Context, site *api.Website) error {
 	if at < 0 {
 		return nil
 	}
-	if err := p.dns.Remove(ctx, site.Spec.Host); err != nil {
+	if err := p.dns.Remove(ctx, site); err != nil {
 		return fmt.Errorf("remove DNS record: %w", err)
 	}
 	site.Finalizers = slices.Delete(site.Finalizers, at, at+1)
@@ -281,6 +279,10 @@ func (p *Publisher) report(
 	switch {
 	case failed != nil:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Failed", failed.Error()
+		was := meta.FindStatusCondition(site.Status.Conditions, api.Ready)
+		if was != nil && was.Reason == "Failed" && was.ObservedGeneration == site.Generation {
+			ready.Message = was.Message // the event of a new text would end the backoff
+		}
 	case len(taken) > 0:
 		ready.Status, ready.Reason = metav1.ConditionFalse, "NameTaken"
 		ready.Message = "others have the ConfigMaps " + strings.Join(taken, ", ")

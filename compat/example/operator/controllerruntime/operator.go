@@ -90,7 +90,7 @@ func (p *publisher) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 func (p *publisher) publish(
 	ctx context.Context, site *api.Website,
 ) (taken []string, err error) {
-	if err := p.dns.Set(ctx, site.Spec.Host); err != nil {
+	if err := p.dns.Set(ctx, site); err != nil {
 		return nil, fmt.Errorf("set DNS record: %w", err)
 	}
 	var failed []error
@@ -139,9 +139,7 @@ func (p *publisher) publishPage(
 		return true, nil
 	default:
 		found.Data = want.Data
-		if !metav1.IsControlledBy(&found, site) {
-			found.OwnerReferences = append(found.OwnerReferences, want.OwnerReferences...)
-		}
+		site.Adopt(&found)
 		err = p.client.Update(ctx, &found)
 	}
 	if err != nil {
@@ -154,14 +152,14 @@ func mayOwn(site *api.Website, page *corev1.ConfigMap) bool {
 	if metav1.GetControllerOfNoCopy(page) != nil {
 		return metav1.IsControlledBy(page, site)
 	}
-	return page.Labels["website"] == site.Name
+	return page.Labels["website"] == site.Name && page.DeletionTimestamp == nil
 }
 
 func (p *publisher) finalize(ctx context.Context, site *api.Website) error {
 	if !controllerutil.RemoveFinalizer(site, api.Finalizer) {
 		return nil
 	}
-	if err := p.dns.Remove(ctx, site.Spec.Host); err != nil {
+	if err := p.dns.Remove(ctx, site); err != nil {
 		return fmt.Errorf("remove DNS record: %w", err)
 	}
 	return client.IgnoreNotFound(p.client.Update(ctx, site))
@@ -175,6 +173,10 @@ func (p *publisher) report(
 	switch {
 	case failed != nil:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Failed", failed.Error()
+		was := meta.FindStatusCondition(site.Status.Conditions, api.Ready)
+		if was != nil && was.Reason == "Failed" && was.ObservedGeneration == site.Generation {
+			ready.Message = was.Message // the event of a new text would end the backoff
+		}
 	case len(taken) > 0:
 		ready.Status, ready.Reason = metav1.ConditionFalse, "NameTaken"
 		ready.Message = "others have the ConfigMaps " + strings.Join(taken, ", ")
