@@ -63,6 +63,9 @@ func (q *TypedDelayingQueue[T]) Slots() int {
 	return cap(q.heap)
 }
 
+// Keeps reports whether AddAfter keeps items for a drain.
+func (q *TypedDelayingQueue[T]) Keeps() bool { return q.isKeeping() }
+
 // CheckLaws fails t where D1 to D3 do not hold, or the heap's order or a law of the Typed does not.
 func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	t.Helper()
