@@ -31,9 +31,9 @@ type taken[T comparable] struct {
 // Retries would never end. So from now on AddAfter keeps an item as one that waits, and no timer
 // adds it. (Add, and AddAfter without a delay, are ignored.) ShutDown drops it.
 //
-// The error is nil exactly if nothing is left. What is left stays in the queue: workers still get
-// the queued items, unless HandBack takes them. Config.Queue must be nil, a Typed or a Fair; with
-// another queue Finish does nothing and returns an error.
+// The error is nil exactly if no item is left. The items that are left stay in the queue: workers
+// still get the queued ones, unless HandBack takes them. Config.Queue must be nil, a Typed or a
+// Fair. With another queue Finish does nothing, and returns an error.
 func (q *TypedDelayingQueue[T]) Finish(ctx context.Context) (left Snapshot[T], err error) {
 	const verb = "finish"
 	below, err := q.drainable(verb)
@@ -88,8 +88,8 @@ func (q *TypedDelayingQueue[T]) addWaiting() {
 //
 // The error is nil exactly if workers have finished. Otherwise Processing has the items that they
 // still have, and AddAfter keeps items for another HandBack, until ShutDown drops them.
-// Config.Queue must be nil, a Typed or a Fair; with another queue HandBack does nothing and returns
-// an error.
+// Config.Queue must be nil, a Typed or a Fair. With another queue HandBack does nothing, and
+// returns an error.
 func (q *TypedDelayingQueue[T]) HandBack(ctx context.Context) (left Snapshot[T], err error) {
 	const verb = "hand back"
 	below, err := q.drainable(verb)

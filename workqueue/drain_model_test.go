@@ -197,7 +197,7 @@ func (w *drainWorld) check() {
 	w.q.CheckLaws(w.t)
 }
 
-// drain calls HandBack or Finish, and goes on until it has ended.
+// drain calls HandBack or Finish, and continues with operations until it has ended.
 func (w *drainWorld) drain(handBack bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(time.Duration(w.random.Int64N(int64(20 * time.Second))))
@@ -238,7 +238,7 @@ func (w *drainWorld) drain(handBack bool) {
 	w.check()
 }
 
-// What a Fair with groups, limits and priorities hands back is what its model contains, with the
+// A Fair with groups, limits and priorities hands back the items of its model, with their
 // priorities. It then knows no item but those of workers.
 func TestHandBack_FairModel(t *testing.T) {
 	workqueue.SmallLimits(t)

@@ -18,8 +18,8 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// Two keys wait for an hour, a third has failed: Finish works on them now. The retry of one that
-// fails again is not waited for. It is what is left.
+// Two keys wait for hours, a third has failed: Finish adds them now. It does not wait for the retry
+// of one that fails again: this item is left.
 func TestStory_FinishDoesNotWaitForDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := ours(workqueue.Config[string]{})
@@ -49,7 +49,7 @@ func TestStory_FinishDoesNotWaitForDelays(t *testing.T) {
 }
 
 // A worker has a, which changes. b is queued, c waits. HandBack returns all three, and a worker
-// that is free gets none of them. The retry of a is handed back, too.
+// that is free gets no item. The retry of a is handed back, too.
 func TestStory_HandBackLeavesNothingToWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder()
@@ -121,7 +121,7 @@ func TestStory_FinishFailsThenHandBack(t *testing.T) {
 	})
 }
 
-// ShutDown ends the wait, and a queue that has nothing to do has none.
+// ShutDown ends the wait. A queue that has nothing to do does not wait.
 func TestDrains_ShutDown(t *testing.T) {
 	for _, below := range belows {
 		synctest.Test(t, func(t *testing.T) {
@@ -234,11 +234,11 @@ func TestReschedule(t *testing.T) {
 // The metric counts the items that wait, and has the longest of the times that are left. It ends
 // with the waits.
 func TestMetrics_Waiting(t *testing.T) {
-	type end = func(q *workqueue.TypedRateLimitingQueue[string])
-	for _, end := range []end{
-		func(q *workqueue.TypedRateLimitingQueue[string]) { q.ShutDown() },
-		func(q *workqueue.TypedRateLimitingQueue[string]) { q.ShutDownWithDrain() },
-		func(q *workqueue.TypedRateLimitingQueue[string]) { _, _ = q.HandBack(context.Background()) },
+	type limiting = workqueue.TypedRateLimitingQueue[string]
+	for _, end := range []func(q *limiting){
+		func(q *limiting) { q.ShutDown() },
+		func(q *limiting) { q.ShutDownWithDrain() },
+		func(q *limiting) { _, _ = q.HandBack(context.Background()) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRecorder()

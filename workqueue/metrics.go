@@ -124,7 +124,7 @@ func (m *queueMetrics) released() {
 	}
 }
 
-// report starts a goroutine that calls waiting, unless that is nil. stop ends it, after a last call.
+// report starts a goroutine that calls waiting, unless that is nil. stop ends it after a last call.
 func (q *TypedDelayingQueue[T]) report(
 	waiting func(items int, longest time.Duration),
 ) (stop func()) {
