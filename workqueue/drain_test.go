@@ -142,6 +142,8 @@ func TestDrains_ShutDown(t *testing.T) {
 			assert.ErrorContains(t, handBack.err, "ShutDown was called")
 			assert.Equal(t, []string{"b"}, handBack.left.Ready, "Finish has added it")
 			assert.Empty(t, handBack.left.Waiting, "ShutDown drops a retry")
+			q.AddRateLimited("a")
+			assert.Empty(t, q.Snapshot().Waiting, below.name)
 			q.Done("a")
 			for _, drain := range []drainFunc{q.Finish, q.HandBack} {
 				again := startDrain(t.Context(), drain)
