@@ -121,6 +121,30 @@ func TestStory_FinishFailsThenHandBack(t *testing.T) {
 	})
 }
 
+// Finish adds items with the priorities of their waits, and HandBack returns these.
+func TestDrains_Priorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{
+			Queue: workqueue.NewFair(workqueue.FairConfig[string]{}, workqueue.Config[string]{})})
+		q.AddAfter("a", time.Minute)
+		q.AddAfterWithPriority("b", time.Hour, 7)
+		finish := startDrain(t.Context(), q.Finish)
+		synctest.Wait()
+		item, priority, _ := q.GetWithPriority()
+		assert.Equal(t, "b", item)
+		assert.Equal(t, 7, priority)
+		q.AddAfterWithPriority("b", time.Hour, 8)
+		q.Done("b")
+		left, err := q.HandBack(t.Context())
+		assert.NoError(t, err)
+		assert.Equal(t, []string{"a"}, left.Ready)
+		assert.Equal(t, map[string]int{"b": 8}, left.Priorities)
+		assert.Equal(t, 8, left.Waiting[0].Priority)
+		require.True(t, finish.ended())
+		assert.NoError(t, finish.err)
+	})
+}
+
 // ShutDown ends the wait. A queue that has nothing to do does not wait.
 func TestDrains_ShutDown(t *testing.T) {
 	for _, below := range belows {

@@ -261,7 +261,7 @@ func (q *Fair[T]) Done(item T) {
 	q.forgetLocked(e)
 }
 
-// forgetLocked ends what is known of an item that is neither queued nor processing.
+// forgetLocked removes an item that is neither queued nor processing.
 func (q *Fair[T]) forgetLocked(e *entry[T]) {
 	delete(q.known, e.item)
 	if e.group.known--; e.group.known == 0 {
