@@ -381,7 +381,7 @@ func TestHandBack_WaitsForAnAddThatSupersedes(t *testing.T) {
 
 // So does a timer that has fired.
 func TestDrains_WaitForDueItems(t *testing.T) {
-	for seed := range 100 {
+	for seed := range 1000 {
 		synctest.Test(t, func(t *testing.T) {
 			q := ours(workqueue.Config[string]{})
 			const items = 100
@@ -391,6 +391,9 @@ func TestDrains_WaitForDueItems(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			time.Sleep(time.Second)
+			for q.Len() < items/10 {
+				runtime.Gosched()
+			}
 			drain := []drainFunc{q.Finish, q.HandBack}[seed%2]
 			left, _ := drain(ctx)
 			require.Len(t, setOf(left), items)
