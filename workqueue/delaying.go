@@ -23,8 +23,8 @@ import (
 //
 //	D1  waiting and heap contain the same items, each once, with the earliest of its times
 //	D2  the timer is set for the time of heap[0] or an earlier one, or addDue runs, unless heap is
-//	    empty
-//	D3  after ShutDown heap is empty and no timer is set
+//	    empty or the queue is stopped
+//	D3  once stopped, no timer is set, and heap is empty unless keeps
 //
 // Add does not cancel a wait: the item is worked on now and again when it is due, unless
 // AddSupersedesDelayed is set.
@@ -36,7 +36,8 @@ type TypedDelayingQueue[T comparable] struct {
 	clock         clock.WithTicker
 	logger        klog.Logger
 	addSupersedes bool
-	timers        sync.WaitGroup // timers that are set and calls of addDue
+	stopReports   func()         // of Metrics.Waiting
+	timers        sync.WaitGroup // timers that are set, and calls that add items that waited
 	shutDown      sync.Once      // ContextInterface.ShutDown
 
 	mu       sync.Mutex
@@ -45,31 +46,34 @@ type TypedDelayingQueue[T comparable] struct {
 	seq      uint64
 	stop     func() bool // stops the timer, and reports whether it did; nil: no timer, no addDue
 	firesAt  time.Time   // when the timer fires
-	stopped  bool        // ShutDown or ShutDownWithDrain was called
-	draining int         // calls of ShutDownWithDrain that have not returned
+	stopped  bool        // ShutDown, ShutDownWithDrain, Finish or HandBack was called
+	keeps    bool        // for Finish and HandBack: AddAfter still keeps items
+	draining int         // calls of the last three of these that have not returned
 }
 
 // NewTypedDelayingQueue returns a delaying queue.
 func NewTypedDelayingQueue[T comparable](config Config[T]) *TypedDelayingQueue[T] {
-	metrics := config.Metrics
 	if config.Queue == nil {
-		config.Metrics.Retries, config.Metrics.Released = nil, nil // those of the delaying queue
-		config.Queue = NewTyped(config)
+		below := config // the other metrics are those of the delaying queue
+		below.Metrics.Retries, below.Metrics.Waiting, below.Metrics.Released = nil, nil, nil
+		config.Queue = NewTyped(below)
 	}
 	logger := klog.Background()
 	if config.Logger != nil {
 		logger = *config.Logger
 	}
 	c := orRealClock(config.Clock)
-	return &TypedDelayingQueue[T]{
+	q := &TypedDelayingQueue[T]{
 		ContextInterface: config.Queue,
-		retries:          orNothing(metrics.Retries),
-		released:         sync.OnceFunc(orNothing(metrics.Released)),
+		retries:          orNothing(config.Metrics.Retries),
+		released:         sync.OnceFunc(orNothing(config.Metrics.Released)),
 		clock:            c,
 		logger:           logger,
 		addSupersedes:    config.AddSupersedesDelayed,
 		waiting:          map[T]*waitingItem[T]{},
 	}
+	q.stopReports = q.report(config.Metrics.Waiting)
+	return q
 }
 
 func orRealClock(c clock.WithTicker) clock.WithTicker {
@@ -90,14 +94,14 @@ func orNothing(f func()) func() {
 // AddSupersedesDelayed is set.
 func (q *TypedDelayingQueue[T]) Add(item T) {
 	if q.addSupersedes {
-		q.CancelDelayed(item)
+		defer q.supersede(item)()
 	}
 	q.ContextInterface.Add(item)
 }
 
 // AddAfter adds item once duration has passed, or at once if duration is not positive. An item that
-// waits already is added at the earlier of the two times, once. AddAfter is ignored after ShutDown.
-// It does not block.
+// waits already is added at the earlier of the two times, once. AddAfter is ignored after ShutDown,
+// but see Finish. It does not block.
 func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
 	q.AddAfterWithPriority(item, duration, 0)
 }
@@ -107,7 +111,7 @@ func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
 func (q *TypedDelayingQueue[T]) AddAfterWithPriority(
 	item T, duration time.Duration, priority int,
 ) {
-	if q.ShuttingDown() {
+	if q.ShuttingDown() && !q.isKeeping() {
 		return
 	}
 	q.retries()
@@ -119,7 +123,7 @@ func (q *TypedDelayingQueue[T]) AddAfterWithPriority(
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.stopped {
+	if !q.stopped || q.keeps {
 		q.waitLocked(item, due, priority)
 		q.setTimerLocked()
 	}
@@ -139,7 +143,7 @@ func (q *TypedDelayingQueue[T]) CancelDelayed(item T) bool {
 
 // setTimerLocked keeps D2.
 func (q *TypedDelayingQueue[T]) setTimerLocked() {
-	if len(q.heap) == 0 {
+	if len(q.heap) == 0 || q.stopped {
 		return
 	}
 	due := q.heap[0].due
@@ -178,9 +182,10 @@ func (q *TypedDelayingQueue[T]) addDue() {
 
 // ShutDown drops the waiting items and shuts the queue down. When it returns, no goroutine of the
 // delaying queue runs. It may be called again: the queue is shut down once, and again only to end a
-// ShutDownWithDrain.
+// drain.
 func (q *TypedDelayingQueue[T]) ShutDown() {
 	draining := q.drop(0)
+	q.stopReports()
 	first := false
 	q.shutDown.Do(func() {
 		first = true
@@ -196,24 +201,39 @@ func (q *TypedDelayingQueue[T]) ShutDown() {
 // ShutDownWithDrain drops the waiting items and drains the queue: see Typed.
 func (q *TypedDelayingQueue[T]) ShutDownWithDrain() {
 	q.drop(1)
-	defer q.drop(-1)
+	defer q.endDrain()
+	q.stopReports()
 	q.ContextInterface.ShutDownWithDrain()
 	q.timers.Wait()
 	q.released()
 }
 
-// drop drops the waiting items. It returns the number of calls of ShutDownWithDrain in progress.
+// drop drops the waiting items. It returns the number of drains in progress.
 func (q *TypedDelayingQueue[T]) drop(drains int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.stopLocked()
+	q.keeps = false
+	q.draining += drains
+	return q.draining
+}
+
+// stopLocked stops the timer, and removes and returns the waiting items.
+func (q *TypedDelayingQueue[T]) stopLocked() (waiting waitHeap[T]) {
+	waiting = q.heap
 	q.stopped = true
 	q.waiting, q.heap = map[T]*waitingItem[T]{}, nil
 	if q.stop != nil && q.stop() {
 		q.timers.Done()
 		q.stop = nil
 	}
-	q.draining += drains
-	return q.draining
+	return waiting
+}
+
+func (q *TypedDelayingQueue[T]) endDrain() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.draining--
 }
 
 // afterFunc runs f in a goroutine after d. stop prevents that, and reports whether it did; if not,

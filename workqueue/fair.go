@@ -224,11 +224,12 @@ func (q *Fair[T]) get(ctx context.Context) (item T, priority int, shutdown bool)
 	return e.item, e.priority, false
 }
 
-// wakeAll makes every caller of Get look again.
+// wakeAll makes every caller of Get, and every drain, look again.
 func (q *Fair[T]) wakeAll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.added.Broadcast()
+	q.drained.Broadcast()
 }
 
 // Done ends the caller's work on item. If the item was added meanwhile, Done queues it again. Done
@@ -257,7 +258,12 @@ func (q *Fair[T]) Done(item T) {
 		q.pushLocked(e)
 		return
 	}
-	delete(q.known, item)
+	q.forgetLocked(e)
+}
+
+// forgetLocked removes an item that is neither queued nor processing.
+func (q *Fair[T]) forgetLocked(e *entry[T]) {
+	delete(q.known, e.item)
 	if e.group.known--; e.group.known == 0 {
 		delete(q.turns.groups, e.group.name)
 	}
@@ -304,19 +310,24 @@ func (q *Fair[T]) ShutDown() {
 // therefore needs workers that call Get until it returns shutdown = true. Another ShutDown ends
 // the wait.
 func (q *Fair[T]) ShutDownWithDrain() {
+	q.drain(context.Background(), q.drainProcessingOnly)
+}
+
+// drain is ShutDownWithDrain until ctx ends.
+func (q *Fair[T]) drain(ctx context.Context, processingOnly bool) {
 	shutDowns := q.refuse(false)
 	q.metrics.stop()
 	defer q.metrics.released()
+	defer context.AfterFunc(ctx, q.wakeAll)()
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.isDrainedLocked() && q.shutDowns == shutDowns {
+	isDrained := func() bool {
+		return q.processing.len == 0 && (processingOnly || q.queuedLocked() == 0)
+	}
+	for !isDrained() && q.shutDowns == shutDowns && ctx.Err() == nil {
 		q.drained.Wait()
 	}
-}
-
-func (q *Fair[T]) isDrainedLocked() bool {
-	return q.processing.len == 0 && (q.drainProcessingOnly || q.queuedLocked() == 0)
 }
 
 // refuse makes Add refuse items and wakes every caller of Get. It returns the number of calls of

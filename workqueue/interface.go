@@ -12,15 +12,15 @@
 // values, such as "namespace/name" or a struct of strings. Pointers to equal structs are two items.
 //
 // To read it, start with queue.go, which is the textbook; then delaying.go with waitheap.go,
-// ratelimiting.go, errorlimiter.go, metrics.go, snapshot.go and part.go. Then run
+// ratelimiting.go, errorlimiter.go, drain.go, metrics.go, snapshot.go and part.go. Then run
 // go test -v -run Story ./workqueue.
 //
 // Goroutines: any number of adders and workers may call a queue. A Typed with Metrics.Unfinished
-// runs one goroutine until ShutDown. A TypedDelayingQueue runs a goroutine while due items are
-// being added. With a Clock that has no AfterFunc, it runs another while items wait. Locking:
-// Typed, TypedDelayingQueue and each limiter have one mutex. No two mutexes are locked at once.
-// Config.Order and most Metrics are the only code of the caller that runs under a lock, as in
-// client-go.
+// runs one goroutine until ShutDown, and so does a TypedDelayingQueue with Metrics.Waiting. A
+// TypedDelayingQueue runs a goroutine while due items are being added. With a Clock that has no
+// AfterFunc, it runs another while items wait. Locking: Typed, TypedDelayingQueue and each limiter
+// have one mutex. No two mutexes are locked at once. Config.Order and most Metrics are the only
+// code of the caller that runs under a lock, as in client-go.
 //
 // Source: util/workqueue/queue.go Typed, util/workqueue/delaying_queue.go TypedDelayingInterface,
 // util/workqueue/rate_limiting_queue.go TypedRateLimitingInterface
@@ -117,7 +117,7 @@ type Config[T comparable] struct {
 	// TypedRateLimitingQueue.
 	AddSupersedesDelayed bool
 	// Queue gets the items that are due, in place of a new Typed. Order and DrainProcessingOnly are
-	// then not used. Only the Metrics Retries and Released are.
+	// then not used. Only the Metrics Retries, Waiting and Released are.
 	Queue ContextInterface[T]
 	// Logger is for the report of a panic of Queue.Add. Nil means klog's.
 	Logger *klog.Logger

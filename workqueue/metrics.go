@@ -17,8 +17,9 @@ import (
 type Metrics struct {
 	// Adds is called at each Add that was not ignored.
 	Adds func()
-	// Depth is called with 1 after such an Add and with -1 after a Get. The sum is the number of
-	// dirty items: those that wait for a worker, or for the Done of the worker that has them.
+	// Depth is called with 1 after such an Add, and with -1 after a Get and for an item that is
+	// handed back. The sum is the number of dirty items: those that wait for a worker, or for the
+	// Done of the worker that has them.
 	Depth func(change int)
 	// Latency is called at each Get with the time since the item's Add.
 	Latency func(waited time.Duration)
@@ -29,13 +30,17 @@ type Metrics struct {
 	Unfinished func(total, longest time.Duration)
 	// Retries is called at each AddAfter, whatever the delay.
 	Retries func()
-	// Released is called once, when ShutDown or ShutDownWithDrain is about to return. After it the
-	// queue calls Metrics only for workers that still finish.
+	// Waiting is called every 500 ms, and when the waits end at a shutdown. Its arguments are the
+	// number of items that wait, and how much longer the last of them will: a delay of hours shows
+	// when it is chosen, not hours later. It looks at half of these items under the lock.
+	Waiting func(items int, longest time.Duration)
+	// Released is called once, when ShutDown or a drain is about to return. After it the queue
+	// calls Metrics only for workers that still finish, and for what is handed back.
 	Released func()
 }
 
-// unfinishedPeriod is the time between two calls of Metrics.Unfinished.
-const unfinishedPeriod = 500 * time.Millisecond
+// reportPeriod is the time between two calls of Metrics.Unfinished, or of Metrics.Waiting.
+const reportPeriod = 500 * time.Millisecond
 
 // queueMetrics measures one Typed for its Metrics. The Typed calls added, taken and finished
 // under its lock; start, stop and released may be called on nil, which is a Typed without Metrics.
@@ -44,9 +49,7 @@ type queueMetrics struct {
 	clock       clock.WithTicker
 	made        time.Time
 	releaseOnce sync.Once
-	quit        chan struct{}
-	quitOnce    sync.Once
-	running     sync.WaitGroup
+	reports     reports // of Unfinished
 }
 
 // newQueueMetrics returns nil for the zero Metrics.
@@ -54,26 +57,14 @@ func newQueueMetrics(metrics Metrics, c clock.WithTicker) *queueMetrics {
 	if reflect.ValueOf(metrics).IsZero() {
 		return nil
 	}
-	return &queueMetrics{Metrics: metrics, clock: c, made: c.Now(), quit: make(chan struct{})}
+	return &queueMetrics{Metrics: metrics, clock: c, made: c.Now()}
 }
 
 // start starts a goroutine that calls Unfinished, with the results of ages, until stop.
 func (m *queueMetrics) start(ages func() (total, longest time.Duration)) {
-	if m == nil || m.Unfinished == nil {
-		return
+	if m != nil && m.Unfinished != nil {
+		m.reports.start(m.clock, func() { m.Unfinished(ages()) })
 	}
-	m.running.Go(func() {
-		ticker := m.clock.NewTicker(unfinishedPeriod)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C():
-				m.Unfinished(ages())
-			case <-m.quit:
-				return
-			}
-		}
-	})
 }
 
 // now returns the time since the queue was made.
@@ -110,11 +101,19 @@ func (m *queueMetrics) finished(taken time.Duration) {
 	}
 }
 
+// handedBack reports that items are not dirty any more.
+func (m *queueMetrics) handedBack(items int) {
+	if m != nil && m.Depth != nil {
+		for range items {
+			m.Depth(-1)
+		}
+	}
+}
+
 // stop returns when the goroutine of start has ended. It may be called again.
 func (m *queueMetrics) stop() {
 	if m != nil {
-		m.quitOnce.Do(func() { close(m.quit) })
-		m.running.Wait()
+		m.reports.stop()
 	}
 }
 
@@ -122,5 +121,52 @@ func (m *queueMetrics) stop() {
 func (m *queueMetrics) released() {
 	if m != nil && m.Released != nil {
 		m.releaseOnce.Do(m.Released)
+	}
+}
+
+// report starts a goroutine that calls waiting, unless that is nil. stop ends it after a last call.
+func (q *TypedDelayingQueue[T]) report(
+	waiting func(items int, longest time.Duration),
+) (stop func()) {
+	if waiting == nil {
+		return func() {}
+	}
+	r, report := &reports{}, func() { waiting(q.waits()) }
+	r.start(q.clock, report)
+	return sync.OnceFunc(func() {
+		r.stop()
+		report()
+	})
+}
+
+// reports are the calls of a metric that is called every reportPeriod.
+type reports struct {
+	quit     chan struct{} // nil if start was not called
+	quitOnce sync.Once
+	running  sync.WaitGroup
+}
+
+// start starts a goroutine that calls report until stop.
+func (r *reports) start(c clock.WithTicker, report func()) {
+	r.quit = make(chan struct{})
+	r.running.Go(func() {
+		ticker := c.NewTicker(reportPeriod)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C():
+				report()
+			case <-r.quit:
+				return
+			}
+		}
+	})
+}
+
+// stop returns when the goroutine of start has ended. It may be called again.
+func (r *reports) stop() {
+	if r.quit != nil {
+		r.quitOnce.Do(func() { close(r.quit) })
+		r.running.Wait()
 	}
 }

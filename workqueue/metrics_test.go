@@ -55,6 +55,10 @@ func (r *recorder) metrics(q string) workqueue.Metrics {
 			r.metric("unfinished", q).Set(total.Seconds())
 			r.metric("longest", q).Set(longest.Seconds())
 		},
+		Waiting: func(items int, longest time.Duration) {
+			r.metric("waiting", q).Set(float64(items))
+			r.metric("longest wait", q).Set(longest.Seconds())
+		},
 		Retries:  func() { add("retries", 1) },
 		Released: func() { add("released", 1) },
 	}
@@ -176,7 +180,7 @@ func TestMetrics_EachFieldIsOptional(t *testing.T) {
 			after(time.Second)
 			q.Done("a")
 			q.ShutDown()
-			want := map[string]int{"Unfinished": 2}[fields.Field(field).Name]
+			want := map[string]int{"Unfinished": 2, "Waiting": 2}[fields.Field(field).Name]
 			assert.Len(t, r.values, max(1, want), fields.Field(field).Name)
 		})
 	}

@@ -24,6 +24,7 @@ type model struct {
 	waiting           map[string]time.Time
 	failures          map[string]int
 	shuttingDown      bool
+	keeps, supersedes bool
 }
 
 func newModel() *model {
@@ -41,6 +42,14 @@ func (m *model) add(item string) {
 	if !m.processing[item] {
 		m.queue = append(m.queue, item)
 	}
+}
+
+// addNow is an Add, and not the end of a wait.
+func (m *model) addNow(item string) {
+	if m.supersedes && !m.shuttingDown {
+		delete(m.waiting, item)
+	}
+	m.add(item)
 }
 
 func (m *model) get() string {
@@ -68,11 +77,11 @@ func (m *model) done(item string) {
 }
 
 func (m *model) addAfter(item string, d time.Duration) {
-	if m.shuttingDown {
+	if m.shuttingDown && !m.keeps {
 		return
 	}
 	if d <= 0 {
-		m.add(item)
+		m.addNow(item)
 		return
 	}
 	due := time.Now().Add(d)
@@ -92,7 +101,7 @@ func (m *model) addRateLimited(item string) {
 
 // sleep lets what is due join, the first due first.
 func (m *model) sleep() {
-	for {
+	for !m.shuttingDown {
 		first := ""
 		for item, due := range m.waiting {
 			if !due.After(time.Now()) && (first == "" || due.Before(m.waiting[first])) {
@@ -108,7 +117,7 @@ func (m *model) sleep() {
 }
 
 func (m *model) shutDown() {
-	m.shuttingDown = true
+	m.shuttingDown, m.keeps = true, false
 	clear(m.waiting)
 }
 
@@ -120,7 +129,7 @@ func (m *model) step(t *testing.T, q queue, op, item byte, n uint16) {
 	switch op % 10 {
 	case 0, 1:
 		q.Add(key)
-		m.add(key)
+		m.addNow(key)
 	case 2, 3:
 		require.Equal(t, m.get(), next(q), "Get")
 	case 4, 5:

@@ -49,7 +49,7 @@ func (q *TypedRateLimitingQueue[T]) AddWithOpts(o AddOpts, items ...T) {
 // AddWithPriority is Add with a priority, if Config.Queue is a Prioritizer.
 func (q *TypedDelayingQueue[T]) AddWithPriority(item T, priority int) {
 	if q.addSupersedes {
-		q.CancelDelayed(item)
+		defer q.supersede(item)()
 	}
 	q.addNow(item, priority)
 }

@@ -128,11 +128,12 @@ func (q *Typed[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
 	return item, false
 }
 
-// wakeAll makes every caller of Get look again.
+// wakeAll makes every caller of Get, and every drain, look again.
 func (q *Typed[T]) wakeAll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.added.Broadcast()
+	q.drained.Broadcast()
 }
 
 // Done ends the caller's work on item. If the item was added meanwhile, and so is dirty, Done
@@ -195,19 +196,24 @@ func (q *Typed[T]) ShutDown() {
 // therefore needs workers that call Get until it returns shutdown = true. Another ShutDown ends
 // the wait.
 func (q *Typed[T]) ShutDownWithDrain() {
+	q.drain(context.Background(), q.drainProcessingOnly)
+}
+
+// drain is ShutDownWithDrain until ctx ends.
+func (q *Typed[T]) drain(ctx context.Context, processingOnly bool) {
 	shutDowns := q.refuse(false)
 	q.metrics.stop()
 	defer q.metrics.released()
+	defer context.AfterFunc(ctx, q.wakeAll)()
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.isDrainedLocked() && q.shutDowns == shutDowns {
+	isDrained := func() bool {
+		return len(q.processing) == 0 && (processingOnly || q.queue.Len() == 0)
+	}
+	for !isDrained() && q.shutDowns == shutDowns && ctx.Err() == nil {
 		q.drained.Wait()
 	}
-}
-
-func (q *Typed[T]) isDrainedLocked() bool {
-	return len(q.processing) == 0 && (q.drainProcessingOnly || q.queue.Len() == 0)
 }
 
 // refuse makes Add refuse items and wakes every caller of Get. It returns the number of calls of

@@ -17,7 +17,7 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// ShutDown, ShutDownWithDrain, AddAfter, AddRateLimited, CancelDelayed and the ends of contexts at
+// ShutDown, drains, AddAfter, AddRateLimited, CancelDelayed, Reschedule and the ends of contexts at
 // the same moment: whatever the order, every call returns, every worker ends, nothing waits,
 // nothing runs, and the metrics are released once.
 func TestShutDown_RacesWithEverything(t *testing.T) {
@@ -43,9 +43,12 @@ func TestShutDown_RacesWithEverything(t *testing.T) {
 					func() { q.Add(key) },
 					func() { q.CancelDelayed(key) },
 					func() { q.Snapshot() },
+					func() { q.Reschedule(key, delay*time.Microsecond) },
+					func() { _, _ = q.Finish(ctx) },
+					func() { _, _ = q.HandBack(ctx) },
 					q.ShutDownWithDrain,
 					cancel,
-				}[random.IntN(8)]
+				}[random.IntN(11)]
 				if i > 20 && random.IntN(10) == 0 {
 					call = q.ShutDown
 				}

@@ -75,6 +75,47 @@ func (q *TypedDelayingQueue[T]) waitLocked(item T, due time.Time, priority int) 
 	}
 }
 
+// Due returns the time when item is added, and whether it waits. Snapshot lists all that wait.
+func (q *TypedDelayingQueue[T]) Due(item T) (due time.Time, waits bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w, waits := q.waiting[item]
+	if waits {
+		due = w.due
+	}
+	return due, waits
+}
+
+// Reschedule makes an item that waits wait for duration from now on, which may be shorter or longer
+// than before, and reports whether it waits. If duration is not positive, the item is due, and a
+// goroutine adds it. Its priority stays.
+func (q *TypedDelayingQueue[T]) Reschedule(item T, duration time.Duration) bool {
+	due := q.clock.Now().Add(max(0, duration))
+
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w, waits := q.waiting[item]
+	if waits {
+		w.due = due
+		heap.Fix(&q.heap, w.index)
+		q.setTimerLocked()
+	}
+	return waits
+}
+
+// waits returns the number of items that wait, and the time until the last of them is due. The last
+// one is a leaf of the heap.
+func (q *TypedDelayingQueue[T]) waits() (n int, longest time.Duration) {
+	now := q.clock.Now()
+
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, leaf := range q.heap[len(q.heap)/2:] {
+		longest = max(longest, leaf.due.Sub(now))
+	}
+	return len(q.heap), longest
+}
+
 func (q *TypedDelayingQueue[T]) removeLocked(w *waitingItem[T]) {
 	delete(q.waiting, w.item)
 	heap.Remove(&q.heap, w.index)

@@ -249,6 +249,17 @@ func TestSetProvider_OwnProviderWins(t *testing.T) {
 	}
 }
 
+// A provider may have metrics that client-go does not have.
+func TestMetrics_WaitingItems(t *testing.T) {
+	own := &recorder{}
+	synctest.Test(t, func(*testing.T) {
+		life(workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[any]{
+			Name: "q", MetricsProvider: waitingProvider{oursProvider{own}}}))
+	})
+	assert.Equal(t, "q/adds q/depth q/latency q/longest q/longest wait q/retries q/unfinished "+
+		"q/waiting q/work", own.take())
+}
+
 // clocked are the kinds of queues with a clock option, in both packages.
 var clocked = map[string]func(*testingclock.FakeClock) workqueue.DelayingInterface{
 	"NewDelayingQueueWithCustomClock": func(c *testingclock.FakeClock) delaying {

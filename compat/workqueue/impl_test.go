@@ -77,6 +77,17 @@ func (p provider[G, S, C, H]) NewLongestRunningProcessorSecondsMetric(q string) 
 }
 func (p provider[G, S, C, H]) NewRetriesMetric(q string) C { return as[C](p.metric("retries", q)) }
 
+// waitingProvider also has the metrics of the items that wait.
+type waitingProvider struct{ oursProvider }
+
+func (p waitingProvider) NewWaitingItemsMetric(q string) workqueue.SettableGaugeMetric {
+	return p.metric("waiting", q)
+}
+
+func (p waitingProvider) NewLongestWaitSecondsMetric(q string) workqueue.SettableGaugeMetric {
+	return p.metric("longest wait", q)
+}
+
 type (
 	oursProvider = provider[workqueue.GaugeMetric, workqueue.SettableGaugeMetric,
 		workqueue.CounterMetric, workqueue.HistogramMetric]

@@ -36,7 +36,8 @@ type HistogramMetric interface {
 }
 
 // MetricsProvider makes the metrics of the queue called name: see workqueue.Metrics. Durations are
-// in seconds.
+// in seconds. A provider may also have the methods NewWaitingItemsMetric and
+// NewLongestWaitSecondsMetric, as the others: they make the metrics of the items that wait.
 type MetricsProvider interface {
 	NewDepthMetric(name string) GaugeMetric
 	NewAddsMetric(name string) CounterMetric
@@ -45,6 +46,13 @@ type MetricsProvider interface {
 	NewUnfinishedWorkSecondsMetric(name string) SettableGaugeMetric
 	NewLongestRunningProcessorSecondsMetric(name string) SettableGaugeMetric
 	NewRetriesMetric(name string) CounterMetric
+}
+
+// waitingProvider is a MetricsProvider with metrics that client-go does not have: the number of
+// items that wait in AddAfter, and the seconds until the last of them is due.
+type waitingProvider interface {
+	NewWaitingItemsMetric(name string) SettableGaugeMetric
+	NewLongestWaitSecondsMetric(name string) SettableGaugeMetric
 }
 
 // global is the provider of SetProvider.
@@ -106,5 +114,14 @@ func delayMetrics(provider MetricsProvider, name string) workqueue.Metrics {
 	if provider == nil {
 		return workqueue.Metrics{}
 	}
-	return workqueue.Metrics{Retries: provider.NewRetriesMetric(name).Inc}
+	metrics := workqueue.Metrics{Retries: provider.NewRetriesMetric(name).Inc}
+	if provider, ok := provider.(waitingProvider); ok {
+		waiting := provider.NewWaitingItemsMetric(name)
+		longestWait := provider.NewLongestWaitSecondsMetric(name)
+		metrics.Waiting = func(items int, longest time.Duration) {
+			waiting.Set(float64(items))
+			longestWait.Set(longest.Seconds())
+		}
+	}
+	return metrics
 }

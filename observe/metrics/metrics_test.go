@@ -154,6 +154,31 @@ func TestStory_UnfinishedWorkAges(t *testing.T) {
 	})
 }
 
+// A key that waits for hours shows when its delay is chosen. The series end with the queue.
+func TestStory_AKeyWaitsForHours(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, registry := newMetrics(t)
+		q := newQueue(m, "q")
+		q.AddAfter("a", time.Minute)
+		q.AddAfter("b", 3*time.Hour)
+		is := func(items, longest string) {
+			t.Helper()
+			time.Sleep(time.Second)
+			assert.Equal(t, items, value(t, registry, `workqueue_waiting_items{name="q"}`))
+			assert.Equal(t, longest, value(t, registry, `workqueue_longest_wait_seconds{name="q"}`))
+		}
+		is("2", "10799")
+		q.Reschedule("b", time.Hour)
+		is("2", "3599")
+		time.Sleep(time.Minute)
+		is("1", "3538")
+		q.CancelDelayed("b")
+		is("0", "0")
+		q.ShutDown()
+		assert.Equal(t, "none", value(t, registry, `workqueue_waiting_items{name="q"}`))
+	})
+}
+
 func TestInformer_OneOfANameAndResource(t *testing.T) {
 	m, registry := newMetrics(t)
 	first, err := m.Informer("a", configMaps)

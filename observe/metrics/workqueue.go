@@ -10,10 +10,11 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// queueFamily is component-base's workqueue metrics.
+// queueFamily is component-base's workqueue metrics, and those of the items that wait.
 type queueFamily struct {
 	family
 	depth, unfinished, longestRunning *prometheus.GaugeVec
+	waiting, longestWait              *prometheus.GaugeVec
 	adds, retries                     *prometheus.CounterVec
 	latency, workDuration             *prometheus.HistogramVec
 }
@@ -36,6 +37,9 @@ func newQueueFamily() *queueFamily {
 	f.longestRunning = f.gauge("workqueue_longest_running_processor_seconds",
 		"Age of the oldest work in progress")
 	f.retries = f.counter("workqueue_retries_total", "Items that were added for later")
+	f.waiting = f.gauge("workqueue_waiting_items", "Items that were added for later and wait")
+	f.longestWait = f.gauge("workqueue_longest_wait_seconds",
+		"Time until the last of the waiting items is due")
 	return f
 }
 
@@ -51,6 +55,7 @@ func (m *Metrics) Workqueue(name string) workqueue.Metrics {
 	workDuration := f.workDuration.WithLabelValues(name)
 	unfinished := f.unfinished.WithLabelValues(name)
 	longestRunning := f.longestRunning.WithLabelValues(name)
+	waiting, longestWait := f.waiting.WithLabelValues(name), f.longestWait.WithLabelValues(name)
 	return workqueue.Metrics{
 		Adds:         f.adds.WithLabelValues(name).Inc,
 		Depth:        func(change int) { depth.Add(float64(change)) },
@@ -59,6 +64,10 @@ func (m *Metrics) Workqueue(name string) workqueue.Metrics {
 		Unfinished: func(total, longest time.Duration) {
 			unfinished.Set(total.Seconds())
 			longestRunning.Set(longest.Seconds())
+		},
+		Waiting: func(items int, longest time.Duration) {
+			waiting.Set(float64(items))
+			longestWait.Set(longest.Seconds())
 		},
 		Retries:  f.retries.WithLabelValues(name).Inc,
 		Released: func() { f.release(name) },
