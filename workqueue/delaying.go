@@ -90,7 +90,8 @@ func orNothing(f func()) func() {
 // AddSupersedesDelayed is set.
 func (q *TypedDelayingQueue[T]) Add(item T) {
 	if q.addSupersedes {
-		q.CancelDelayed(item)
+		q.AddWithPriority(item, 0)
+		return
 	}
 	q.ContextInterface.Add(item)
 }
@@ -127,14 +128,17 @@ func (q *TypedDelayingQueue[T]) AddAfterWithPriority(
 
 // CancelDelayed ends item's wait, and reports whether item waited. An item that was added to the
 // queue meanwhile stays there.
-func (q *TypedDelayingQueue[T]) CancelDelayed(item T) bool {
+func (q *TypedDelayingQueue[T]) CancelDelayed(item T) bool { return q.cancel(item) != nil }
+
+// cancel ends item's wait, and returns it, or nil.
+func (q *TypedDelayingQueue[T]) cancel(item T) *waitingItem[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w, waits := q.waiting[item]
-	if waits {
+	w := q.waiting[item]
+	if w != nil {
 		q.removeLocked(w)
 	}
-	return waits
+	return w
 }
 
 // setTimerLocked keeps D2.
