@@ -26,6 +26,42 @@ type PriorityInterface[T comparable] interface {
 	TakenPriority(item T) int
 }
 
+// WithPriorities returns queue if it is a PriorityInterface, or a queue that ignores priorities: for
+// decorators.
+func WithPriorities[T comparable](queue ExtendedInterface[T]) PriorityInterface[T] {
+	if p, ok := queue.(PriorityInterface[T]); ok {
+		return p
+	}
+	return withoutPriorities[T]{queue}
+}
+
+type withoutPriorities[T comparable] struct{ ExtendedInterface[T] }
+
+// AddWithOpts ignores the priority, and After of an item that failed.
+func (q withoutPriorities[T]) AddWithOpts(o AddOpts, items ...T) {
+	for _, item := range items {
+		switch {
+		case o.RateLimited && o.Err != nil:
+			q.AddFailed(item, o.Err)
+		case o.RateLimited:
+			q.AddRateLimited(item)
+		case o.After > 0:
+			q.AddAfter(item, o.After)
+		default:
+			q.Add(item)
+		}
+	}
+}
+
+// GetWithPriority is Get.
+func (q withoutPriorities[T]) GetWithPriority() (item T, priority int, shutdown bool) {
+	item, shutdown = q.Get()
+	return item, 0, shutdown
+}
+
+// TakenPriority is 0.
+func (q withoutPriorities[T]) TakenPriority(T) int { return 0 }
+
 // Grouped is a queue whose items are in groups.
 type Grouped interface {
 	// Groups returns the limit groups with the most queued items, the most first, and the sums over

@@ -103,7 +103,9 @@ func (f *queueFamily) priorityDepthOf(name string) func(priority, change int) {
 
 // groupsOf returns a Groups. A group that is no longer among those with the most items has no
 // series any more.
-func (f *queueFamily) groupsOf(name string) func(most []workqueue.Group, all workqueue.GroupTotals) {
+func (f *queueFamily) groupsOf(
+	name string,
+) func(most []workqueue.Group, all workqueue.GroupTotals) {
 	var shown map[string]int
 	return func(most []workqueue.Group, all workqueue.GroupTotals) {
 		depths, others := map[string]int{}, all.Queued
