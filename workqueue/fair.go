@@ -5,6 +5,7 @@ package workqueue
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -377,8 +378,7 @@ func (q *Fair[T]) Groups(limit int) (most []Group, all GroupTotals) {
 	q.mu.Lock()
 	most = make([]Group, 0, len(q.turns.groups))
 	for _, g := range q.turns.groups {
-		most = append(most, Group{Name: g.name, Queued: g.known - g.working, Working: g.working,
-			Weight: g.weight, Workers: g.limit})
+		most = append(most, g.shown())
 	}
 	all = GroupTotals{Groups: len(most), Queued: q.queuedLocked(), Working: q.processing.len}
 	q.mu.Unlock()
@@ -404,6 +404,12 @@ func (q *Fair[T]) SnapshotOf(limit int) Part[T] {
 		}
 		p.Ready = append(p.Ready, e.item)
 		p.notePriority(e.item, e.priority)
+		if e.group.isFull() {
+			if p.Held == nil {
+				p.Held = map[T]Group{}
+			}
+			p.Held[e.item] = e.group.shown()
+		}
 		return true
 	})
 	q.processing.all(func(e *entry[T]) bool {
@@ -426,6 +432,8 @@ func (q *Fair[T]) Find(match func(item T) bool) Part[T] {
 	all.Ready = slices.DeleteFunc(all.Ready, other)
 	all.Processing = slices.DeleteFunc(all.Processing, other)
 	all.Again = slices.DeleteFunc(all.Again, other)
+	maps.DeleteFunc(all.Priorities, func(item T, _ int) bool { return other(item) })
+	maps.DeleteFunc(all.Held, func(item T, _ Group) bool { return other(item) })
 	return all
 }
 
