@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/workqueue"
 )
@@ -37,6 +38,9 @@ func TestRateLimitingQueue_AddWithOpts(t *testing.T) {
 		q.AddWithOpts(workqueue.AddOpts{After: time.Minute, Priority: 5}, "later")
 		q.AddWithOpts(workqueue.AddOpts{RateLimited: true}, "again")
 		q.AddWithOpts(workqueue.AddOpts{RateLimited: true, Err: errors.New("no volume")}, "failed")
+		q.AddAfter("plainly later", time.Minute)
+		q.AddRateLimited("plainly again")
+		q.AddFailed("plainly failed", errors.New("no volume"))
 		content := q.Snapshot()
 		want := map[string]int{"low": -100, "high": 5, "later": 5}
 		first, taken := "high", 5
@@ -44,23 +48,28 @@ func TestRateLimitingQueue_AddWithOpts(t *testing.T) {
 			want, first, taken = nil, "low", 0
 		}
 		assert.Equal(t, want, content.Priorities)
-		assert.Len(t, content.Waiting, 3)
+		assert.Len(t, content.Waiting, 6)
 		item, priority, _ := q.GetWithPriority()
 		assert.Equal(t, first, item)
 		assert.Equal(t, taken, priority)
 		assert.Equal(t, taken, q.TakenPriority(item))
 		assert.Len(t, q.Workers(), 1)
-		for item, want := range map[string]Cause{
-			"later":  {Kind: Delay, Delay: time.Minute},
-			"again":  {Kind: Retry},
-			"failed": {Kind: Retry, Error: "no volume"},
-		} {
-			_, facts := j.About(item)
-			if assert.Len(t, facts, 1, item) && assert.NotEmpty(t, facts[0].Waiting, item) {
-				cause := facts[0].Waiting[0]
-				cause.Time = time.Time{}
-				assert.Equal(t, want, cause, item)
-			}
+		for _, item := range []string{"later", "again", "failed"} {
+			want := causeOf(t, j, "plainly "+item)
+			assert.Equal(t, want, causeOf(t, j, item))
 		}
+		assert.Equal(t, time.Minute, causeOf(t, j, "later").Delay)
+		assert.Equal(t, "no volume", causeOf(t, j, "failed").Error)
 	}
+}
+
+// causeOf returns the only reason why a key waits, without its time.
+func causeOf(t *testing.T, j *Journal, key string) Cause {
+	t.Helper()
+	_, facts := j.About(key)
+	require.Len(t, facts, 1)
+	require.Len(t, facts[0].Waiting, 1)
+	cause := facts[0].Waiting[0]
+	cause.Time = time.Time{}
+	return cause
 }
