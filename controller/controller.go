@@ -11,10 +11,10 @@
 // last of Options.MaxAttempts, it is a dead letter.
 //
 // Read result.go (the results of reconcile), controller.go, shift.go (when a call may begin, and
-// its context), enqueue.go and worker.go (the path of one key), keytracker.go (failures and running
-// calls), deadletters.go, writes.go, snapshot.go; then go test -v ./controller. Goroutines: Run
-// starts Options.Workers of them and returns when the last has ended. Locking: the key tracker's
-// mutex; no callback runs under it.
+// its context), enqueue.go, priority.go and worker.go (the path of one key), keytracker.go (failures
+// and running calls), deadletters.go, writes.go, snapshot.go; then go test -v ./controller.
+// Goroutines: Run starts Options.Workers of them and returns when the last has ended. Locking: the
+// key tracker's mutex; no callback runs under it.
 //
 // Every controller writes this loop around util/workqueue. Results have the meanings of
 // controller-runtime.
@@ -64,7 +64,9 @@ type Controller[K comparable] struct {
 	queue    workqueue.TypedRateLimitingInterface[K]
 	extended workqueue.ExtendedInterface[K] // the same, or nil with fewer methods
 	keys     *keyTracker[K]
-	phase    atomic.Value // a Phase
+	// priorities is the queue with Options.LowPriority, or nil
+	priorities workqueue.PriorityInterface[K]
+	phase      atomic.Value // a Phase
 
 	logger    atomic.Pointer[klog.Logger] // of Run's context, for handlers
 	keyErrors atomic.Uint64               // failures of the key function
@@ -108,6 +110,9 @@ func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K])
 		c.queue = defaultQueue(name, opts.RateLimiter)
 	}
 	c.extended, _ = c.queue.(workqueue.ExtendedInterface[K])
+	if opts.LowPriority != 0 {
+		c.priorities, _ = c.queue.(workqueue.PriorityInterface[K])
+	}
 	if opts.Lead != nil && c.extended == nil {
 		misuse = append(misuse, errors.New(
 			"option Lead needs a queue with GetWithContext: a workqueue.ExtendedInterface"))

@@ -23,10 +23,10 @@ func (c *Controller[K]) Enqueue(key K) {
 }
 
 // Resync queues key although nothing changed. Unlike Enqueue, it does not reset the count of
-// failures, and it leaves a dead letter alone.
+// failures, it leaves a dead letter alone, and the key has Options.LowPriority.
 func (c *Controller[K]) Resync(key K) {
 	if !c.keys.isDead(key) {
-		c.queue.Add(key)
+		c.addUnchanged(key)
 	}
 }
 
@@ -49,8 +49,9 @@ func (c *Controller[K]) Queue() workqueue.TypedRateLimitingInterface[K] {
 // informers of package informer and of client-go. Controller.Handler and Controller.MapHandler make
 // one.
 //
-// An update with an unchanged resourceVersion is a Resync, every other notification an Enqueue. An
-// update enqueues the keys of both objects, so that an owner that lost the object is reconciled.
+// An update with an unchanged resourceVersion is a Resync, every other notification an Enqueue. Keys
+// of the initial list have Options.LowPriority. An update enqueues the keys of both objects, so that
+// an owner that lost the object is reconciled.
 type EnqueueHandler[K comparable] struct {
 	controller *Controller[K]
 	keys       func(obj any) ([]K, error)
@@ -79,7 +80,11 @@ func (c *Controller[K]) MapHandler(keys func(obj any) ([]K, error)) EnqueueHandl
 
 // OnAdd enqueues the keys of obj.
 func (h EnqueueHandler[K]) OnAdd(obj any, isInInitialList bool) {
-	h.each(obj, h.controller.Enqueue)
+	enqueue := h.controller.Enqueue
+	if isInInitialList {
+		enqueue = h.controller.enqueueListed
+	}
+	h.each(obj, enqueue)
 }
 
 // OnUpdate enqueues the keys of newObj, and those of oldObj that newObj no longer has.

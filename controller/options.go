@@ -63,6 +63,17 @@ type Options[K comparable] struct {
 		name string, limiter workqueue.TypedRateLimiter[K],
 	) workqueue.TypedRateLimitingInterface[K]
 
+	// LowPriority, if negative, is the priority of keys for which nothing has changed: those of the
+	// initial list, and of resyncs. Changes have priority 0. A key that returns with RequeueAfter
+	// or after a failure keeps the priority with which the worker got it; with LowPriorityRetries,
+	// a failed key has LowPriority at most. The highest of a key's priorities counts.
+	//
+	// It needs a NewQueue of a queue with priorities: a workqueue.PriorityInterface, such as a
+	// workqueue.TypedRateLimitingQueue with a workqueue.Fair as Config.Queue. Other queues ignore
+	// it. controller-runtime's value is -100.
+	LowPriority        int
+	LowPriorityRetries bool
+
 	// MaxAttempts is how many calls in a row, with no change of the key in between, may fail before
 	// the key becomes a dead letter. 0 means that failures are retried for ever, and that changes
 	// are not noted: see DeadLetters.
@@ -151,6 +162,12 @@ func (o *Options[K]) check() []error {
 		if cache == nil {
 			wrong = append(wrong, fmt.Errorf("WaitFor[%d] is nil", i))
 		}
+	}
+	if o.LowPriority > 0 {
+		wrong = append(wrong, errors.New("option LowPriority is positive"))
+	}
+	if o.LowPriorityRetries && o.LowPriority == 0 {
+		wrong = append(wrong, errors.New("option LowPriorityRetries needs a LowPriority"))
 	}
 	if o.Panic < RetryOnPanic || o.Panic > CrashOnPanic {
 		wrong = append(wrong, fmt.Errorf("there is no PanicPolicy %d", o.Panic))

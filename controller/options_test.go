@@ -38,6 +38,8 @@ func TestMisuseIsReportedByRun(t *testing.T) {
 		"DeadLetterCapacity is negative":   {DeadLetterCapacity: -1},
 		"GracePeriod is negative":          {GracePeriod: -1},
 		"option Drain needs a GracePeriod": {Drain: true},
+		"option LowPriority is positive":   {LowPriority: 1},
+		"LowPriorityRetries needs a":       {LowPriorityRetries: true},
 		"WaitFor[1] is nil":                {WaitFor: []Synced{newCache("a"), nil}},
 		"there is no PanicPolicy 7":        {Panic: 7},
 		"NewQueue returned nil":            {NewQueue: noQueue},

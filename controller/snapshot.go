@@ -28,13 +28,16 @@ type Status struct {
 // Snapshot is a controller at one moment, for a debug page or a readiness check.
 type Snapshot[K comparable] struct {
 	Status
-	Missing  []MissingCache         // caches that are not synced
-	Ready    []K                    // keys that a worker may take now, next first
-	Waiting  []workqueue.Waiting[K] // keys with a delay, next first
-	Limited  int                    // keys that the rate limiter remembers
-	Running  []Running[K]           // longest first
-	Failing  []FailedKey[K]         // longest first
-	Outcomes map[Outcome]uint64     // finished calls of reconcile
+	Missing []MissingCache         // caches that are not synced
+	Ready   []K                    // keys that a worker may take now, next first
+	Waiting []workqueue.Waiting[K] // keys with a delay, next first
+	Limited int                    // keys that the rate limiter remembers
+	// Priorities and Held are those of a workqueue.Snapshot.
+	Priorities map[K]int
+	Held       map[K]workqueue.Group
+	Running    []Running[K]       // longest first
+	Failing    []FailedKey[K]     // longest first
+	Outcomes   map[Outcome]uint64 // finished calls of reconcile
 }
 
 // Running is one call of reconcile.
@@ -64,11 +67,24 @@ func (c *Controller[K]) Status() Status {
 func (c *Controller[K]) Snapshot() Snapshot[K] {
 	s := c.snapshot()
 	if c.extended != nil {
-		content := c.extended.Snapshot()
-		s.Ready, s.Waiting, s.Limited = content.Ready, content.Waiting, content.Limited
+		s.contain(c.extended.Snapshot())
 	}
 	s.Failing = c.keys.longestFailing(math.MaxInt)
 	return s
+}
+
+// contain adds the content of the queue.
+func (s *Snapshot[K]) contain(content workqueue.Snapshot[K]) {
+	s.Ready, s.Waiting, s.Limited = content.Ready, content.Waiting, content.Limited
+	s.Priorities, s.Held = content.Priorities, content.Held
+}
+
+// Groups implements workqueue.Grouped. It returns none if the queue is not Grouped.
+func (c *Controller[K]) Groups(limit int) (most []workqueue.Group, all workqueue.GroupTotals) {
+	if grouped, ok := c.queue.(workqueue.Grouped); ok {
+		return grouped.Groups(limit)
+	}
+	return nil, all
 }
 
 // Part is a part of a Snapshot, for debug pages of controllers of any size. Running is whole: it
@@ -113,7 +129,7 @@ func (c *Controller[K]) part(content func() workqueue.Part[K]) Part[K] {
 	p := Part[K]{Snapshot: c.snapshot()}
 	if c.extended != nil {
 		found := content()
-		p.Ready, p.Waiting, p.Limited = found.Ready, found.Waiting, found.Limited
+		p.contain(found.Snapshot)
 		p.Total, p.Numbers = found.Total, found.Numbers
 	}
 	return p

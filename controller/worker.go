@@ -102,7 +102,7 @@ func (c *Controller[K]) settle(r *reconcileContext[K]) {
 		report.Outcome = OutcomeRequeueAfter
 		c.keys.finish(r, report.Outcome)
 		c.queue.Forget(r.key)
-		c.queue.AddAfter(r.key, after)
+		c.addAfter(r.key, after)
 	default:
 		report.Outcome = OutcomeSuccess
 		c.keys.finish(r, report.Outcome)
@@ -161,11 +161,7 @@ func (c *Controller[K]) settleFailure(r *reconcileContext[K], report *Report) {
 	case giveUp == Terminal:
 		logger.Error(err, "Reconcile failed terminally, but a change has come in since")
 	default:
-		if c.extended != nil {
-			c.extended.AddFailed(r.key, err) // the limiter may decide by the error
-		} else {
-			c.queue.AddRateLimited(r.key)
-		}
+		c.addFailed(r.key, err)
 		logger.Error(err, "Reconcile failed, trying again later")
 	}
 	if evicted != nil {

@@ -94,7 +94,8 @@ func orNothing(f func()) func() {
 // AddSupersedesDelayed is set.
 func (q *TypedDelayingQueue[T]) Add(item T) {
 	if q.addSupersedes {
-		defer q.supersede(item)()
+		q.AddWithPriority(item, 0)
+		return
 	}
 	q.ContextInterface.Add(item)
 }

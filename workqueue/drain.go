@@ -5,6 +5,7 @@ package workqueue
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -146,18 +147,18 @@ func (q *TypedDelayingQueue[T]) isKeeping() bool {
 	return q.keeps
 }
 
-// supersede ends item's wait for an Add, and the Add calls added when it has returned. Before that
-// no drain refuses items: the item would be lost.
-func (q *TypedDelayingQueue[T]) supersede(item T) (added func()) {
+// supersede ends item's wait for an Add, and returns its priority, or the lowest. The Add calls
+// added when it has returned. Before that no drain refuses items: the item would be lost.
+func (q *TypedDelayingQueue[T]) supersede(item T) (priority int, added func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w, waits := q.waiting[item]
 	if !waits || q.stopped {
-		return func() {}
+		return math.MinInt, func() {}
 	}
 	q.removeLocked(w)
 	q.timers.Add(1)
-	return q.timers.Done
+	return w.priority, q.timers.Done
 }
 
 func (q *TypedDelayingQueue[T]) drainable(verb string) (drainable[T], error) {

@@ -5,6 +5,7 @@ package workqueue
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -53,13 +54,14 @@ type entry[T comparable] struct {
 	part           *part[T] // that it is queued in, or nil while a worker has it
 	previous, next *entry[T]
 	priority       int // while it is queued or again
+	taken          int // the priority with which a worker got it
 	again          bool
 	added, since   time.Duration // queueMetrics.now of the Add and of the Get, or 0
 }
 
 // FairConfig says who takes turns in a Fair. Its functions are called under the queue's lock: they
-// must be fast, must not call the queue, and should not panic. (Groups is called without the lock.)
-// Weight and Workers are called when an item of a group is added and no other is known.
+// must be fast, must not call the queue, and should not panic. Weight and Workers are called when an
+// item of a group is added and no other is known.
 type FairConfig[T comparable] struct {
 	// Group returns the group of an item, such as its namespace. It must always return the same for
 	// the same item. If nil, all items are in one group.
@@ -74,20 +76,17 @@ type FairConfig[T comparable] struct {
 	// of a lower priority is; with several lower priorities, one more for each of them. 0 means 32.
 	// If it is negative, an item waits until none of a higher priority is queued.
 	Patience int
-	// Groups is called every 500 ms with the ten groups that have the most queued items, the most
-	// first, and the number of all groups: for metrics with a bounded number of series.
-	Groups func(most []Group, total int)
 }
 
 const (
 	// defaultPatience is the Patience if none is given.
 	defaultPatience = 32
-	// groupsReported is the number of groups that FairConfig.Groups gets at most.
+	// groupsReported is the number of groups that Metrics.Groups gets at most.
 	groupsReported = 10
 )
 
 // NewFair returns a queue. Of config, it uses Metrics, Clock and DrainProcessingOnly. If
-// Metrics.Unfinished or FairConfig.Groups is set, it starts a goroutine, which ShutDown ends.
+// Metrics.Unfinished or Metrics.Groups is set, it starts a goroutine, which ShutDown ends.
 func NewFair[T comparable](fair FairConfig[T], config Config[T]) *Fair[T] {
 	if fair.Group == nil {
 		fair.Group = func(T) string { return "" }
@@ -105,13 +104,16 @@ func NewFair[T comparable](fair FairConfig[T], config Config[T]) *Fair[T] {
 	}
 	q.added.L, q.drained.L = &q.mu, &q.mu
 	metrics := config.Metrics
-	if fair.Groups != nil {
+	if metrics.Groups != nil {
 		metrics.Unfinished = func(total, longest time.Duration) {
 			if config.Metrics.Unfinished != nil {
 				config.Metrics.Unfinished(total, longest)
 			}
-			fair.Groups(q.Groups(groupsReported))
+			metrics.Groups(q.Groups(groupsReported))
 		}
+	}
+	if metrics.PriorityDepth != nil {
+		metrics.Depth = nil
 	}
 	q.metrics = newQueueMetrics(metrics, orRealClock(config.Clock))
 	q.metrics.start(q.unfinished)
@@ -143,12 +145,14 @@ func (q *Fair[T]) AddWithPriority(item T, priority int) {
 	case e.part != nil:
 		if priority > e.priority {
 			q.turns.remove(e)
-			e.priority = priority
+			q.raiseLocked(e, priority)
 			q.turns.push(e)
 		}
 		return
 	case e.again:
-		e.priority = max(e.priority, priority)
+		if priority > e.priority {
+			q.raiseLocked(e, priority)
+		}
 		return
 	default:
 		e.again, e.priority = true, priority
@@ -156,7 +160,17 @@ func (q *Fair[T]) AddWithPriority(item T, priority int) {
 	}
 	if q.metrics != nil {
 		e.added = q.metrics.added()
+		q.metrics.depthAt(priority, 1)
 	}
+}
+
+// raiseLocked gives an item, which is queued or again, a higher priority.
+func (q *Fair[T]) raiseLocked(e *entry[T], priority int) {
+	if q.metrics != nil {
+		q.metrics.depthAt(e.priority, -1)
+		q.metrics.depthAt(priority, 1)
+	}
+	e.priority = priority
 }
 
 // groupLocked returns the group of an item that is not known.
@@ -217,11 +231,23 @@ func (q *Fair[T]) get(ctx context.Context) (item T, priority int, shutdown bool)
 	}
 	e := q.turns.pop()
 	q.gets++
+	e.taken = e.priority
 	q.processing.pushBack(e)
 	if q.metrics != nil {
 		e.since = q.metrics.taken(e.added)
+		q.metrics.depthAt(e.taken, -1)
 	}
-	return e.item, e.priority, false
+	return e.item, e.taken, false
+}
+
+// TakenPriority returns the priority with which a worker got item, or 0 if none has it.
+func (q *Fair[T]) TakenPriority(item T) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e := q.known[item]; e != nil && e.part == nil {
+		return e.taken
+	}
+	return 0
 }
 
 // wakeAll makes every caller of Get, and every drain, look again.
@@ -351,7 +377,10 @@ func (q *Fair[T]) ShuttingDown() bool {
 	return q.shuttingDown
 }
 
-// Group is what a Snapshot says of a group of items.
+// GroupTotals are the sums over all groups of a queue.
+type GroupTotals struct{ Groups, Queued, Working int }
+
+// Group is what a queue says of a group of items.
 type Group struct {
 	Name    string
 	Queued  int // items that no worker has
@@ -360,21 +389,20 @@ type Group struct {
 	Workers int // the most items that workers may have, or 0
 }
 
-// Groups returns the limit groups with the most queued items, the most first, and the number of
-// all groups. It looks at all groups under the lock.
-func (q *Fair[T]) Groups(limit int) (most []Group, total int) {
+// Groups implements Grouped. It looks at all groups under the lock.
+func (q *Fair[T]) Groups(limit int) (most []Group, all GroupTotals) {
 	q.mu.Lock()
-	all := make([]Group, 0, len(q.turns.groups))
+	most = make([]Group, 0, len(q.turns.groups))
 	for _, g := range q.turns.groups {
-		all = append(all, Group{Name: g.name, Queued: g.known - g.working, Working: g.working,
-			Weight: g.weight, Workers: g.limit})
+		most = append(most, g.shown())
 	}
+	all = GroupTotals{Groups: len(most), Queued: q.queuedLocked(), Working: q.processing.len}
 	q.mu.Unlock()
-	slices.SortFunc(all, func(a, b Group) int {
+	slices.SortFunc(most, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.Queued, a.Queued), cmp.Compare(b.Working, a.Working),
 			cmp.Compare(a.Name, b.Name))
 	})
-	return slices.Clip(all[:min(limit, len(all))]), len(all)
+	return slices.Clone(most[:min(limit, len(most))]), all
 }
 
 // Snapshot copies the content of the queue under its lock. The items of the highest priority are
@@ -392,6 +420,12 @@ func (q *Fair[T]) SnapshotOf(limit int) Part[T] {
 		}
 		p.Ready = append(p.Ready, e.item)
 		p.notePriority(e.item, e.priority)
+		if e.group.isFull() {
+			if p.Held == nil {
+				p.Held = map[T]Group{}
+			}
+			p.Held[e.item] = e.group.shown()
+		}
 		return true
 	})
 	q.processing.all(func(e *entry[T]) bool {
@@ -414,6 +448,8 @@ func (q *Fair[T]) Find(match func(item T) bool) Part[T] {
 	all.Ready = slices.DeleteFunc(all.Ready, other)
 	all.Processing = slices.DeleteFunc(all.Processing, other)
 	all.Again = slices.DeleteFunc(all.Again, other)
+	maps.DeleteFunc(all.Priorities, func(item T, _ int) bool { return other(item) })
+	maps.DeleteFunc(all.Held, func(item T, _ Group) bool { return other(item) })
 	return all
 }
 

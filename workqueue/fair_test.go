@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -402,33 +401,4 @@ func TestFair_StrictPriorities(t *testing.T) {
 	key, priority, _ := q.GetWithPriority()
 	require.Equal(t, "low", key)
 	require.Equal(t, -1, priority)
-}
-
-// Groups are those with the most queued keys, and what FairConfig.Groups gets.
-func TestFair_ReportsTheLargestGroups(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var reported []workqueue.Group
-		total := 0
-		q := workqueue.NewFair(workqueue.FairConfig[string]{
-			Group:   groupOf,
-			Workers: func(group string) int { return len(group) },
-			Groups:  func(most []workqueue.Group, n int) { reported, total = most, n },
-		}, workqueue.Config[string]{})
-		for i := range 30 {
-			for j := range i {
-				q.Add(fmt.Sprintf("g%d/%d", i, j))
-			}
-		}
-		key, _ := q.Get()
-		after(500 * time.Millisecond)
-		require.Len(t, reported, 10)
-		require.Equal(t, 29, total)
-		require.Equal(t, workqueue.Group{Name: "g29", Queued: 29, Weight: 1, Workers: 3}, reported[0])
-		most, _ := q.Groups(1000)
-		require.Len(t, most, 29)
-		require.Equal(t, workqueue.Group{Name: groupOf(key), Working: 1, Weight: 1, Workers: 2},
-			most[28])
-		q.ShutDown()
-		require.Zero(t, goroutines())
-	})
 }

@@ -12,8 +12,8 @@ import (
 
 // Metrics are called by the queue that they belong to. A field that is nil is not measured.
 //
-// Adds, Depth, Latency and WorkDuration are called under the queue's lock: they must not call the
-// queue, and a slow one delays it.
+// Adds, Depth, PriorityDepth, Latency and WorkDuration are called under the queue's lock: they must
+// not call the queue, and a slow one delays it.
 type Metrics struct {
 	// Adds is called at each Add that was not ignored.
 	Adds func()
@@ -21,6 +21,9 @@ type Metrics struct {
 	// handed back. The sum is the number of dirty items: those that wait for a worker, or for the
 	// Done of the worker that has them.
 	Depth func(change int)
+	// PriorityDepth is Depth with the priority of the item. A Fair calls it in place of Depth. When
+	// the priority of an item rises, it calls it with -1 for the old one and 1 for the new one.
+	PriorityDepth func(priority, change int)
 	// Latency is called at each Get with the time since the item's Add.
 	Latency func(waited time.Duration)
 	// WorkDuration is called at each Done with the time since the item's Get.
@@ -28,6 +31,9 @@ type Metrics struct {
 	// Unfinished is called every 500 ms. Its arguments are the sum and the maximum of the times
 	// since workers got their items.
 	Unfinished func(total, longest time.Duration)
+	// Groups is called by a Fair every 500 ms with the ten groups that have the most queued items,
+	// the most first, and the sums over all groups. It runs without the lock.
+	Groups func(most []Group, all GroupTotals)
 	// Retries is called at each AddAfter, whatever the delay.
 	Retries func()
 	// Waiting is called every 500 ms, and when the waits end at a shutdown. Its arguments are the
@@ -80,6 +86,13 @@ func (m *queueMetrics) added() time.Duration {
 		m.Depth(1)
 	}
 	return now
+}
+
+// depthAt reports a change of the number of dirty items of a priority.
+func (m *queueMetrics) depthAt(priority, change int) {
+	if m.PriorityDepth != nil {
+		m.PriorityDepth(priority, change)
+	}
 }
 
 // taken reports a Get of an item that was added at a time, and returns the time of the Get.

@@ -11,13 +11,62 @@ type Prioritizer[T comparable] interface {
 	AddWithPriority(item T, priority int)
 	// GetWithPriority is Get, and returns the priority with which the item was queued.
 	GetWithPriority() (item T, priority int, shutdown bool)
+	// TakenPriority returns the priority with which a worker got item, or 0 if none has it.
+	TakenPriority(item T) int
 }
+
+// PriorityInterface is a rate-limiting queue with priorities. A queue that decorates one should
+// implement it, too: package controller looks for it.
+type PriorityInterface[T comparable] interface {
+	TypedRateLimitingInterface[T]
+	// AddWithOpts adds each of the items.
+	AddWithOpts(o AddOpts, items ...T)
+	// GetWithPriority and TakenPriority are those of a Prioritizer.
+	GetWithPriority() (item T, priority int, shutdown bool)
+	TakenPriority(item T) int
+}
+
+// WithPriorities returns queue if it is a PriorityInterface, or a queue that ignores priorities: for
+// decorators.
+func WithPriorities[T comparable](queue ExtendedInterface[T]) PriorityInterface[T] {
+	if p, ok := queue.(PriorityInterface[T]); ok {
+		return p
+	}
+	return withoutPriorities[T]{queue}
+}
+
+type withoutPriorities[T comparable] struct{ ExtendedInterface[T] }
+
+// AddWithOpts ignores the priority, and After of an item that failed.
+func (q withoutPriorities[T]) AddWithOpts(o AddOpts, items ...T) {
+	for _, item := range items {
+		switch {
+		case o.RateLimited && o.Err != nil:
+			q.AddFailed(item, o.Err)
+		case o.RateLimited:
+			q.AddRateLimited(item)
+		case o.After > 0:
+			q.AddAfter(item, o.After)
+		default:
+			q.Add(item)
+		}
+	}
+}
+
+// GetWithPriority is Get.
+func (q withoutPriorities[T]) GetWithPriority() (item T, priority int, shutdown bool) {
+	item, shutdown = q.Get()
+	return item, 0, shutdown
+}
+
+// TakenPriority is 0.
+func (q withoutPriorities[T]) TakenPriority(T) int { return 0 }
 
 // Grouped is a queue whose items are in groups.
 type Grouped interface {
-	// Groups returns the limit groups with the most queued items, the most first, and the number of
+	// Groups returns the limit groups with the most queued items, the most first, and the sums over
 	// all groups.
-	Groups(limit int) (most []Group, total int)
+	Groups(limit int) (most []Group, all GroupTotals)
 }
 
 // AddOpts says when items are added, and with which priority.
@@ -27,6 +76,8 @@ type AddOpts struct {
 	// RateLimited counts a failure of each item. It then waits for the limiter's delay, or for
 	// After if that is longer.
 	RateLimited bool
+	// Err is the failure, if it is known: an ErrorRateLimiter decides by it.
+	Err error
 	// Priority is for a Prioritizer as Config.Queue.
 	Priority int
 }
@@ -35,7 +86,10 @@ type AddOpts struct {
 func (q *TypedRateLimitingQueue[T]) AddWithOpts(o AddOpts, items ...T) {
 	for _, item := range items {
 		delay := o.After
-		if o.RateLimited {
+		switch {
+		case o.RateLimited && o.Err != nil:
+			delay = max(delay, whenError(q.limiter, item, o.Err))
+		case o.RateLimited:
 			delay = max(delay, q.limiter.When(item))
 		}
 		if delay > 0 || o.RateLimited {
@@ -46,10 +100,13 @@ func (q *TypedRateLimitingQueue[T]) AddWithOpts(o AddOpts, items ...T) {
 	}
 }
 
-// AddWithPriority is Add with a priority, if Config.Queue is a Prioritizer.
+// AddWithPriority is Add with a priority, if Config.Queue is a Prioritizer. With
+// AddSupersedesDelayed, the item has the priority of its wait if that is higher.
 func (q *TypedDelayingQueue[T]) AddWithPriority(item T, priority int) {
 	if q.addSupersedes {
-		defer q.supersede(item)()
+		waited, added := q.supersede(item)
+		defer added()
+		priority = max(priority, waited)
 	}
 	q.addNow(item, priority)
 }
@@ -71,12 +128,21 @@ func (q *TypedDelayingQueue[T]) GetWithPriority() (item T, priority int, shutdow
 	return item, 0, shutdown
 }
 
+// TakenPriority returns the priority with which a worker got item, if Config.Queue is a
+// Prioritizer.
+func (q *TypedDelayingQueue[T]) TakenPriority(item T) int {
+	if below, ok := q.ContextInterface.(Prioritizer[T]); ok {
+		return below.TakenPriority(item)
+	}
+	return 0
+}
+
 // Groups implements Grouped. It returns none if Config.Queue is not Grouped.
-func (q *TypedDelayingQueue[T]) Groups(limit int) (most []Group, total int) {
+func (q *TypedDelayingQueue[T]) Groups(limit int) (most []Group, all GroupTotals) {
 	if below, ok := q.ContextInterface.(Grouped); ok {
 		return below.Groups(limit)
 	}
-	return nil, 0
+	return nil, GroupTotals{}
 }
 
 // notePriority notes the priority of an item that is queued or waits.

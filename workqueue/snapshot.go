@@ -23,6 +23,9 @@ type Snapshot[T comparable] struct {
 	Limited int
 	// Priorities are those of Ready and Waiting items that are not 0, in a queue with priorities.
 	Priorities map[T]int
+	// Held are the Ready items that no worker may get now, with their groups: each has as many
+	// workers as it may.
+	Held map[T]Group
 }
 
 // Waiting is an item that is added to the queue at Due.

@@ -47,6 +47,11 @@ type group[T comparable] struct {
 
 func (g *group[T]) isFull() bool { return g.limit > 0 && g.working >= g.limit }
 
+func (g *group[T]) shown() Group {
+	return Group{Name: g.name, Queued: g.known - g.working, Working: g.working, Weight: g.weight,
+		Workers: g.limit}
+}
+
 // level is a priority.
 type level[T comparable] struct {
 	priority int

@@ -19,7 +19,8 @@ import (
 )
 
 // queues is what was added to queues of ours, by their names.
-var queues = &provider{adds: map[string]int{}}
+var queues = &provider{adds: map[string]int{}, depths: map[string]byPriority{},
+	groups: map[string]*grouped{}}
 
 func TestMain(m *testing.M) {
 	compat.SetProvider(queues)
@@ -27,10 +28,12 @@ func TestMain(m *testing.M) {
 	os.Exit(narrate.Run(m))
 }
 
-// provider counts adds; no other metric does anything.
+// provider counts adds, priorities and groups; no other metric does anything.
 type provider struct {
-	mu   sync.Mutex
-	adds map[string]int
+	mu     sync.Mutex
+	adds   map[string]int
+	depths map[string]byPriority
+	groups map[string]*grouped
 }
 
 func (p *provider) of(queue string) int {

@@ -133,6 +133,13 @@ func (s shownQueue) Find(match func(item string) bool) workqueue.Part[string] {
 	return workqueue.Part[string]{}
 }
 
+func (s shownQueue) Groups(limit int) (most []workqueue.Group, all workqueue.GroupTotals) {
+	if q, ok := s.view().(found.Queue); ok {
+		return q.Groups(limit)
+	}
+	return nil, all
+}
+
 func (s shownQueue) Workers() map[string]journal.Worker {
 	if q, ok := s.view().(found.Queue); ok {
 		return q.Workers()

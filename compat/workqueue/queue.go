@@ -27,6 +27,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/informerstack/compat/internal/found"
+	"example.com/informerstack/compat/internal/provider"
 	"example.com/informerstack/internal/helpers/callsite"
 	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/workqueue"
@@ -72,7 +73,7 @@ func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 
 func newTyped[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 	return workqueue.NewTyped(workqueue.Config[T]{
-		Metrics:             queueMetrics(config.MetricsProvider, config.Name),
+		Metrics:             provider.Queue(config.MetricsProvider, config.Name),
 		Clock:               config.Clock,
 		Order:               config.Queue,
 		DrainProcessingOnly: true,
@@ -131,7 +132,7 @@ func delaying[T comparable](config TypedDelayingQueueConfig[T]) workqueue.Config
 			Clock:           config.Clock,
 		})
 	}
-	metrics := delayMetrics(config.MetricsProvider, config.Name)
+	metrics := provider.Delays(config.MetricsProvider, config.Name)
 	if config.Clock != nil {
 		metrics.Released = config.Clock.NewTicker(heartbeat).Stop
 	}

@@ -121,11 +121,30 @@ type Queue struct {
 	Processing List[string]     `json:"processing"`
 	Again      List[string]     `json:"again"` // keys in Processing that were added again since
 	Waiting    List[WaitingKey] `json:"waiting"`
-	// Priorities are those of ready and waiting keys that are not 0, in a queue with priorities.
-	Priorities map[string]int `json:"priorities,omitempty"`
+	Order
 
 	workers  func() map[string]journal.Worker // nil if they are not known
 	unserved unserved
+}
+
+// Order is what decides which of the ready keys of a queue is next, beside their order.
+type Order struct {
+	// Priorities are those of ready and waiting keys that are not 0, in a queue with priorities.
+	Priorities map[string]int `json:"priorities,omitempty"`
+	// Groups are the groups with the most queued keys, the most first, of all GroupCount.
+	Groups     []KeyGroup `json:"groups,omitempty"`
+	GroupCount int        `json:"groupCount,omitempty"`
+	// Held are the ready keys that no worker may get now: their group has as many workers as it
+	// may.
+	Held map[string]KeyGroup `json:"held,omitempty"`
+}
+
+// KeyGroup is a group of the keys of a queue.
+type KeyGroup struct {
+	Name    string `json:"name"`
+	Queued  int    `json:"queued"`
+	Working int    `json:"working"`           // keys that workers have
+	Workers int    `json:"workers,omitempty"` // the most keys that workers may have, or 0
 }
 
 // WaitingKey is a key with a delay.
@@ -137,12 +156,13 @@ type WaitingKey struct {
 
 // Controller is a controller on the page, with its queue.
 type Controller struct {
-	Name        string            `json:"name"`
-	Phase       controller.Phase  `json:"phase"`
-	Missing     []MissingCache    `json:"missingCaches,omitempty"`
-	Ready       List[string]      `json:"ready"`
-	Running     List[RunningKey]  `json:"running"`
-	Waiting     List[WaitingKey]  `json:"waiting"`
+	Name    string           `json:"name"`
+	Phase   controller.Phase `json:"phase"`
+	Missing []MissingCache   `json:"missingCaches,omitempty"`
+	Ready   List[string]     `json:"ready"`
+	Running List[RunningKey] `json:"running"`
+	Waiting List[WaitingKey] `json:"waiting"`
+	Order
 	Failing     List[FailingKey]  `json:"failing"`
 	DeadLetters List[DeadLetter]  `json:"deadLetters"`
 	Evicted     uint64            `json:"evicted"`

@@ -93,12 +93,7 @@ func AddQueue[K comparable](
 			unserved:   ready.look(p.Total.Ready > 0 && p.Total.Processing == 0, p.Taken),
 		}
 		q.Ready.numbers = p.Numbers
-		for item, priority := range p.Priorities {
-			if q.Priorities == nil {
-				q.Priorities = map[string]int{}
-			}
-			q.Priorities[keyText(item)] = priority
-		}
+		q.Order = describeOrder(p.Snapshot, queue)
 		if known, ok := queue.(interface {
 			Workers() map[string]journal.Worker
 		}); ok {
@@ -106,6 +101,40 @@ func AddQueue[K comparable](
 		}
 		return q
 	})
+}
+
+// shownGroups is the number of groups of a queue on the page.
+const shownGroups = 10
+
+// describeOrder describes the order of the items of s, which queue has.
+func describeOrder[K comparable](s workqueue.Snapshot[K], queue any) (o Order) {
+	for item, priority := range s.Priorities {
+		if o.Priorities == nil {
+			o.Priorities = map[string]int{}
+		}
+		o.Priorities[keyText(item)] = priority
+	}
+	for item, group := range s.Held {
+		if o.Held == nil {
+			o.Held = map[string]KeyGroup{}
+		}
+		o.Held[keyText(item)] = describeKeyGroup(group)
+	}
+	if grouped, ok := queue.(workqueue.Grouped); ok {
+		most, all := grouped.Groups(shownGroups)
+		if all.Groups > 1 { // one group may have all items, without a name
+			o.GroupCount = all.Groups
+			for _, group := range most {
+				o.Groups = append(o.Groups, describeKeyGroup(group))
+			}
+		}
+	}
+	return o
+}
+
+func describeKeyGroup(g workqueue.Group) KeyGroup {
+	return KeyGroup{Name: printable.Short(g.Name), Queued: g.Queued, Working: g.Working,
+		Workers: g.Workers}
 }
 
 // unserved says that a queue has ready items that no worker takes.
@@ -262,6 +291,8 @@ func describeController[K comparable](subject *controller.Controller[K], w wante
 		Outcomes:    map[string]uint64{},
 	}
 	c.Ready.numbers = s.Numbers
+	c.Order = describeOrder(
+		workqueue.Snapshot[K]{Priorities: s.Priorities, Held: s.Held}, subject)
 	c.Ready.Total = max(c.Ready.Total, s.Queued) // a queue without Snapshot has only a length
 	for outcome, count := range s.Outcomes {
 		c.Outcomes[string(outcome)] = count

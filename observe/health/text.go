@@ -158,12 +158,14 @@ func (t *text) controller(c Controller) {
 		t.line("  dead letters dropped: %d, notifications without a key: %d", c.Evicted,
 			c.KeyErrors)
 	}
-	keys(t, "ready", c.Ready, func(key string) string { return key })
+	keys(t, "ready", c.Ready, func(key string) string { return key + c.place(key) })
 	keys(t, "running", c.Running, func(k RunningKey) string {
 		return fmt.Sprintf("%s since %s (reconcileID %s)", k.Key, short(t.now.Sub(k.Since)),
 			k.ReconcileID)
 	})
-	keys(t, "waiting", c.Waiting, func(w WaitingKey) string { return t.waits(w, failures) })
+	keys(t, "waiting", c.Waiting, func(w WaitingKey) string {
+		return t.waits(w, failures) + c.priority(w.Key)
+	})
 	keys(t, "failing", c.Failing, func(k FailingKey) string {
 		return fmt.Sprintf("%s %d times since %s, last %s: %s",
 			k.Key, k.Attempts, short(t.now.Sub(k.Since)), t.ago(&k.Last), k.LastError)
@@ -172,25 +174,59 @@ func (t *text) controller(c Controller) {
 		return fmt.Sprintf("%s %s after %d attempts, last %s: %s",
 			d.Key, d.Reason, d.Attempts, t.ago(&d.Last), d.LastError)
 	})
+	t.groupsOf(c.Order)
 }
 
 func (t *text) queue(q Queue) {
 	t.head("queue %s", q.Name)
 	same := func(key string) string { return key }
-	keys(t, "ready", q.Ready, func(key string) string { return key + q.priority(key) })
+	keys(t, "ready", q.Ready, func(key string) string { return key + q.place(key) })
 	keys(t, "processing", q.Processing, same)
 	keys(t, "again", q.Again, same)
 	keys(t, "waiting", q.Waiting, func(w WaitingKey) string {
 		return t.waits(w, rateLimited) + q.priority(w.Key)
 	})
+	t.groupsOf(q.Order)
+}
+
+// groupsOf writes the groups of a queue.
+func (t *text) groupsOf(o Order) {
+	if o.GroupCount == 0 {
+		return
+	}
+	keys(t, "groups", List[KeyGroup]{Total: o.GroupCount, Items: o.Groups},
+		func(g KeyGroup) string {
+			return fmt.Sprintf("%s: %d queued, %s", g.Name, g.Queued, g.working())
+		})
+}
+
+// working says how many keys of a group workers have.
+func (g KeyGroup) working() string {
+	if g.Workers > 0 {
+		return fmt.Sprintf("%d of %s", g.Working, plural(g.Workers, "worker"))
+	}
+	return plural(g.Working, "worker")
 }
 
 // priority returns the priority of a key behind it.
-func (q Queue) priority(key string) string {
-	if priority, ok := q.Priorities[key]; ok {
+func (o Order) priority(key string) string {
+	if priority, ok := o.Priorities[key]; ok {
 		return fmt.Sprintf(" (priority %d)", priority)
 	}
 	return ""
+}
+
+// place returns the priority of a ready key behind it, and why no worker may get it.
+func (o Order) place(key string) string {
+	if group, held := o.Held[key]; held {
+		return o.priority(key) + " (" + group.heldText() + ")"
+	}
+	return o.priority(key)
+}
+
+// heldText says why a group is held.
+func (g KeyGroup) heldText() string {
+	return fmt.Sprintf("its group %s has %s", g.Name, g.working())
 }
 
 func (t *text) election(e Election) {

@@ -278,7 +278,7 @@ func (s *search) queue(q Queue, only bool) {
 		}
 	}
 	if slices.ContainsFunc(q.Ready.Items, s.is) {
-		s.ready("queue "+q.Name, q.Ready, s.priorityIn(q)+s.workersOf(q))
+		s.ready("queue "+q.Name, q.Ready, q.Order, s.workersOf(q))
 	}
 	var failing []FailingKey
 	if known, ok := s.knownOf(q.Name); ok && only {
@@ -287,14 +287,20 @@ func (s *search) queue(q Queue, only bool) {
 	s.waiting("queue "+q.Name, q.Waiting, rateLimited, failing)
 }
 
-// priorityIn says which priority the key has in a queue with priorities.
-func (s *search) priorityIn(q Queue) string {
-	for key, priority := range q.Priorities {
+// orderIn says which priority the ready key has in a queue with priorities, and whether its group
+// keeps it back.
+func (s *search) orderIn(o Order) (said string) {
+	for key, priority := range o.Priorities {
 		if s.is(key) {
-			return fmt.Sprintf(", at priority %d", priority)
+			said = fmt.Sprintf(", at priority %d", priority)
 		}
 	}
-	return ""
+	for key, group := range o.Held {
+		if s.is(key) {
+			said += "; " + group.heldText()
+		}
+	}
+	return said
 }
 
 // workersOf says what the workers of a queue do, in which the key is ready.
@@ -381,11 +387,12 @@ func leftBy(stack []string) string {
 	return ""
 }
 
-func (s *search) ready(name string, ready List[string], remark string) {
+func (s *search) ready(name string, ready List[string], order Order, remark string) {
 	at := slices.IndexFunc(ready.Items, s.is)
+	remark = s.orderIn(order) + remark
 	switch {
 	case at < 0:
-	case s.kept || ready.numbers != nil:
+	case s.kept && order.GroupCount == 0 || ready.numbers != nil:
 		number := at + 1
 		if !s.kept {
 			number = ready.numbers[at]
@@ -459,7 +466,7 @@ func (s *search) controller(c Controller) {
 	default:
 		remark = ", which is " + string(c.Phase)
 	}
-	s.ready("controller "+c.Name, c.Ready, remark)
+	s.ready("controller "+c.Name, c.Ready, c.Order, remark)
 	s.waiting("controller "+c.Name, c.Waiting, failures, c.Failing.Items)
 	for _, d := range c.DeadLetters.Items {
 		if s.is(d.Key) {

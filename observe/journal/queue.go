@@ -114,10 +114,12 @@ func (q *DelayingQueue[T]) Done(item T) {
 	q.delaying.Done(item)
 }
 
-// RateLimitingQueue is a DelayingQueue with a rate limiter. It is a workqueue.ExtendedInterface.
+// RateLimitingQueue is a DelayingQueue with a rate limiter. It is a workqueue.ExtendedInterface and
+// a workqueue.PriorityInterface.
 type RateLimitingQueue[T comparable] struct {
 	DelayingQueue[T]
-	inner workqueue.ExtendedInterface[T]
+	inner      workqueue.ExtendedInterface[T]
+	priorities workqueue.PriorityInterface[T] // the same
 }
 
 // NewRateLimitingQueue returns a queue that notes in j, under a name, what it does with inner. It
@@ -125,7 +127,8 @@ type RateLimitingQueue[T comparable] struct {
 func NewRateLimitingQueue[T comparable](
 	j *Journal, name string, inner workqueue.ExtendedInterface[T],
 ) *RateLimitingQueue[T] {
-	q := &RateLimitingQueue[T]{DelayingQueue[T]{inner, newNotes[T](j, name)}, inner}
+	q := &RateLimitingQueue[T]{DelayingQueue[T]{inner, newNotes[T](j, name)}, inner,
+		workqueue.WithPriorities(inner)}
 	dropWith(q, j, q.name)
 	return q
 }
@@ -140,6 +143,44 @@ func (q *RateLimitingQueue[T]) AddRateLimited(item T) {
 func (q *RateLimitingQueue[T]) AddFailed(item T, err error) {
 	q.added(item, Cause{Kind: Retry, Error: printable.Short(fmt.Sprint(err))}, true)
 	q.inner.AddFailed(item, err)
+}
+
+// AddWithOpts notes the reason, and adds the items.
+func (q *RateLimitingQueue[T]) AddWithOpts(o workqueue.AddOpts, items ...T) {
+	cause := Cause{}
+	switch {
+	case o.RateLimited:
+		cause.Kind = Retry
+		if o.Err != nil {
+			cause.Error = printable.Short(fmt.Sprint(o.Err))
+		}
+	case o.After > 0:
+		cause.Kind, cause.Delay = Delay, o.After
+	}
+	for _, item := range items {
+		q.added(item, cause, cause.Kind != "")
+	}
+	q.priorities.AddWithOpts(o, items...)
+}
+
+// GetWithPriority notes the worker that gets the item.
+func (q *RateLimitingQueue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
+	item, priority, shutdown = q.priorities.GetWithPriority()
+	q.took(item, shutdown)
+	return item, priority, shutdown
+}
+
+// TakenPriority implements workqueue.PriorityInterface.
+func (q *RateLimitingQueue[T]) TakenPriority(item T) int { return q.priorities.TakenPriority(item) }
+
+// Groups implements workqueue.Grouped.
+func (q *RateLimitingQueue[T]) Groups(
+	limit int,
+) (most []workqueue.Group, all workqueue.GroupTotals) {
+	if grouped, ok := q.inner.(workqueue.Grouped); ok {
+		return grouped.Groups(limit)
+	}
+	return nil, all
 }
 
 // Forget notes a success.

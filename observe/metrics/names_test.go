@@ -14,18 +14,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/shard"
+	"example.com/informerstack/workqueue"
 )
 
 // The names, types, labels and buckets of component-base v0.37.2 and controller-runtime v0.25.2.
 // Dashboards and alerts for them are to work unchanged. (controller-runtime's own workqueue metrics
-// have a second label, controller, with the same value.)
+// have another label, controller, with the same value; component-base has no priorities.)
 var known = []struct {
 	name, kind, labels string
 	firstBucket        string
 	lastBucket         string
 	buckets            int
 }{
-	{name: "workqueue_depth", kind: "gauge", labels: "name"},
+	{name: "workqueue_depth", kind: "gauge", labels: "name,priority"},
 	{name: "workqueue_adds_total", kind: "counter", labels: "name"},
 	{
 		name: "workqueue_queue_duration_seconds", kind: "histogram", labels: "name",
@@ -125,6 +126,10 @@ func TestNames_AllAreSent(t *testing.T) {
 	story(t, worldOptions{}, func(w *world) {
 		w.metrics.LeaderElection("lease").Slack("lease", 5)
 		followGroup(t, w.metrics, shard.Status{})
+		fair := workqueue.NewFair(workqueue.FairConfig[string]{},
+			workqueue.Config[string]{Metrics: w.metrics.Workqueue("fair")})
+		defer fair.ShutDown()
+		fair.Add("a")
 		w.create("a")
 		w.update("a")
 		w.after(2 * time.Minute) // for a bookmark

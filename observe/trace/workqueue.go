@@ -11,13 +11,13 @@ import (
 )
 
 // RateLimitingQueue traces the keys that enter and leave a workqueue. If queue is a
-// workqueue.ExtendedInterface, the result is one too.
+// workqueue.ExtendedInterface, the result is one too, and a workqueue.PriorityInterface.
 func RateLimitingQueue[T comparable](
 	queue workqueue.TypedRateLimitingInterface[T], sink Sink,
 ) workqueue.TypedRateLimitingInterface[T] {
 	traced := rateLimitingQueue[T]{queue, sink, nil}
 	if extended, ok := queue.(workqueue.ExtendedInterface[T]); ok {
-		return extendedQueue[T]{traced, extended}
+		return extendedQueue[T]{traced, extended, workqueue.WithPriorities(extended)}
 	}
 	return traced
 }
@@ -29,7 +29,7 @@ func NewRateLimitingQueue[T comparable](
 ) workqueue.TypedRateLimitingInterface[T] {
 	delays := &delayRecorder[T]{TypedRateLimiter: limiter, delays: map[T]time.Duration{}}
 	queue := workqueue.NewTypedRateLimitingQueue[T](delays, config)
-	return extendedQueue[T]{rateLimitingQueue[T]{queue, sink, delays}, queue}
+	return extendedQueue[T]{rateLimitingQueue[T]{queue, sink, delays}, queue, queue}
 }
 
 type rateLimitingQueue[T comparable] struct {
@@ -90,10 +90,59 @@ func (q rateLimitingQueue[T]) Forget(item T) {
 	q.TypedRateLimitingInterface.Forget(item)
 }
 
-// extendedQueue also has the methods of workqueue.ExtendedInterface.
+// extendedQueue also has the methods of a workqueue.TypedRateLimitingQueue that its interfaces for
+// contexts and priorities have.
 type extendedQueue[T comparable] struct {
 	rateLimitingQueue[T]
-	extended workqueue.ExtendedInterface[T]
+	extended   workqueue.ExtendedInterface[T]
+	priorities workqueue.PriorityInterface[T] // the same
+}
+
+// AddWithOpts traces added keys, as the method that does without a priority.
+func (q extendedQueue[T]) AddWithOpts(o workqueue.AddOpts, items ...T) {
+	for _, item := range items {
+		switch {
+		case o.RateLimited: // is traced below
+		case o.After > 0:
+			q.key("AddAfter", item, fmt.Sprintf("%v, priority %d", o.After, o.Priority))
+		default:
+			q.key("Add", item, fmt.Sprintf("priority %d", o.Priority))
+		}
+		q.priorities.AddWithOpts(o, item)
+		if o.RateLimited {
+			q.retried(item)
+		}
+	}
+}
+
+// AddWithPriority is AddWithOpts with a priority.
+func (q extendedQueue[T]) AddWithPriority(item T, priority int) {
+	q.AddWithOpts(workqueue.AddOpts{Priority: priority}, item)
+}
+
+// AddAfterWithPriority is AddWithOpts with a delay and a priority.
+func (q extendedQueue[T]) AddAfterWithPriority(item T, duration time.Duration, priority int) {
+	q.AddWithOpts(workqueue.AddOpts{After: duration, Priority: priority}, item)
+}
+
+// GetWithPriority traces the key that a worker gets.
+func (q extendedQueue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
+	item, priority, shutdown = q.priorities.GetWithPriority()
+	if !shutdown {
+		q.key("Get", item, "")
+	}
+	return item, priority, shutdown
+}
+
+// TakenPriority implements workqueue.PriorityInterface.
+func (q extendedQueue[T]) TakenPriority(item T) int { return q.priorities.TakenPriority(item) }
+
+// Groups implements workqueue.Grouped.
+func (q extendedQueue[T]) Groups(limit int) (most []workqueue.Group, all workqueue.GroupTotals) {
+	if grouped, ok := q.extended.(workqueue.Grouped); ok {
+		return grouped.Groups(limit)
+	}
+	return nil, all
 }
 
 // Snapshot returns the queue's Snapshot.

@@ -75,3 +75,26 @@ func TestNewRateLimitingQueue_TracesTheDelay(t *testing.T) {
 		assert.Equal(t, 2, snapshot.Waiting[0].Failures)
 	}
 }
+
+// Priorities reach the queue below, and a worker that asks for them is traced, too.
+func TestRateLimitingQueue_Priorities(t *testing.T) {
+	var lines []string
+	fair := workqueue.NewFair(workqueue.FairConfig[string]{}, workqueue.Config[string]{})
+	queue := trace.RateLimitingQueue(workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour),
+		workqueue.Config[string]{Queue: fair}),
+		func(e trace.Event) { lines = append(lines, e.What+" "+e.Key+" "+e.Detail) })
+	defer queue.ShutDown()
+	priorities := queue.(workqueue.PriorityInterface[string])
+	priorities.AddWithOpts(workqueue.AddOpts{Priority: -100}, "a")
+	item, priority, _ := priorities.GetWithPriority()
+	assert.Equal(t, "a", item)
+	assert.Equal(t, -100, priority)
+	assert.Equal(t, -100, priorities.TakenPriority("a"))
+	priorities.AddWithOpts(workqueue.AddOpts{RateLimited: true, Priority: -100}, "a")
+	priorities.AddWithOpts(workqueue.AddOpts{After: time.Minute, Priority: 5}, "b")
+	assert.Equal(t, []string{"Add a priority -100", "Get a ", "AddRateLimited a failure 1",
+		"AddAfter b 1m0s, priority 5"}, lines)
+	assert.Equal(t, map[string]int{"a": -100, "b": 5},
+		queue.(workqueue.ExtendedInterface[string]).Snapshot().Priorities)
+}

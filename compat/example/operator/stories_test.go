@@ -271,7 +271,7 @@ func TestStory_TheProcessIsObserved(t *testing.T) {
 		for path, want := range map[string]string{
 			"/readyz?verbose":  "[+]informer-websites ok",
 			"/healthz?verbose": "[+]lease-publisher-websites ok",
-			"/metrics":         `workqueue_depth{name="websites"} 0`,
+			"/metrics":         `workqueue_depth{name="websites",priority=""} 0`,
 			"/debug/informers": "only",
 		} {
 			answer := httptest.NewRecorder()

@@ -125,6 +125,7 @@ func releaseName(name string) {
 type Queue interface {
 	Snapshot() workqueue.Snapshot[string]
 	workqueue.Partial[string]
+	workqueue.Grouped
 	Workers() map[string]journal.Worker
 }
 
@@ -151,6 +152,14 @@ func (t texts[T]) Workers() map[string]journal.Worker {
 		return noted.Workers()
 	}
 	return nil
+}
+
+// Groups implements Queue.
+func (t texts[T]) Groups(limit int) (most []workqueue.Group, all workqueue.GroupTotals) {
+	if grouped, ok := t.queue.(workqueue.Grouped); ok {
+		return grouped.Groups(limit)
+	}
+	return nil, all
 }
 
 // Snapshot implements Queue.
@@ -184,6 +193,12 @@ func shown[T comparable](s workqueue.Snapshot[T]) workqueue.Snapshot[string] {
 			shown.Priorities = map[string]int{}
 		}
 		shown.Priorities[printable.Key(item)] = priority
+	}
+	for item, group := range s.Held {
+		if shown.Held == nil {
+			shown.Held = map[string]workqueue.Group{}
+		}
+		shown.Held[printable.Key(item)] = group
 	}
 	return shown
 }
