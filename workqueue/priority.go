@@ -11,7 +11,8 @@ type Prioritizer[T comparable] interface {
 	AddWithPriority(item T, priority int)
 	// GetWithPriority is Get, and returns the priority with which the item was queued.
 	GetWithPriority() (item T, priority int, shutdown bool)
-	// TakenPriority returns the priority with which a worker got item, or 0 if none has it.
+	// TakenPriority returns the priority with which a worker got item, or 0 if it is with no
+	// worker.
 	TakenPriority(item T) int
 }
 
@@ -26,8 +27,8 @@ type PriorityInterface[T comparable] interface {
 	TakenPriority(item T) int
 }
 
-// WithPriorities returns queue if it is a PriorityInterface, or a queue that ignores priorities: for
-// decorators.
+// WithPriorities returns queue if it is a PriorityInterface, or a queue that ignores priorities.
+// It is for decorators.
 func WithPriorities[T comparable](queue ExtendedInterface[T]) PriorityInterface[T] {
 	if p, ok := queue.(PriorityInterface[T]); ok {
 		return p
@@ -62,7 +63,7 @@ func (q withoutPriorities[T]) GetWithPriority() (item T, priority int, shutdown 
 // TakenPriority is 0.
 func (q withoutPriorities[T]) TakenPriority(T) int { return 0 }
 
-// Grouped is a queue whose items are in groups.
+// Grouped is a queue of items in groups.
 type Grouped interface {
 	// Groups returns the limit groups with the most queued items, the most first, and the sums over
 	// all groups.
