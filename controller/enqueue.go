@@ -49,9 +49,9 @@ func (c *Controller[K]) Queue() workqueue.TypedRateLimitingInterface[K] {
 // informers of package informer and of client-go. Controller.Handler and Controller.MapHandler make
 // one.
 //
-// An update with an unchanged resourceVersion is a Resync, every other notification an Enqueue. Keys
-// of the initial list have Options.LowPriority. An update enqueues the keys of both objects, so that
-// an owner that lost the object is reconciled.
+// An update with an unchanged resourceVersion is a Resync, every other notification an Enqueue.
+// Keys of the initial list have Options.LowPriority. An update enqueues the keys of both objects,
+// so that an owner that lost the object is reconciled.
 type EnqueueHandler[K comparable] struct {
 	controller *Controller[K]
 	keys       func(obj any) ([]K, error)

@@ -60,8 +60,8 @@ type entry[T comparable] struct {
 }
 
 // FairConfig says who takes turns in a Fair. Its functions are called under the queue's lock: they
-// must be fast, must not call the queue, and should not panic. Weight and Workers are called when an
-// item of a group is added and no other is known.
+// must be fast, must not call the queue, and should not panic. Weight and Workers are called when
+// an item of a group is added and no other is known.
 type FairConfig[T comparable] struct {
 	// Group returns the group of an item, such as its namespace. It must always return the same for
 	// the same item. If nil, all items are in one group.
@@ -240,7 +240,7 @@ func (q *Fair[T]) get(ctx context.Context) (item T, priority int, shutdown bool)
 	return e.item, e.taken, false
 }
 
-// TakenPriority returns the priority with which a worker got item, or 0 if none has it.
+// TakenPriority returns the priority with which a worker got item, or 0.
 func (q *Fair[T]) TakenPriority(item T) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

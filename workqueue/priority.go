@@ -11,7 +11,8 @@ type Prioritizer[T comparable] interface {
 	AddWithPriority(item T, priority int)
 	// GetWithPriority is Get, and returns the priority with which the item was queued.
 	GetWithPriority() (item T, priority int, shutdown bool)
-	// TakenPriority returns the priority with which a worker got item, or 0 if none has it.
+	// TakenPriority returns the priority with which a worker got item, or 0 if it is with no
+	// worker.
 	TakenPriority(item T) int
 }
 
@@ -26,8 +27,8 @@ type PriorityInterface[T comparable] interface {
 	TakenPriority(item T) int
 }
 
-// WithPriorities returns queue if it is a PriorityInterface, or a queue that ignores priorities: for
-// decorators.
+// WithPriorities returns queue if it is a PriorityInterface, or a queue that ignores priorities.
+// It is for decorators.
 func WithPriorities[T comparable](queue ExtendedInterface[T]) PriorityInterface[T] {
 	if p, ok := queue.(PriorityInterface[T]); ok {
 		return p
@@ -62,7 +63,7 @@ func (q withoutPriorities[T]) GetWithPriority() (item T, priority int, shutdown 
 // TakenPriority is 0.
 func (q withoutPriorities[T]) TakenPriority(T) int { return 0 }
 
-// Grouped is a queue whose items are in groups.
+// Grouped is a queue of items in groups.
 type Grouped interface {
 	// Groups returns the limit groups with the most queued items, the most first, and the sums over
 	// all groups.
@@ -74,7 +75,7 @@ type AddOpts struct {
 	// After is how long an item waits first.
 	After time.Duration
 	// RateLimited counts a failure of each item. It then waits for the limiter's delay, or for
-	// After if that is longer.
+	// After if that is set and shorter, as with controller-runtime's queue.
 	RateLimited bool
 	// Err is the failure, if it is known: an ErrorRateLimiter decides by it.
 	Err error
@@ -86,11 +87,11 @@ type AddOpts struct {
 func (q *TypedRateLimitingQueue[T]) AddWithOpts(o AddOpts, items ...T) {
 	for _, item := range items {
 		delay := o.After
-		switch {
-		case o.RateLimited && o.Err != nil:
-			delay = max(delay, whenError(q.limiter, item, o.Err))
-		case o.RateLimited:
-			delay = max(delay, q.limiter.When(item))
+		if o.RateLimited {
+			limited := q.delayOf(item, o.Err)
+			if delay <= 0 || limited < delay {
+				delay = limited
+			}
 		}
 		if delay > 0 || o.RateLimited {
 			q.AddAfterWithPriority(item, delay, o.Priority)
@@ -98,6 +99,14 @@ func (q *TypedRateLimitingQueue[T]) AddWithOpts(o AddOpts, items ...T) {
 			q.AddWithPriority(item, o.Priority)
 		}
 	}
+}
+
+// delayOf counts a failure, whose error may be known.
+func (q *TypedRateLimitingQueue[T]) delayOf(item T, err error) time.Duration {
+	if err == nil {
+		return q.limiter.When(item)
+	}
+	return whenError(q.limiter, item, err)
 }
 
 // AddWithPriority is Add with a priority, if Config.Queue is a Prioritizer. With

@@ -24,10 +24,10 @@
 // indexes, list and watch functions, event recorders. An adapter converts the values that it passes
 // on: handlers get client-go's tombstones, and a store accepts them.
 //
-// Read informer.go, handler.go, watcherror.go, indexer.go, queue.go, fair.go, priority.go, lock.go; the
-// program in compat/example has all three pieces in a controller-runtime manager. Then go test -v
-// ./compat/adapt. Goroutines: none. Locking: none. The package also compiles under "informerstack
-// swap": there client-go's types are ours, and no conversion is needed.
+// Read informer.go, handler.go, watcherror.go, indexer.go, queue.go, fair.go, priority.go, lock.go;
+// the program in compat/example has all three pieces in a controller-runtime manager. Then go test
+// -v ./compat/adapt. Goroutines: none. Locking: none. The package also compiles under
+// "informerstack swap": there client-go's types are ours, and no conversion is needed.
 //
 // Source: tools/cache/shared_informer.go SharedIndexInformer, tools/cache/index.go Indexer,
 // tools/leaderelection/resourcelock/interface.go Interface

@@ -11,9 +11,9 @@
 //
 // It shows what is made after this package was initialized: import it in package main. The priority
 // queues of controller-runtime, its default, are its own: they are shown in a program that is built
-// with "informerstack swap --devtools". Elsewhere set controller.Options.NewQueue to adapt.NewQueue
-// of compat/adapt, and wrap reconcilers with its ShowErrors; otherwise "no queue" in an answer
-// means none of client-go's.
+// with "informerstack swap --devtools". Elsewhere set controller.Options.NewQueue to
+// NewPriorityQueue or NewQueue of compat/adapt, and wrap reconcilers with its ShowErrors; otherwise
+// "no queue" in an answer means none of client-go's.
 //
 // Read devtools.go, then serve.go; then go test ./compat/devtools. Goroutines: the HTTP server's,
 // if Environment is set. Locking: health's.

@@ -46,8 +46,8 @@ func TestHandler_ShowsAFairQueue(t *testing.T) {
 	assert.Regexp(t, `^ns/listed is one of 2 in queue volumes, at priority -100; its group ns has `+
 		`1 of 1 worker; its workers have 1 other key, the longest for `,
 		Handler().Why("ns/listed").Sentence)
-	assert.Regexp(t, `^a worker of queue volumes has had ns/changed for .*, and has not called Done`,
-		Handler().Why("ns/changed").Sentence)
+	assert.Regexp(t, `^a worker of queue volumes has had ns/changed for .*, and has not called `+
+		`Done`, Handler().Why("ns/changed").Sentence)
 	text := Handler().Page().String()
 	assert.Contains(t, text, "    ns/listed (priority -100) (its group ns has 1 of 1 worker)\n")
 	assert.Contains(t, text, "    ns: 1 queued, 1 of 1 worker\n")

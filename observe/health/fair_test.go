@@ -33,8 +33,8 @@ func newFair(
 		}, workqueue.Config[string]{})})
 }
 
-// A key that is ready, and that its group keeps back, is told from the others, on the page and on
-// one that was kept.
+// The answer about a key that is ready names the group that keeps it back, on the page and on one
+// that was kept.
 func TestWhy_OfAKeyThatItsGroupHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := health.New()
@@ -51,8 +51,8 @@ func TestWhy_OfAKeyThatItsGroupHolds(t *testing.T) {
 			"its workers have 1 other key"
 		assert.Equal(t, held, h.Why("a/2").Sentence)
 		assert.Equal(t, held, h.Page().Why("a/2").Sentence)
-		assert.Equal(t, "b/1 is one of 2 in queue work, at priority -100; its workers have 1 other key",
-			h.Why("b/1").Sentence)
+		assert.Equal(t, "b/1 is one of 2 in queue work, at priority -100; its workers have 1 "+
+			"other key", h.Why("b/1").Sentence)
 		text := h.Page().String()
 		assert.Contains(t, text, "    a/2 (priority -100) (its group a has 1 of 1 worker)\n")
 		assert.Contains(t, text, "    b/1 (priority -100)\n")

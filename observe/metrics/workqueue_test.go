@@ -34,7 +34,9 @@ func TestWorkqueue_DepthByPriority(t *testing.T) {
 		q.AddWithPriority(priority, -priority)
 		q.AddWithPriority(100+priority, -priority)
 	}
-	of := func() []string { return depths(export(t, registry), `workqueue_depth{name="q",priority=`) }
+	of := func() []string {
+		return depths(export(t, registry), `workqueue_depth{name="q",priority=`)
+	}
 	assert.Len(t, of(), 27)
 	assert.Contains(t, of(), `"-24"} 2`)
 	assert.Contains(t, of(), `"exceeded_cardinality_limit"} 10`)

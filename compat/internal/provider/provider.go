@@ -162,7 +162,7 @@ func Fair(provider MetricsProvider, name string) workqueue.Metrics {
 	return metrics
 }
 
-// depthWithPriority returns a provider's depth for each priority, or nil. A type assertion would not
+// depthWithPriority returns a provider's depth for each priority, or nil. A type assertion does not
 // find the method of controller-runtime's provider: its result has an internal type.
 func depthWithPriority(provider MetricsProvider, name string) DepthMetricWithPriority {
 	if provider == nil {

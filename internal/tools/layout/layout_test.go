@@ -206,9 +206,10 @@ var rules = map[string]rule{
 	},
 
 	"compat/adapt": {
-		ours: []string{"store", "reflector", "informer", "leaderelection/resourcelock",
-			"compat/cache", "compat/workqueue", "compat/internal/found",
-			"compat/internal/setters", "observe/journal"},
+		ours: []string{"store", "reflector", "informer", "workqueue",
+			"leaderelection/resourcelock", "compat/cache", "compat/workqueue",
+			"compat/internal/found", "compat/internal/provider", "compat/internal/setters",
+			"observe/journal"},
 		outside: []string{
 			"k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue",
 			"k8s.io/client-go/tools/leaderelection/resourcelock",
@@ -235,10 +236,11 @@ var rules = map[string]rule{
 	},
 	"compat/internal/found": {ours: []string{"workqueue", "observe/journal",
 		"internal/helpers/printable"}},
-	"compat/internal/setters": {ours: []string{"store", "reflector"}},
-	"compat/requests":         {ours: []string{"compat/internal/found"}},
-	"compat/cache/synctrack":  {},
-	"compat/cache/testing":    {outside: []string{"k8s.io/api/"}},
+	"compat/internal/provider": {ours: []string{"workqueue"}},
+	"compat/internal/setters":  {ours: []string{"store", "reflector"}},
+	"compat/requests":          {ours: []string{"compat/internal/found"}},
+	"compat/cache/synctrack":   {},
+	"compat/cache/testing":     {outside: []string{"k8s.io/api/"}},
 	"compat/leaderelection": {
 		ours: []string{"leaderelection", "compat/leaderelection/resourcelock",
 			"compat/internal/found"},
@@ -251,7 +253,7 @@ var rules = map[string]rule{
 	},
 	"compat/watch": {ours: []string{"compat/cache", "internal/helpers/done"}},
 	"compat/workqueue": {ours: []string{"workqueue", "internal/helpers/callsite",
-		"observe/journal", "compat/internal/found"}},
+		"observe/journal", "compat/internal/found", "compat/internal/provider"}},
 }
 
 func TestImports_FollowThePipeline(t *testing.T) {

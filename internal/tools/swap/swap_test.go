@@ -152,7 +152,7 @@ func TestSwap_WritesAFolderThatOthersCanRead(t *testing.T) {
 func TestSwap_KeepsTheProgramsOwnStack(t *testing.T) {
 	dir := program.write(t)
 	own := copyStack(t, "go.mod", "go.sum", "compat/workqueue", "compat/internal/found",
-		"observe/journal", "store", "internal/helpers", "workqueue")
+		"compat/internal/provider", "observe/journal", "store", "internal/helpers", "workqueue")
 	goInDir(t, dir, "off", "mod", "edit", "-require=example.com/informerstack@v0.0.0",
 		"-replace=example.com/informerstack="+own)
 	result := swapQueue(t, dir)
