@@ -107,8 +107,8 @@ func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
 	q.AddAfterWithPriority(item, duration, 0)
 }
 
-// AddAfterWithPriority is AddAfter with a priority, if Config.Queue is a Prioritizer. Of the
-// priorities of an item that waits, the highest counts.
+// AddAfterWithPriority is AddAfter with a priority, if Config.Queue is a Prioritizer. The highest
+// priority of an item that waits counts.
 func (q *TypedDelayingQueue[T]) AddAfterWithPriority(
 	item T, duration time.Duration, priority int,
 ) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -204,4 +205,33 @@ func ExampleNewTypedErrorTypeRateLimiter() {
 	// 7s
 	// 1.6s
 	// 100ms
+}
+
+// Two tenants. One adds three keys at once, and the other one is served in its turn.
+func ExampleFair() {
+	fair := workqueue.NewFair(workqueue.FairConfig[string]{
+		Group: func(key string) string {
+			namespace, _, _ := strings.Cut(key, "/")
+			return namespace
+		},
+	}, workqueue.Config[string]{})
+	queue := workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[string](),
+		workqueue.Config[string]{Queue: fair})
+	defer queue.ShutDown()
+
+	for _, key := range []string{"red/1", "red/2", "red/3", "blue/1"} {
+		queue.Add(key)
+	}
+	queue.AddWithOpts(workqueue.AddOpts{Priority: 10}, "red/3")
+	for range 4 {
+		key, _ := queue.Get()
+		fmt.Println(key)
+		queue.Done(key)
+	}
+	// Output:
+	// red/3
+	// red/1
+	// blue/1
+	// red/2
 }

@@ -59,22 +59,22 @@ type entry[T comparable] struct {
 	added, since   time.Duration // queueMetrics.now of the Add and of the Get, or 0
 }
 
-// FairConfig says who takes turns in a Fair. Its functions are called under the queue's lock: they
-// must be fast, must not call the queue, and should not panic. Weight and Workers are called when
-// an item of a group is added and no other is known.
+// FairConfig says which items take turns in a Fair. Its functions are called under the queue's
+// lock: they must be fast, must not call the queue, and should not panic. Weight and Workers are
+// called when the first item of a group is added.
 type FairConfig[T comparable] struct {
 	// Group returns the group of an item, such as its namespace. It must always return the same for
 	// the same item. If nil, all items are in one group.
 	Group func(item T) string
-	// Weight is how many items of a group are handed out in its turn. If nil, or if the result is
-	// less than 1, one is.
+	// Weight is how many items of a group are handed out in its turn. If Weight is nil, or its
+	// result less than 1, one is.
 	Weight func(group string) int
-	// Workers is how many items of a group workers may have at once. If nil, or if the result is
-	// less than 1, there is no limit.
+	// Workers is how many items of a group workers may have at once. If Workers is nil, or its
+	// result less than 1, there is no limit.
 	Workers func(group string) int
 	// Patience is how many items of other priorities are handed out, at most, before the next one
 	// of a lower priority is; with several lower priorities, one more for each of them. 0 means 32.
-	// If it is negative, an item waits until none of a higher priority is queued.
+	// If it is negative, an item waits while others of a higher priority are queued.
 	Patience int
 }
 
@@ -85,7 +85,7 @@ const (
 	groupsReported = 10
 )
 
-// NewFair returns a queue. Of config, it uses Metrics, Clock and DrainProcessingOnly. If
+// NewFair returns a queue. It uses Metrics, Clock and DrainProcessingOnly of config. If
 // Metrics.Unfinished or Metrics.Groups is set, it starts a goroutine, which ShutDown ends.
 func NewFair[T comparable](fair FairConfig[T], config Config[T]) *Fair[T] {
 	if fair.Group == nil {

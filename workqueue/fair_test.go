@@ -316,7 +316,7 @@ func TestFair_Model(t *testing.T) {
 	}
 }
 
-// Q3, with groups whose limit keeps items back.
+// Q3, with limits that keep items back.
 func TestFair_WaitingWorkers(t *testing.T) {
 	waitingWorkers(t, func() lawful {
 		return workqueue.NewFair(workqueue.FairConfig[string]{

@@ -6,13 +6,13 @@ import "time"
 
 // Prioritizer is a queue that knows priorities: a higher one is handed out first.
 type Prioritizer[T comparable] interface {
-	// AddWithPriority is Add with a priority. That of Add is 0. Of the priorities of an item's adds
-	// before a Get, the highest counts.
+	// AddWithPriority is Add with a priority. That of Add is 0. The highest priority of an item's
+	// adds before a Get counts.
 	AddWithPriority(item T, priority int)
 	// GetWithPriority is Get, and returns the priority with which the item was queued.
 	GetWithPriority() (item T, priority int, shutdown bool)
-	// TakenPriority returns the priority with which a worker got item, or 0 if it is with no
-	// worker.
+	// TakenPriority returns the priority with which a worker got item, or 0 if no worker has
+	// it.
 	TakenPriority(item T) int
 }
 
@@ -101,7 +101,7 @@ func (q *TypedRateLimitingQueue[T]) AddWithOpts(o AddOpts, items ...T) {
 	}
 }
 
-// delayOf counts a failure, whose error may be known.
+// delayOf counts a failure, and returns the limiter's delay. err may be nil.
 func (q *TypedRateLimitingQueue[T]) delayOf(item T, err error) time.Duration {
 	if err == nil {
 		return q.limiter.When(item)
@@ -146,7 +146,7 @@ func (q *TypedDelayingQueue[T]) TakenPriority(item T) int {
 	return 0
 }
 
-// Groups implements Grouped. It returns none if Config.Queue is not Grouped.
+// Groups implements Grouped. The result is empty if Config.Queue is not Grouped.
 func (q *TypedDelayingQueue[T]) Groups(limit int) (most []Group, all GroupTotals) {
 	if below, ok := q.ContextInterface.(Grouped); ok {
 		return below.Groups(limit)

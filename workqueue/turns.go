@@ -11,16 +11,18 @@ import (
 
 // turns orders the items of a Fair.
 //
-//	turns --- level: one for each priority --- part: one for each group --- items, first in, first out
+//	turns --- level --- part --- items, first in, first out
+//	          of a      of a
+//	          priority  group
 //
-// The next item is that of the highest level, whose parts have turns: a part hands out as many
-// items as its group's weight, then it is the turn of the next. A level that was passed over
-// patience times is next. The parts of a group whose workers are at their limit have no turns.
+// The next item is one of the highest level. There, parts have turns: a part hands out as many
+// items as its group's weight, then the next part has its turn. A level that was passed over
+// patience times is next. A group that is at its limit of workers has no turns.
 //
 //	T1  a level exists while it has a part, a part while it has an item, and a group while an item
 //	    is known
 //	T2  a part has turns exactly if its group is below its limit; a level waits exactly if one of
-//	    its parts has turns; ready is the number of the items of these parts, held that of the others
+//	    its parts has turns; ready counts the items of these parts, and held the others
 //	T3  between two turns of a part, the parts of other groups in its level hand out at most the
 //	    sum of their weights
 //	T4  between two items of a level that waits, the other levels hand out at most patience items,
@@ -217,7 +219,7 @@ func (h *levelHeap[T]) Pop() any {
 	return l
 }
 
-// entries is a list of entries, each of which is in one list at most.
+// entries is a list. An entry is in one list at most.
 type entries[T comparable] struct {
 	first, last *entry[T]
 	len         int

@@ -21,7 +21,10 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-var update = flag.Bool("update", false, "write ../../docs/pictures/fairness.txt")
+// plotted has what the picture shows.
+const plotted = "../../docs/pictures/fairness.txt"
+
+var update = flag.Bool("update", false, "write "+plotted)
 
 // One of 1,000 tenants adds a flood of keys. In a minute, the others add four keys each, which are
 // a twelfth of what the 8 workers can do. In a Fair, the flood at most doubles the time until
@@ -46,9 +49,9 @@ func TestFairness_OneTenantFloods(t *testing.T) {
 		}
 	}
 	if *update {
-		require.NoError(t, os.WriteFile("../../docs/pictures/fairness.txt", []byte(rows.String()), 0o644))
+		require.NoError(t, os.WriteFile(plotted, []byte(rows.String()), 0o644))
 	}
-	committed, err := os.ReadFile("../../docs/pictures/fairness.txt")
+	committed, err := os.ReadFile(plotted)
 	require.NoError(t, err)
 	assert.Equal(t, string(committed), rows.String(), "run go test -run TestFairness -update")
 }

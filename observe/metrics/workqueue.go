@@ -11,8 +11,8 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// queueFamily is component-base's workqueue metrics, with controller-runtime's priorities, and those
-// of groups and of the items that wait.
+// queueFamily is component-base's workqueue metrics, with controller-runtime's priorities, groups,
+// and the items that wait.
 type queueFamily struct {
 	family
 	depth, groupDepth, unfinished, longestRunning *prometheus.GaugeVec
