@@ -45,7 +45,7 @@ func TestPage_ShowsHowCurrentTheStoreIs(t *testing.T) {
 	shows("a loss, in Chinese", lost.Store.RV, "可能缺少变更")
 	s.use("run")
 	s.until("the list is stored", func(f lab.Frame) bool { return f.Store.AsOf != nil })
-	shows("the time", s.watching().Store.RV, "的状态齐全")
+	shows("the time", s.watching().Store.RV, "数据截至")
 }
 
 // An empty queue says nothing about the store, which is behind while a watch is stalled, and an
