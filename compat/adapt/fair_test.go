@@ -67,6 +67,7 @@ func TestNewFairQueue_Metrics(t *testing.T) {
 		require.Zero(t, priority)
 		assert.Equal(t, byPriority{-100: 2, 0: 0}, depth)
 		time.Sleep(501 * time.Millisecond)
+		synctest.Wait()
 		assert.Equal(t, grouped{
 			most: []workqueue.Group{{Name: "a", Queued: 1, Working: 1, Weight: 1},
 				{Name: "b", Queued: 1, Weight: 1}},
