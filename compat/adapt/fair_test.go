@@ -56,6 +56,7 @@ func newFair(name string) workqueue.PriorityInterface[string] {
 // The provider gets the depth of each priority, and the groups.
 func TestNewFairQueue_Metrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		before := queues.of("fair")
 		q := newFair("fair")
 		defer q.ShutDown()
 		depth := queues.depths["fair"]
@@ -73,7 +74,7 @@ func TestNewFairQueue_Metrics(t *testing.T) {
 				{Name: "b", Queued: 1, Weight: 1}},
 			all: workqueue.GroupTotals{Groups: 2, Queued: 2, Working: 1},
 		}, *queues.groups["fair"])
-		assert.Equal(t, 3, queues.of("fair"))
+		assert.Equal(t, 3, queues.of("fair")-before)
 	})
 }
 
