@@ -126,7 +126,8 @@ export class Follower {
     if (!SMALL.matches || this.left || this.pressed || performance.now() < this.until) return;
     const places = placesOf(lab);
     const room = [".lead", ".panel"].map((part) => document.querySelector(part)?.offsetHeight).join();
-    if (!places.length || (places.join() === this.shown && room === this.room)) return;
+    const same = places.join() === this.shown && room === this.room;
+    if (!places.length || (same && !stop)) return; // at a stop, what is above may still grow
     [this.shown, this.room] = [places.join(), room];
     reveal(places);
   }

@@ -16,9 +16,10 @@ import (
 
 // countTokens counts the tokens that appear, and the cards that are lit.
 const countTokens = `window.tokens = 0; window.lit = 0;
-	new MutationObserver((changes) => {
+	const added = new MutationObserver((changes) => {
 		for (const { addedNodes } of changes) window.tokens += addedNodes.length;
-	}).observe(document.querySelector(".tokens"), { childList: true });
+	});
+	for (const layer of document.querySelectorAll(".tokens")) added.observe(layer, { childList: true });
 	new MutationObserver((changes) => {
 		for (const { target } of changes) window.lit += target.matches(".card.lit") ? 1 : 0;
 	}).observe(document.querySelector("#flow"), { subtree: true, attributeFilter: ["class"] });
