@@ -239,6 +239,7 @@ func (q *Fair[T]) take() (t taken[T]) {
 	})
 	q.again = 0
 	q.metrics.handedBack(len(t.items))
+	q.added.Broadcast()
 	q.drained.Broadcast()
 	return t
 }

@@ -197,8 +197,7 @@ func (q *Fair[T]) pushLocked(e *entry[T]) {
 
 // Get moves the next item from the queue to the caller, and blocks until there is one. The caller
 // must call Done when it has worked on the item. Get returns shutdown = true once the queue is shut
-// down and has no item for the caller: what a group's limit keeps back is for the workers that have
-// its items.
+// down and empty. It waits for an item that its group's limit keeps back.
 func (q *Fair[T]) Get() (item T, shutdown bool) {
 	item, _, shutdown = q.get(context.Background())
 	return item, shutdown
@@ -222,7 +221,7 @@ func (q *Fair[T]) get(ctx context.Context) (item T, priority int, shutdown bool)
 	if q.turns.ready == 0 && ctx.Done() != nil { // it can end while this caller waits
 		defer context.AfterFunc(ctx, q.wakeAll)()
 	}
-	for q.turns.ready == 0 && !q.shuttingDown && ctx.Err() == nil {
+	for q.turns.ready == 0 && (!q.shuttingDown || q.turns.held > 0) && ctx.Err() == nil {
 		q.added.Wait()
 	}
 	if ctx.Err() != nil || q.turns.ready == 0 {
@@ -230,6 +229,9 @@ func (q *Fair[T]) get(ctx context.Context) (item T, priority int, shutdown bool)
 		return item, 0, true
 	}
 	e := q.turns.pop()
+	if q.shuttingDown && q.queuedLocked() == 0 {
+		q.added.Broadcast() // nobody waits for held items any more
+	}
 	q.gets++
 	e.taken = e.priority
 	q.processing.pushBack(e)

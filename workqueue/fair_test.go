@@ -8,8 +8,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -401,4 +404,36 @@ func TestFair_StrictPriorities(t *testing.T) {
 	key, priority, _ := q.GetWithPriority()
 	require.Equal(t, "low", key)
 	require.Equal(t, -1, priority)
+}
+
+// Two callers of Get start a goroutine for each item. After ShutDown they also get the items that a
+// limit keeps back, and then shutdown = true.
+func TestFair_ShutDownHandsOutHeldItems(t *testing.T) {
+	for _, end := range []func(q *workqueue.Fair[string]){
+		(*workqueue.Fair[string]).ShutDown, (*workqueue.Fair[string]).ShutDownWithDrain,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			q := workqueue.NewFair(workqueue.FairConfig[string]{
+				Workers: func(string) int { return 2 },
+			}, workqueue.Config[string]{})
+			for i := range 9 {
+				q.Add(fmt.Sprint(i))
+			}
+			var callers sync.WaitGroup
+			var items atomic.Int32
+			for range 2 {
+				callers.Go(func() {
+					for key, shutdown := q.Get(); !shutdown; key, shutdown = q.Get() {
+						items.Add(1)
+						time.AfterFunc(time.Second, func() { q.Done(key) })
+					}
+				})
+			}
+			synctest.Wait()
+			require.EqualValues(t, 2, items.Load())
+			end(q)
+			callers.Wait()
+			require.EqualValues(t, 9, items.Load())
+		})
+	}
 }
