@@ -230,7 +230,7 @@ func (q *Fair[T]) get(ctx context.Context) (item T, priority int, shutdown bool)
 	}
 	e := q.turns.pop()
 	if q.shuttingDown && q.queuedLocked() == 0 {
-		q.added.Broadcast() // nobody waits for held items any more
+		q.added.Broadcast() // no caller has to wait for held items any more
 	}
 	q.gets++
 	e.taken = e.priority

@@ -18,41 +18,34 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// GaugeMetric goes up and down by one.
-type GaugeMetric interface {
-	Inc()
-	Dec()
-}
-
-// SettableGaugeMetric is a number that is set.
-type SettableGaugeMetric interface {
-	Set(float64)
-}
-
-// CounterMetric only grows.
-type CounterMetric interface {
-	Inc()
-}
-
-// SummaryMetric takes single observations.
-type SummaryMetric interface {
-	Observe(float64)
-}
-
-// HistogramMetric counts single observations.
-type HistogramMetric interface {
-	Observe(float64)
-}
+// The kinds of metrics, by what is done to them.
+type (
+	// CounterMetric only grows.
+	CounterMetric interface{ Inc() }
+	// GaugeMetric goes up and down by one.
+	GaugeMetric interface {
+		CounterMetric
+		Dec()
+	}
+	// SettableGaugeMetric is a number that is set.
+	SettableGaugeMetric interface{ Set(float64) }
+	// HistogramMetric counts single observations.
+	HistogramMetric interface{ Observe(float64) }
+	// SummaryMetric takes single observations.
+	SummaryMetric interface{ Observe(float64) }
+)
 
 // MetricsProvider makes the metrics of the queue called name: see workqueue.Metrics. Durations are
 // in seconds.
 type MetricsProvider interface {
-	NewDepthMetric(name string) GaugeMetric
+	// These measure a Typed or a Fair.
 	NewAddsMetric(name string) CounterMetric
+	NewDepthMetric(name string) GaugeMetric
 	NewLatencyMetric(name string) HistogramMetric
-	NewWorkDurationMetric(name string) HistogramMetric
-	NewUnfinishedWorkSecondsMetric(name string) SettableGaugeMetric
 	NewLongestRunningProcessorSecondsMetric(name string) SettableGaugeMetric
+	NewUnfinishedWorkSecondsMetric(name string) SettableGaugeMetric
+	NewWorkDurationMetric(name string) HistogramMetric
+	// This one measures the delays.
 	NewRetriesMetric(name string) CounterMetric
 }
 
