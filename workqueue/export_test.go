@@ -47,9 +47,9 @@ func (f *fifo[T]) checkLaws(t testing.TB) {
 
 // SmallLimits lowers the limits of the queues until the test ends, so that a few items cross them.
 func SmallLimits(t testing.TB) {
-	items, slots := keptItems, keptSlots
-	t.Cleanup(func() { keptItems, keptSlots = items, slots })
-	keptItems, keptSlots = 2, 2
+	items, slots, entries := keptItems, keptSlots, entriesAtOnce
+	t.Cleanup(func() { keptItems, keptSlots, entriesAtOnce = items, slots, entries })
+	keptItems, keptSlots, entriesAtOnce = 2, 2, 2
 }
 
 // MostDirty is what the set of dirty items has room for, and Slots the size of the fifo.

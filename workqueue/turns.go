@@ -251,6 +251,9 @@ func (s *entries[T]) remove(e *entry[T]) {
 	s.len--
 }
 
+// entriesAtOnce is the number of entries that are made together. Tests lower it.
+var entriesAtOnce = 128
+
 // spareEntries makes entries, many at a time: a million small objects would cost the garbage
 // collector more than the queue does.
 type spareEntries[T comparable] struct {
@@ -264,7 +267,7 @@ func (s *spareEntries[T]) take() *entry[T] {
 		return e
 	}
 	if len(s.made) == 0 {
-		s.made = make([]entry[T], 128)
+		s.made = make([]entry[T], entriesAtOnce)
 	}
 	e := &s.made[0]
 	s.made = s.made[1:]
