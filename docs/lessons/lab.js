@@ -199,7 +199,7 @@ const exported = {
   },
   plot: { title: { depth: "Waiting", rate: "Events per second" }, window: "last {s} s", depth: "queue depth", backlog: "handler backlog", retries: "retries", perSecond: "events/s" },
 
-  lessons: { title: "Lessons", intro: "Each lesson has tasks for you, on the real pipeline of this page.", none: "This program has no lessons.", steps: "{n} step{+s}", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", nextLesson: "Next lesson: {title}", task: "Your turn:", taskThere: "Your turn, in the laboratory:", taskDone: "✓ Done:", hint: "Hint", solve: "Show me", where: "Click a card.", pick: "Here: {piece}", show: "Show the answer", elsewhere: "The program does not play this lesson any more: another page may have started one.", here: "Play it here", preparing: "The pipeline gets ready for this step…", running: "The pipeline is playing this step…", notHere: "It is not here.", failed: "This step did not work.", again: "Start this step again" },
+  lessons: { title: "Lessons", intro: "Each lesson has tasks for you, on the real pipeline of this page.", none: "This program has no lessons.", steps: "{n} step{+s}", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", nextLesson: "Next lesson: {title}", task: "Your turn:", taskThere: "Your turn, in the laboratory:", taskDone: "✓ Done:", taskShown: "✓ Shown here:", hint: "Hint", solve: "Show me", where: "Click a card.", pick: "Here: {piece}", show: "Show the answer", elsewhere: "The program does not play this lesson any more: another page may have started one.", here: "Play it here", preparing: "The pipeline gets ready for this step…", running: "The pipeline is playing this step…", notHere: "It is not here.", failed: "This step did not work.", again: "Start this step again" },
   stop: { title: "The lesson has stopped here", proceed: "Continue", present: "Back to the present", lookBack: "Press ← to see the frame before, then → to come back here.", again: "Look at the stop again", seen: "The lesson has stopped here." },
   code: {
     title: "Your own code", intro: "A controller as the posts write it. The marked line is where the key is; a bar shows the lines that it has passed. A switch changes a line, here and in the running program.",
@@ -434,7 +434,7 @@ const exported = {
   },
   plot: { title: { depth: "等待中", rate: "每秒事件数" }, window: "最近 {s} 秒", depth: "队列深度", backlog: "handler 积压", retries: "重试", perSecond: "事件/秒" },
 
-  lessons: { title: "课程", intro: "每一课都有任务要你动手完成，用的就是本页的真实流水线。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", nextLesson: "下一课：{title}", task: "轮到你了：", taskThere: "在实验室里，请你来做：", taskDone: "✓ 完成：", hint: "提示", solve: "演示给我看", where: "点击一张卡片。", pick: "在这里：{piece}", show: "显示答案", elsewhere: "程序已不在播放这一课：可能有另一个页面开始了别的课程。", here: "在这里继续", preparing: "正在为这一步准备流水线…", running: "流水线正在演示这一步…", notHere: "不在这里。", failed: "这一步没有成功。", again: "重新开始这一步" },
+  lessons: { title: "课程", intro: "每一课都有任务要你动手完成，用的就是本页的真实流水线。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", nextLesson: "下一课：{title}", task: "轮到你了：", taskThere: "在实验室里，请你来做：", taskDone: "✓ 完成：", taskShown: "✓ 已演示：", hint: "提示", solve: "演示给我看", where: "点击一张卡片。", pick: "在这里：{piece}", show: "显示答案", elsewhere: "程序已不在播放这一课：可能有另一个页面开始了别的课程。", here: "在这里继续", preparing: "正在为这一步准备流水线…", running: "流水线正在演示这一步…", notHere: "不在这里。", failed: "这一步没有成功。", again: "重新开始这一步" },
   stop: { title: "这一课停在这里", proceed: "继续", present: "回到当前", lookBack: "按 ← 看前一帧，再按 → 回到这里。", again: "再看一次停住的那一帧", seen: "这一课停在这里。" },
   code: {
     title: "自己写的代码", intro: "博文里常见的 controller 写法。高亮的一行是 key 当前所在的位置，竖线标出它经过的行。打开开关会改动那一行，正在运行的程序也随之改变。",
@@ -874,9 +874,13 @@ function Chips({ keys, total, follow, short }) {
   </span>`;
 }
 
-/** number writes an integer with the separators of the page's language. */
-function number(n) {
-  return (n ?? 0).toLocaleString(document.documentElement.lang || "en");
+const formats = {}; // to make one takes longer than to use it a hundred times
+
+/** number writes an integer with the separators of the page's language, or in a compact notation. */
+function number(n, notation = "standard") {
+  const language = document.documentElement.lang || "en";
+  formats[language + notation] ??= new Intl.NumberFormat(language, { notation });
+  return formats[language + notation].format(n ?? 0);
 }
 
 /** duration writes milliseconds in the unit that fits. */
@@ -1286,9 +1290,10 @@ function Task({ lab, lesson, task }) {
   const here = state?.id === lesson.id && state.step === step;
   const because = here && state.wrong > 0 && task.wrong?.[state.wrong - 1]?.because;
   const acts = yours(lab, lesson);
-  const turn = lab.source.lesson ? "taskThere" : "task"; // a page alone can only show it
+  const [turn, done] = lab.source.lesson ? ["taskThere", "taskShown"] // a page alone can only show it
+    : ["task", "taskDone"];
   return html`<section class=${cx("task", acts && "yours")}>
-    <p role="status"><b>${t("lessons." + (ended(lab, lesson) ? "taskDone" : turn))}</b>${" "}
+    <p role="status"><b>${t("lessons." + (ended(lab, lesson) ? done : turn))}</b>${" "}
       <${Prose} text=${task.ask} follow=${lab.ui.follow} /></p>
     ${because && html`<p class="hot" role="alert"><${Prose} text=${because} /></p>`}
     ${acts && hint && html`<p><${Prose} text=${task.hint} /></p>`}
@@ -3485,7 +3490,7 @@ class Plot extends Component {
         },
         {
           ...axis, space: 26, size: 46, splits: (u, i, min, max) => [0, max / 2, max],
-          values: (u, ticks) => ticks.map(this.props.write),
+          values: (u, ticks) => ticks.map((tick) => this.props.write(tick)),
         },
       ],
       series: [{}, ...this.props.series.map(([, index]) => ({
@@ -3764,7 +3769,7 @@ modules["strip.js"] = (() => {
  */
 const { html, cx } = modules["html.js"];
 const { hasCaption } = modules["caption.js"];
-const { shortName } = modules["key.js"];
+const { number, shortName } = modules["key.js"];
 const { pointed } = modules["lessons.js"];
 const { cardOf } = modules["rails.js"];
 const { named, t } = modules["text.js"];
@@ -3773,8 +3778,7 @@ const { named, t } = modules["text.js"];
 const SMALL = matchMedia("(max-width: 1180px), (max-height: 699px)");
 
 /** count writes a number that has at most four characters. */
-const count = (n) =>
-  (n ?? 0).toLocaleString(document.documentElement.lang || "en", { notation: "compact" });
+const count = (n) => number(n, "compact");
 
 /** VALUES is what the strip says of each piece, in the order in which a change passes them. */
 const VALUES = {
@@ -3968,6 +3972,9 @@ const { initialLanguage, named, remember, remembered, setLanguage, t } = modules
 
 /** CLOCK_MS is the time after which due times and elapsed times are drawn without a frame. */
 const CLOCK_MS = 250;
+
+/** STEP_MS is the least time between two stages that are drawn: an eye sees no difference. */
+const STEP_MS = 50;
 
 /** LIT_MS is how long a card stays lit after its last change. */
 const LIT_MS = 400;
@@ -4249,7 +4256,7 @@ function draw() {
   drawnAt = performance.now();
   clearTimeout(wakeUp);
   const wait = presenter.advance();
-  if (wait != null) wakeUp = setTimeout(requestDraw, wait);
+  if (wait != null) wakeUp = setTimeout(requestDraw, Math.max(wait, STEP_MS));
   const { model, ui } = lab;
   const recorded = lab.recorded;
   lab.now = recorded ? (recorded.times?.[0] ?? 0) + recorded.at : model.now(Date.now());

@@ -22,7 +22,7 @@ var indent = map[Hop]int{
 // color is the hop's SGR parameter.
 var color = map[Hop]int{
 	Server: 36, Reflector: 31, Queue: 33, RealFIFO: 33, Store: 32, Handler: 35, Workqueue: 34,
-	Worker: 37,
+	Worker: 39, // the default colour, on a white terminal too
 }
 
 // TextOptions configure Text.

@@ -32,6 +32,9 @@ import { initialLanguage, named, remember, remembered, setLanguage, t } from "./
 /** CLOCK_MS is the time after which due times and elapsed times are drawn without a frame. */
 const CLOCK_MS = 250;
 
+/** STEP_MS is the least time between two stages that are drawn: an eye sees no difference. */
+const STEP_MS = 50;
+
 /** LIT_MS is how long a card stays lit after its last change. */
 const LIT_MS = 400;
 
@@ -312,7 +315,7 @@ function draw() {
   drawnAt = performance.now();
   clearTimeout(wakeUp);
   const wait = presenter.advance();
-  if (wait != null) wakeUp = setTimeout(requestDraw, wait);
+  if (wait != null) wakeUp = setTimeout(requestDraw, Math.max(wait, STEP_MS));
   const { model, ui } = lab;
   const recorded = lab.recorded;
   lab.now = recorded ? (recorded.times?.[0] ?? 0) + recorded.at : model.now(Date.now());

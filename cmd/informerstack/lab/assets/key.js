@@ -51,9 +51,13 @@ export function Chips({ keys, total, follow, short }) {
   </span>`;
 }
 
-/** number writes an integer with the separators of the page's language. */
-export function number(n) {
-  return (n ?? 0).toLocaleString(document.documentElement.lang || "en");
+const formats = {}; // to make one takes longer than to use it a hundred times
+
+/** number writes an integer with the separators of the page's language, or in a compact notation. */
+export function number(n, notation = "standard") {
+  const language = document.documentElement.lang || "en";
+  formats[language + notation] ??= new Intl.NumberFormat(language, { notation });
+  return formats[language + notation].format(n ?? 0);
 }
 
 /** duration writes milliseconds in the unit that fits. */

@@ -295,9 +295,10 @@ function Task({ lab, lesson, task }) {
   const here = state?.id === lesson.id && state.step === step;
   const because = here && state.wrong > 0 && task.wrong?.[state.wrong - 1]?.because;
   const acts = yours(lab, lesson);
-  const turn = lab.source.lesson ? "taskThere" : "task"; // a page alone can only show it
+  const [turn, done] = lab.source.lesson ? ["taskThere", "taskShown"] // a page alone can only show it
+    : ["task", "taskDone"];
   return html`<section class=${cx("task", acts && "yours")}>
-    <p role="status"><b>${t("lessons." + (ended(lab, lesson) ? "taskDone" : turn))}</b>${" "}
+    <p role="status"><b>${t("lessons." + (ended(lab, lesson) ? done : turn))}</b>${" "}
       <${Prose} text=${task.ask} follow=${lab.ui.follow} /></p>
     ${because && html`<p class="hot" role="alert"><${Prose} text=${because} /></p>`}
     ${acts && hint && html`<p><${Prose} text=${task.hint} /></p>`}

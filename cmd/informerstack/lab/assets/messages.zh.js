@@ -123,7 +123,7 @@ export default {
   },
   plot: { title: { depth: "等待中", rate: "每秒事件数" }, window: "最近 {s} 秒", depth: "队列深度", backlog: "handler 积压", retries: "重试", perSecond: "事件/秒" },
 
-  lessons: { title: "课程", intro: "每一课都有任务要你动手完成，用的就是本页的真实流水线。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", nextLesson: "下一课：{title}", task: "轮到你了：", taskThere: "在实验室里，请你来做：", taskDone: "✓ 完成：", hint: "提示", solve: "演示给我看", where: "点击一张卡片。", pick: "在这里：{piece}", show: "显示答案", elsewhere: "程序已不在播放这一课：可能有另一个页面开始了别的课程。", here: "在这里继续", preparing: "正在为这一步准备流水线…", running: "流水线正在演示这一步…", notHere: "不在这里。", failed: "这一步没有成功。", again: "重新开始这一步" },
+  lessons: { title: "课程", intro: "每一课都有任务要你动手完成，用的就是本页的真实流水线。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", nextLesson: "下一课：{title}", task: "轮到你了：", taskThere: "在实验室里，请你来做：", taskDone: "✓ 完成：", taskShown: "✓ 已演示：", hint: "提示", solve: "演示给我看", where: "点击一张卡片。", pick: "在这里：{piece}", show: "显示答案", elsewhere: "程序已不在播放这一课：可能有另一个页面开始了别的课程。", here: "在这里继续", preparing: "正在为这一步准备流水线…", running: "流水线正在演示这一步…", notHere: "不在这里。", failed: "这一步没有成功。", again: "重新开始这一步" },
   stop: { title: "这一课停在这里", proceed: "继续", present: "回到当前", lookBack: "按 ← 看前一帧，再按 → 回到这里。", again: "再看一次停住的那一帧", seen: "这一课停在这里。" },
   code: {
     title: "自己写的代码", intro: "博文里常见的 controller 写法。高亮的一行是 key 当前所在的位置，竖线标出它经过的行。打开开关会改动那一行，正在运行的程序也随之改变。",

@@ -88,7 +88,7 @@ class Plot extends Component {
         },
         {
           ...axis, space: 26, size: 46, splits: (u, i, min, max) => [0, max / 2, max],
-          values: (u, ticks) => ticks.map(this.props.write),
+          values: (u, ticks) => ticks.map((tick) => this.props.write(tick)),
         },
       ],
       series: [{}, ...this.props.series.map(([, index]) => ({

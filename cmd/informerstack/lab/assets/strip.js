@@ -7,7 +7,7 @@
  */
 import { html, cx } from "./html.js";
 import { hasCaption } from "./caption.js";
-import { shortName } from "./key.js";
+import { number, shortName } from "./key.js";
 import { pointed } from "./lessons.js";
 import { cardOf } from "./rails.js";
 import { named, t } from "./text.js";
@@ -16,8 +16,7 @@ import { named, t } from "./text.js";
 const SMALL = matchMedia("(max-width: 1180px), (max-height: 699px)");
 
 /** count writes a number that has at most four characters. */
-const count = (n) =>
-  (n ?? 0).toLocaleString(document.documentElement.lang || "en", { notation: "compact" });
+const count = (n) => number(n, "compact");
 
 /** VALUES is what the strip says of each piece, in the order in which a change passes them. */
 const VALUES = {

@@ -98,12 +98,15 @@ func version(rv string) int {
 // controls.
 func TestControls_DoWhatTheySay(t *testing.T) {
 	t.Parallel()
-	for name, control := range map[string]func(*scene, action){
-		"click": clickControl, "key": pressKey, "help": runFromHelp,
+	for name, row := range map[string]struct {
+		control func(*scene, action)
+		look    look
+	}{
+		"click": {clickControl, desktop}, "key": {pressKey, calm}, "help": {runFromHelp, calm},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t, desktop)
-			s.control = control
+			s := newScene(t, row.look)
+			s.control = row.control
 			for _, part := range []func(*scene){
 				timeControls, serverControls, reflectorControls, queueControls, handlerControls,
 				workqueueControls, workerControls, electionControls, pageControls,
@@ -488,7 +491,7 @@ func pageControls(s *scene) {
 
 // The settings are applied together, and Cancel changes nothing.
 func TestSettings_AreApplied(t *testing.T) {
-	s := newScene(t, desktop)
+	s := newScene(t, calm)
 	s.click(button(","))
 	s.choose("#set-workers", "3")
 	s.click("dialog .steps .btn:first-child")
@@ -519,7 +522,7 @@ func TestSettings_AreApplied(t *testing.T) {
 // A dialog closes by its button, by Escape and by a click beside it, and the focus returns to the
 // button that opened it.
 func TestDialogs_ReturnTheFocus(t *testing.T) {
-	s := newScene(t, desktop)
+	s := newScene(t, calm)
 	for _, key := range []string{",", "?"} {
 		for way, closeIt := range map[string]func(){
 			"button": func() { s.click(`dialog header button`) },

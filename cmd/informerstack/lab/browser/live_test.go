@@ -25,7 +25,7 @@ import (
 )
 
 var everyLesson = flag.Bool("every-lesson", false,
-	"play every lesson in the laboratory as WebAssembly")
+	"play every lesson in the laboratory as WebAssembly, and every lesson with motion")
 
 // maxLiveBytes bounds what a reader loads.
 const maxLiveBytes = 8_000_000
@@ -118,7 +118,7 @@ var liveLessons = []string{"onadd", "forgotten", "race"}
 // before, in one page: the program is loaded once.
 func TestLive_PlaysTheLessons(t *testing.T) {
 	t.Parallel()
-	s := openLive(t, serveLive(t, plain), desktop)
+	s := openLive(t, serveLive(t, plain), calm)
 	for i, l := range s.known() {
 		if !*everyLesson && !slices.Contains(liveLessons, l.ID) {
 			continue

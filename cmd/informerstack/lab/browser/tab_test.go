@@ -34,6 +34,7 @@ type look struct {
 
 var (
 	desktop = look{width: 1440, height: 900}
+	calm    = look{width: 1440, height: 900, still: true} // takes less time, if motion does not matter
 	tablet  = look{width: 900, height: 1100}
 	dark    = look{width: 1440, height: 900, dark: true}
 	phone   = look{width: 390, height: 844, phone: true}
@@ -259,7 +260,7 @@ func (p *tab) capture() (png []byte, err error) {
 // A tab notices an error in the console, an exception, a violation of the policy, and a request to
 // another host.
 func TestTab_NoticesProblems(t *testing.T) {
-	s := newScene(t, desktop)
+	s := newScene(t, calm)
 	evaluate[bool](s.tab, `new Promise((resolve) => {
 		console.error("an error in the console");
 		setTimeout(() => { throw new Error("an exception"); });

@@ -134,6 +134,13 @@ func (p *tab) boxes() []box {
 	}).sort((a, b) => a.left - b.left)`)
 }
 
+// pause ends the questions of the page: until then, each answer moves the items.
+func (p *tab) pause() {
+	p.t.Helper()
+	p.click("#pause")
+	p.await("the last answer", `!asking`)
+}
+
 func openTimed(t *testing.T, d *debugged, key string, l look, lang string) *tab {
 	t.Helper()
 	p := openDebugged(t, d.url+"#lang="+lang+"&why="+url.QueryEscape(key), l)
@@ -199,6 +206,7 @@ func TestTimeline_ShowsAReconcile(t *testing.T) {
 	t.Parallel()
 	d := newTimed(t, "default/settings")
 	p := openTimed(t, d, "default/settings", desktop, "en")
+	p.pause()
 	worker := "[data-row=worker0] .item.hot"
 	p.click(worker)
 	p.await("the result", has("#detail .reason", "reconcile · retried"))
@@ -229,8 +237,7 @@ func TestTimeline_Zooms(t *testing.T) {
 	t.Parallel()
 	d := newTimed(t, "default/settings")
 	p := openTimed(t, d, "default/settings", desktop, "en")
-	p.click("#pause")
-	p.await("the last answer", `!asking`)
+	p.pause()
 	edges := func() [2]float64 { return evaluate[[2]float64](p, "[drawn.from, drawn.to]") }
 	all := edges()
 	middle := p.find("[data-row=worker0]")
@@ -264,6 +271,7 @@ func TestTimeline_ShowsHostileNames(t *testing.T) {
 	t.Parallel()
 	key := "default/" + hostile
 	p := openTimed(t, newTimed(t, key), key, desktop, "en")
+	p.pause()
 	for row, text := range map[string]string{"handlerconfigmaps main." + longName: hostile,
 		"queue0": hostile, "worker0": "modified", "request0": hostile} {
 		item := "[data-row=" + quoted(row) + "] .item"
@@ -286,6 +294,7 @@ func TestTimeline_SaysWhatIsNotKnown(t *testing.T) {
 	assert.Greater(t, evaluate[float64](p,
 		`document.querySelector("[data-row=worker0] .gap").width.baseVal.value`), 0.0,
 		"of 41 reconciles, the last ones are kept")
+	p.pause()
 	p.click("[data-row=worker0] .item.open")
 	p.await("its requests", has("#detail .pairs", "requestsnot known"))
 }
@@ -390,10 +399,11 @@ func TestDevtools_ClipsNothing(t *testing.T) {
 			d.page.AddShards(replicas{}, nil)
 			for _, lang := range []string{"en", "zh"} {
 				p := openTimed(t, d, longKey, l, lang)
+				p.await("rates", element("#rates polyline.depth"))
+				p.pause()
 				p.click("#paths .open")
 				p.click("[data-row=worker0] .item")
 				p.await("the detail", element("#detail table"))
-				p.await("rates", element("#rates polyline.depth"))
 				assert.Empty(t, evaluate[[]string](p, clipped), lang)
 				assert.LessOrEqual(t, evaluate[int64](p, "document.documentElement.scrollWidth"),
 					l.width, lang)
