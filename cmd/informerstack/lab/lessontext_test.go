@@ -145,8 +145,8 @@ func TestLessons_LinkToWhatExists(t *testing.T) {
 				assert.Equal(t, want, folder, l.ID)
 			}
 			if link.Kind == "post" {
-				assert.Regexp(t, `\(\.\./lessons/`+EditionName(l.ID)+`(#step=\d)?\)`, string(content),
-					link.Path)
+				page := `\(\.\./lessons/` + EditionName(l.ID) + `(#step=\d)?\)`
+				assert.Regexp(t, page, string(content), link.Path)
 			}
 			if link.Kind == "test" {
 				command := testCommand.FindStringSubmatch(link.Text)

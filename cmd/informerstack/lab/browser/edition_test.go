@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 	"testing"
 
@@ -255,9 +256,13 @@ func TestEdition_PlaysFromAPost(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "--rate", "0")
 	s := &scene{tab: openDocument(t, p.url+"/read/docs/zh/posts/work-queue.md", desktop)}
-	s.click(`a[href$="onekey.html#lang=zh"]`)
+	s.click(`a[href$="onekey.html#step=2&lang=zh"]`)
 	s.await("the lesson in Chinese", element("html[lang=zh-Hans] .lesson"))
-	s.await("a caption", element(".caption b"))
+	e, err := committed()
+	require.NoError(t, err)
+	at := slices.IndexFunc(e.lessons, func(l lesson) bool { return l.ID == "onekey" })
+	s.guess(*e.lessons[at].Steps[1].Question, "zh")
+	s.await("the decisive frame, one click after the link", element(".stop"))
 	s.tab = openDocument(t, p.url+"/read/docs/lessons/index.html", desktop)
 	s.click(`a[href="first.html#lang=en"]`)
 	s.await("the lesson", element(".lesson"))

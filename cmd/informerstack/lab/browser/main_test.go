@@ -41,8 +41,8 @@ var shared struct {
 var browsers = []string{"chromium-headless-shell",
 	"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-var errNoBrowser = errors.New("no Chromium: run apt-get install chromium-headless-shell fonts-noto-cjk, " +
-	"or put chromium or google-chrome into the PATH")
+var errNoBrowser = errors.New("no Chromium: run apt-get install chromium-headless-shell " +
+	"fonts-noto-cjk, or put chromium or google-chrome into the PATH")
 
 func TestMain(m *testing.M) {
 	flag.Parse()

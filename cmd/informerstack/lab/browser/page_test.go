@@ -65,15 +65,14 @@ func (p *tab) texts(selector string) []string {
 }
 
 // place scrolls to an element and returns its middle, unless something covers it. It waits until
-// the element has stayed in its place while the page drew two frames: a click on what moves between
-// the look for it and the click is lost.
+// the element has stayed in its place for longer than the time between two draws of the page: a
+// click on what moves between the look for it and the click is lost.
 const place = `(async () => {
 	const end = performance.now() + %[1]d;
 	const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
 	let before = {};
 	for (;;) {
-		await drawn();
-		await drawn();
+		for (const since = performance.now(); performance.now() - since < 80; ) await drawn();
 		const target = %[2]s;
 		let reason = target?.disabled ? "disabled" : "missing";
 		if (target && !target.disabled) {

@@ -34,7 +34,7 @@ type look struct {
 
 var (
 	desktop = look{width: 1440, height: 900}
-	calm    = look{width: 1440, height: 900, still: true} // takes less time, if motion does not matter
+	calm    = look{width: 1440, height: 900, still: true} // takes less time: motion does not matter
 	tablet  = look{width: 900, height: 1100}
 	dark    = look{width: 1440, height: 900, dark: true}
 	phone   = look{width: 390, height: 844, phone: true}
