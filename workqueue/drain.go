@@ -224,7 +224,7 @@ func (q *Fair[T]) take() (t taken[T]) {
 		t.items, t.priorities = append(t.items, e.item), append(t.priorities, e.priority)
 		return true
 	}
-	q.queuedEntries(add)
+	q.turns.all(add)
 	for _, item := range t.items {
 		e := q.known[item]
 		q.turns.remove(e)

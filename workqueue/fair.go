@@ -407,16 +407,16 @@ func (q *Fair[T]) Groups(limit int) (most []Group, all GroupTotals) {
 	return slices.Clone(most[:min(limit, len(most))]), all
 }
 
-// Snapshot copies the content of the queue under its lock. The items of the highest priority are
-// first in Ready.
+// Snapshot copies the content of the queue under its lock. In Ready the next item is first, and
+// then those of the highest priority, in the order of their turns.
 func (q *Fair[T]) Snapshot() Snapshot[T] { return q.SnapshotOf(math.MaxInt).Snapshot }
 
-// SnapshotOf implements Partial. The items of the highest priority are first in Ready.
+// SnapshotOf implements Partial. The order of Ready is that of Snapshot.
 func (q *Fair[T]) SnapshotOf(limit int) Part[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := q.partLocked()
-	q.queuedEntries(func(e *entry[T]) bool {
+	q.turns.all(func(e *entry[T]) bool {
 		if len(p.Ready) == limit {
 			return false
 		}
@@ -460,21 +460,4 @@ func (q *Fair[T]) partLocked() Part[T] {
 		Again: q.again}}
 	p.Taken = q.gets
 	return p
-}
-
-// queuedEntries visits the queued entries, those of the highest priority first, until visit
-// returns false.
-func (q *Fair[T]) queuedEntries(visit func(e *entry[T]) bool) {
-	goOn := true
-	for _, l := range q.turns.byPriority() {
-		for _, p := range l.parts {
-			p.items.all(func(e *entry[T]) bool {
-				goOn = visit(e)
-				return goOn
-			})
-			if !goOn {
-				return
-			}
-		}
-	}
 }

@@ -5,6 +5,7 @@ package workqueue_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -266,6 +267,8 @@ func (w *fairWorld) get() string {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	if key == "" {
 		cancel() // a Get would wait
+	} else {
+		require.Equal(w.t, key, w.q.SnapshotOf(1).Ready[0])
 	}
 	got, _ := w.q.GetWithContext(ctx)
 	cancel()
@@ -316,6 +319,29 @@ func TestFair_Model(t *testing.T) {
 		}
 		w.q.CheckLaws(t)
 		require.Zero(t, w.q.Known())
+	}
+}
+
+// Without limits and Patience, a snapshot has the items in the order in which workers get them.
+func TestFair_SnapshotIsInOrder(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		w := newFairWorld(t, -1, map[string]int{"g1": 2, "g2": 3}, nil)
+		w.m.patience = math.MaxInt
+		for range 100 {
+			if random.IntN(4) == 0 {
+				w.get()
+				continue
+			}
+			w.add(fmt.Sprintf("g%d/%d", random.IntN(4), random.IntN(30)), random.IntN(3))
+		}
+		snapshot := w.q.Snapshot().Ready
+		require.Equal(t, snapshot[:5], w.q.SnapshotOf(5).Ready)
+		var got []string
+		for w.q.Len() > 0 {
+			got = append(got, w.get())
+		}
+		require.Equal(t, snapshot, got, "seed %d", seed)
 	}
 }
 

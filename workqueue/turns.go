@@ -113,19 +113,27 @@ func (t *turns[T]) remove(e *entry[T]) {
 	}
 }
 
-// pop removes and returns the next item, which a worker gets. It is called only if ready is
-// positive.
-func (t *turns[T]) pop() *entry[T] {
+// next returns the next item, or nil.
+func (t *turns[T]) next() *entry[T] {
+	if t.ready == 0 {
+		return nil
+	}
 	l := t.waiting[0]
 	if oldest := t.longest.Front().Value.(*level[T]); t.pops-oldest.since >= t.patience {
 		l = oldest
 	}
+	return l.turns.Front().Value.(*part[T]).items.first
+}
+
+// pop removes and returns the next item, which a worker gets. It is called only if ready is
+// positive.
+func (t *turns[T]) pop() *entry[T] {
+	e := t.next()
+	p := e.part
+	l := p.level
 	t.pops++
 	l.since = t.pops
 	t.longest.MoveToBack(l.place)
-
-	p := l.turns.Front().Value.(*part[T])
-	e := p.items.first
 	if p.left--; p.left == 0 {
 		p.left = p.group.weight
 		l.turns.MoveToBack(p.turn)
@@ -293,4 +301,60 @@ func (t *turns[T]) byPriority() []*level[T] {
 	}
 	slices.SortFunc(levels, func(a, b *level[T]) int { return cmp.Compare(b.priority, a.priority) })
 	return levels
+}
+
+// all visits the items until visit returns false: the next one, then those of the highest priority
+// first, in the order of their turns, and after them those that a limit keeps back.
+func (t *turns[T]) all(visit func(e *entry[T]) bool) {
+	next := t.next()
+	if next != nil && !visit(next) {
+		return
+	}
+	for _, l := range t.byPriority() {
+		if !l.all(func(e *entry[T]) bool { return e == next || visit(e) }) {
+			return
+		}
+	}
+}
+
+// all visits the items until visit returns false, and then returns false.
+func (l *level[T]) all(visit func(e *entry[T]) bool) bool {
+	type place struct {
+		weight int
+		next   *entry[T]
+	}
+	var places []place // of the parts that have items for another round
+	take := func(weight, left int, next *entry[T]) bool {
+		for ; left > 0 && next != nil; left-- {
+			if !visit(next) {
+				return false
+			}
+			next = next.next
+		}
+		if next != nil {
+			places = append(places, place{weight, next})
+		}
+		return true
+	}
+	for turn := l.turns.Front(); turn != nil; turn = turn.Next() {
+		p := turn.Value.(*part[T])
+		if !take(p.group.weight, p.left, p.items.first) {
+			return false
+		}
+	}
+	for len(places) > 0 {
+		round := places
+		places = nil
+		for _, p := range round {
+			if !take(p.weight, p.weight, p.next) {
+				return false
+			}
+		}
+	}
+	for _, p := range l.parts {
+		if p.turn == nil && !take(0, p.items.len, p.items.first) {
+			return false
+		}
+	}
+	return true
 }
