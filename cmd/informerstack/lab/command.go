@@ -28,6 +28,7 @@ type command struct {
 	Queue     *string  `json:"queue"`
 	WatchList *bool    `json:"watchList"`
 	Workers   *int     `json:"workers"`
+	Fair      *bool    `json:"fair"`
 	WorkMs    *float64 `json:"workMs"`
 	Rate      float64  `json:"rate"`
 	Objects   int      `json:"objects"`
@@ -258,6 +259,9 @@ func (l *Lab) setSettings(c command) error {
 	}
 	if c.Workers != nil {
 		s.Workers = *c.Workers
+	}
+	if c.Fair != nil {
+		s.Fair = *c.Fair
 	}
 	if c.WorkMs != nil {
 		s.WorkMs = *c.WorkMs

@@ -236,7 +236,8 @@ func (k *keyLedger) workqueue(event trace.Event) fact {
 		k.adds++
 		return factIf(k.processing, againFact).or(factIf(k.adds > 1, queuedFact))
 	case "AddAfter":
-		return fact{name: delayFact}.with("delay", event.Detail)
+		delay, _, _ := strings.Cut(event.Detail, ",") // perhaps with a priority
+		return fact{name: delayFact}.with("delay", delay)
 	case "AddRateLimited":
 		if k.unforgot { // the limiter's count is not one of failures in a row
 			k.failures = 0

@@ -9,6 +9,8 @@ const (
 	maxRows = 50
 	maxHops = 200
 	maxHeld = 10
+
+	maxGroups = 8
 )
 
 // Hello is the first message to a page.
@@ -171,6 +173,17 @@ type WorkqueueView struct {
 	Requeues     []RequeueView `json:"requeues"`
 	Bucket       BucketView    `json:"bucket"`
 	ShutDown     *ShutDownView `json:"shutDown"`
+
+	Groups      []GroupView    `json:"groups,omitempty"`      // those with the most keys
+	GroupsTotal int            `json:"groupsTotal,omitempty"` // their number
+	Priorities  map[string]int `json:"priorities,omitempty"`  // of keys in Queue, if not 0
+}
+
+// GroupView is a group of a fair workqueue.
+type GroupView struct {
+	Name    string `json:"name"`
+	Queued  int    `json:"queued"`
+	Working int    `json:"working"`
 }
 
 // RequeueView is a key with failures that are not forgotten: n is its NumRequeues.

@@ -46,10 +46,22 @@ func (q heldQueue) GetWithContext(ctx context.Context) (key string, shutdown boo
 			return "", true
 		}
 	}
-	if keys := q.Snapshot().Ready; len(keys) > 0 {
-		q.gate.pass(trace.Event{Hop: trace.Workqueue, What: "Get", Key: keys[0]})
+	for next := q.first(); next != ""; { // another one may overtake it meanwhile
+		q.gate.pass(trace.Event{Hop: trace.Workqueue, What: "Get", Key: next})
+		held := next
+		if next = q.first(); next == held {
+			break
+		}
 	}
 	return q.ExtendedInterface.GetWithContext(ctx)
+}
+
+// first is the key that a worker would get now, or "".
+func (q heldQueue) first() string {
+	if ready := workqueue.SnapshotOf(q.ExtendedInterface, 1).Ready; len(ready) > 0 {
+		return ready[0]
+	}
+	return ""
 }
 
 // ShutDown shuts the queue down, and wakes the worker that waits for a key.
@@ -65,16 +77,22 @@ func (q heldQueue) ShutDownWithDrain() {
 	q.ExtendedInterface.ShutDownWithDrain()
 }
 
-// signalingOrder is the order of a workqueue that signals each queued key.
-type signalingOrder struct {
-	workqueue.Queue[string]
+// plainQueue is the queue below a laboratory's workqueue. It signals each queued key.
+type plainQueue struct {
+	*workqueue.Typed[string]
 	ready *signal
 }
 
-// Push adds a key, and signals that.
-func (o signalingOrder) Push(key string) {
-	o.Queue.Push(key)
-	o.ready.send()
+// Add adds a key, and signals that.
+func (q plainQueue) Add(key string) {
+	q.Typed.Add(key)
+	q.ready.send()
+}
+
+// Done ends the work on a key, which may be queued again.
+func (q plainQueue) Done(key string) {
+	q.Typed.Done(key)
+	q.ready.send()
 }
 
 // signal wakes those that wait for its next sending.

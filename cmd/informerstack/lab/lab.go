@@ -17,7 +17,7 @@
 // Read lab.go, gate.go (the time control), recorder.go and queue.go (the records of events),
 // facts.go and transport.go (what the events prove), frame.go and snapshot.go (the content of a
 // page, ten times per second), stream.go, connection.go and page.go (its transport), command.go,
-// faults.go, limiter.go, shutdown.go, owners.go, election.go, leasewrites.go, fence.go and
+// faults.go, limiter.go, fairqueue.go, shutdown.go, owners.go, election.go, leasewrites.go, fence.go and
 // restart.go (the page's commands), code.go and codequeue.go (a learner's code and its changes),
 // lesson.go, player.go, performance.go, stop.go and scene.go (the lessons), read.go (the documents
 // and the code that they link to), then recording.go, html.go, edition.go and live.go. protocol.md
@@ -117,6 +117,7 @@ type Lab struct {
 	pieces      Pieces
 	queue       deltafifo.Queue                     // nil before the informer has started
 	workqueue   workqueue.ExtendedInterface[string] // of the newest controller, or nil
+	fair        bool                                // it is in front of a workqueue.Fair
 	limiter     *chosenLimiter                      // of the newest controller
 	shutDown    *shutDown                           // of workqueue
 	queueRecord *queueRecord
@@ -206,12 +207,18 @@ func (l *Lab) SetMode(mode Mode, delay time.Duration, holds func(trace.Event) bo
 // does nothing unless the mode is Pause.
 func (l *Lab) Step() { l.gate.stepNext() }
 
-// WorkqueueConfig returns config for the queue that WrapWorkqueue wraps.
+// WorkqueueConfig returns config for the queue that WrapWorkqueue wraps, with a Queue as in the
+// settings. config has none.
 func (l *Lab) WorkqueueConfig(config workqueue.Config[string]) workqueue.Config[string] {
-	if config.Order == nil {
-		config.Order = workqueue.DefaultQueue[string]()
+	below := config // the other metrics are those of the delaying queue
+	below.Metrics.Retries, below.Metrics.Waiting, below.Metrics.Released = nil, nil, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fair = l.restarts.get().Fair; l.fair {
+		config.Queue = newFairBelow(below, l.ready)
+	} else {
+		config.Queue = plainQueue{workqueue.NewTyped(below), l.ready}
 	}
-	config.Order = signalingOrder{config.Order, l.ready}
 	return config
 }
 
@@ -242,7 +249,11 @@ func (l *Lab) WrapWorkqueue(
 	held := heldQueue{extended, l.gate, l.ready, make(chan struct{}, 1), &atomic.Bool{}}
 	l.code.begin(held)
 	l.shutDown = &shutDown{queue: held}
-	return codeQueue{held, l.code, l.shutDown, l.enqueue}
+	code := codeQueue{held, l.code, l.shutDown, l.enqueue}
+	if l.fair {
+		return fairQueue{code, workqueue.WithPriorities(extended)}
+	}
+	return code
 }
 
 // enqueue adds a key as the controller's handler does.

@@ -17,6 +17,7 @@ type Settings struct {
 	Queue     string  `json:"queue"` // deltafifo or realfifo
 	WatchList bool    `json:"watchList"`
 	Workers   int     `json:"workers"`
+	Fair      bool    `json:"fair"`   // the namespaces take turns in the workqueue
 	WorkMs    float64 `json:"workMs"` // how long each reconcile takes at least
 	// Attempts is controller.Options.MaxAttempts. The page does not change it; a lesson may set it
 	// to 0, so that a key that fails is never given up.

@@ -60,7 +60,7 @@ func (s *scene) enter(p *performance, l lesson, first bool) error {
 	if err != nil {
 		return err
 	}
-	settings.WorkMs, settings.Workers = 0, lessonWorkers
+	settings.WorkMs, settings.Workers, settings.Fair = 0, lessonWorkers, false
 	if l.NeverGivesUp {
 		settings.Attempts = 0
 	}

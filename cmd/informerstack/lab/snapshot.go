@@ -182,7 +182,9 @@ func (l *Lab) describeController(f *Frame, ctrl *controller.Controller[string], 
 	queue, limiter, shutDown := l.workqueue, l.limiter, l.shutDown
 	l.mu.Unlock()
 	if queue != nil {
-		f.Workqueue = workqueueView(queue.Snapshot(), limiter, now)
+		content := queue.Snapshot()
+		f.Workqueue = workqueueView(content, limiter, now)
+		f.Workqueue.describeGroups(queue, content)
 		f.Workqueue.ShutDown, f.Workers.Ended = shutDown.view()
 	}
 	f.Workqueue.Limiter, f.Workqueue.Requeues = limiter.chosen(), limiter.requeues()

@@ -128,8 +128,8 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 	ctrl := controller.New("story", trace.Reconcile(w.lab.Reconcile(reconcile), sink),
 		controller.Options[string]{
 			Workers: s.Workers, Lead: w.lab.Lead, MaxAttempts: s.Attempts,
-			RateLimiter: w.lab.RateLimiter(),
-			WaitFor:     []controller.Synced{objects.HasSyncedChecker()},
+			RateLimiter: w.lab.RateLimiter(), LowPriority: LowPriority,
+			WaitFor: []controller.Synced{objects.HasSyncedChecker()},
 			NewQueue: func(
 				_ string, limiter workqueue.TypedRateLimiter[string],
 			) workqueue.TypedRateLimitingInterface[string] {

@@ -150,6 +150,14 @@ func (p *page) rateLimiter() workqueue.TypedRateLimiter[string] {
 	return p.lab.RateLimiter()
 }
 
+// lowPriority is a controller's Options.LowPriority.
+func (p *page) lowPriority() int {
+	if p.control == nil {
+		return 0
+	}
+	return lab.LowPriority
+}
+
 func (p *page) workqueueConfig(config workqueue.Config[string]) workqueue.Config[string] {
 	if p.control == nil {
 		return config

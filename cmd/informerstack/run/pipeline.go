@@ -96,6 +96,7 @@ func (o *options) build(
 		Lead:        shown.lead(built.elector),
 		MaxAttempts: o.attempts,
 		RateLimiter: shown.rateLimiter(),
+		LowPriority: shown.lowPriority(),
 		GracePeriod: finishReconciles,
 		Metrics:     observed.ofController(),
 		NewQueue:    newQueue(observed, sink, shown),

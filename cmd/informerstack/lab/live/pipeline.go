@@ -64,6 +64,7 @@ func run(ctx context.Context, l *lab.Lab, config *rest.Config, s lab.Settings) e
 			Lead:        l.Lead,
 			MaxAttempts: s.Attempts,
 			RateLimiter: l.RateLimiter(),
+			LowPriority: lab.LowPriority,
 			NewQueue: func(
 				_ string, limiter workqueue.TypedRateLimiter[string],
 			) workqueue.TypedRateLimitingInterface[string] {
