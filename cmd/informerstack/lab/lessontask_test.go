@@ -80,6 +80,7 @@ func (w *world) use(key rune) (refused string) {
 		'S': `{"do":"limiter","name":"FastSlow"}`,
 		'E': `{"do":"limiter","name":"Exponential"}`,
 		'B': `{"do":"limiter","name":"Bucket"}`,
+		'3': fmt.Sprintf(`{"do":"settings","fair":%t}`, !f.Settings.Fair),
 		'D': code(noDone),
 		'F': code(noForget),
 	}[key])

@@ -104,6 +104,11 @@ export const ACTIONS = [
     active: (lab) => lab.frame?.workqueue?.shutDown != null,
     command: (lab) => ({ do: lab.frame?.workqueue?.shutDown ? "restart" : "shutdown" }),
   },
+  {
+    id: "fair", key: "3", piece: "workqueue", writes: true,
+    active: (lab) => settings(lab).fair === true,
+    command: (lab) => ({ do: "settings", fair: !settings(lab).fair }),
+  },
 
   { id: "fail", key: "f", piece: "workers", writes: true, ...fault("fail") },
   { id: "hang", key: "g", piece: "workers", writes: true, ...fault("hang") },

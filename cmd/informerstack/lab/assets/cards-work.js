@@ -60,14 +60,15 @@ export function WorkqueueCard({ lab }) {
   const again = (q.dirty ?? []).filter((key) => processing.has(key));
   const follow = lab.ui.follow;
   const undone = lab.frame.code?.undone?.includes(again[0]);
-  const column = (name, keys, total) => html`<div class=${"set set-" + name}>
+  const column = (name, keys, total, fair) => html`<div class=${"set set-" + name}>
     <h3>${t(`workqueue.${name}`)} <small>${number(total ?? keys?.length)}</small></h3>
-    <${Chips} keys=${keys} total=${total} follow=${follow} />
+    ${fair && html`<${Groups} q=${q} />`}
+    <${Chips} keys=${keys} total=${total} follow=${follow} priorities=${fair && q.priorities} />
   </div>`;
   return html`<${Card} lab=${lab} piece="workqueue" title=${t("piece.workqueue.name")}
     summary=${t("workqueue.limited", { n: number(q.limited) })}>
     <div class="sets">
-      ${column("queue", q.queue, q.queued)}
+      ${column("queue", q.queue, q.queued, true)}
       ${column("dirty", q.dirty, Math.max(q.dirty?.length ?? 0, (q.queued ?? 0) + again.length))}
       ${column("processing", q.processing)}
       <div class="set set-delayed">
@@ -80,8 +81,18 @@ export function WorkqueueCard({ lab }) {
     </div>
     <p class="note">${q.shutDown ? html`<${ShutDown} shutDown=${q.shutDown} />` : again.length
       ? html`<${Chip} id=${again[0]} follow=${follow} /> ${t(undone ? "workqueue.undone" : "workqueue.again")}`
-      : t("workqueue.note")}</p>
+      : t(lab.frame.settings?.fair ? "workqueue.fair" : "workqueue.note")}</p>
   <//>`;
+}
+
+/** Groups lists the groups of a fair queue, with their queued keys and those that workers have. */
+function Groups({ q: { groups, groupsTotal } }) {
+  if (!groups?.length) return null;
+  return html`<ul class="groups" title=${t("workqueue.groupsHelp")}>
+    ${groups.map(({ name, queued, working }) => html`<li key=${name}>
+      <span>${name}</span> ${number(queued)}${working > 0 && html`<small> +${number(working)}</small>`}</li>`)}
+    <${More} shown=${groups.length} total=${groupsTotal} />
+  </ul>`;
 }
 
 /** ShutDown says how the queue was shut down, and what has come of it. */

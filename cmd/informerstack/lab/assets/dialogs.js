@@ -84,6 +84,7 @@ function Settings({ lab, close }) {
     const value = (name) => Number(form.get(name));
     lab.send({
       do: "settings", queue: form.get("queue"), watchList: form.get("list") === "watchList",
+      fair: form.get("order") === "fair",
       workers: value("workers"), workMs: value("workMs"),
     });
     const faults = form.has("faults");
@@ -105,6 +106,9 @@ function Settings({ lab, close }) {
     <fieldset><legend>${t("settings.list")}</legend>
       ${radio("list", "list", "LIST + WATCH", !now.watchList)}
       ${radio("list", "watchList", "WatchList", now.watchList)}</fieldset>
+    <fieldset><legend>${t("piece.workqueue.name")}</legend>
+      ${radio("order", "fifo", t("settings.fifo"), !now.fair)}
+      ${radio("order", "fair", t("settings.fair"), now.fair)}</fieldset>
     <fieldset><legend>${t("piece.workers.name")}</legend>
       <label for="set-workers">${t("settings.workers")}</label>
       <input id="set-workers" name="workers" type="number" min="1" max="16" required

@@ -29,23 +29,26 @@ export const shortName = (key) => key.slice(key.lastIndexOf("/") + 1);
  * A name that is too long loses its beginning, because names often differ at the end. For this the
  * chip is written from right to left, and the name in it from left to right.
  */
-export function Chip({ id, follow, full, first }) {
+export function Chip({ id, follow, full, first, priority }) {
   const colour = colourOf(id);
   const off = follow && follow !== id;
-  return html`<button type="button" data-key=${id} title=${id}
+  const low = priority < 0;
+  return html`<button type="button" data-key=${id}
+    title=${low ? `${id}: ${t("workqueue.priority", { priority })}` : id}
     class=${cx("chip", colour, off && "off", follow === id && "followed")}
     tabindex=${first || follow === id ? 0 : -1}
     aria-pressed=${follow === id}
     aria-label=${t("chip.follow", { key: id })}>
-    <bdi dir="ltr">${full ? id : shortName(id)}</bdi></button>`;
+    <bdi dir="ltr">${full ? id : shortName(id)}${low && "↓"}</bdi></button>`;
 }
 
-/** Chips shows a list of keys in one line, or a dash. */
-export function Chips({ keys, total, follow, short }) {
+/** Chips shows a list of keys in one line, or a dash. priorities has those of keys. */
+export function Chips({ keys, total, follow, short, priorities }) {
   if (!keys?.length) return html`<span class="none">–</span>`;
   const more = (total ?? keys.length) - keys.length;
   return html`<span class="chips">
-    ${keys.map((key, i) => html`<${Chip} key=${key} id=${key} follow=${follow} first=${i === 0} />`)}
+    ${keys.map((key, i) => html`<${Chip} key=${key} id=${key} follow=${follow} first=${i === 0}
+      priority=${priorities?.[key]} />`)}
     ${more > 0 && html`<span class="dim">
       ${short ? "+" + number(more) : t("more", { n: number(more) })}</span>`}
   </span>`;

@@ -40,7 +40,7 @@ const PIECES = {
     chapter: "docs/store.md", more: "docs/freshness.md",
   },
   handlers: { files: ["informer/changelog.go", "informer/processor.go"], chapter: "docs/informer.md" },
-  workqueue: { files: ["workqueue/queue.go", "workqueue/delaying.go"], chapter: "docs/workqueue.md" },
+  workqueue: { files: ["workqueue/queue.go", "workqueue/delaying.go"], chapter: "docs/workqueue.md", more: "docs/fairness.md" },
   workers: { files: ["controller/worker.go", "controller/controller.go"], chapter: "docs/controller.md" },
   election: {
     files: ["leaderelection/elector.go", "leaderelection/phase.go"], chapter: "docs/leaderelection.md",

@@ -395,6 +395,19 @@ func workqueueControls(s *scene) {
 		return f.Workqueue.ShutDown == nil && f.Workers.Ended == 0
 	})
 	s.watching()
+	s.use("fair")
+	s.until("a fair queue", func(f lab.Frame) bool { return f.Settings.Fair })
+	s.await("the page says that",
+		element(".card-workqueue .note")+`.textContent.includes("take turns")`)
+	s.watching()
+	s.use("hang")
+	s.createWork()
+	s.await("the page shows the groups",
+		element(".card-workqueue .groups")+`.textContent.includes("default")`)
+	s.use("hang")
+	s.use("fair")
+	s.until("first in, first out", func(f lab.Frame) bool { return !f.Settings.Fair })
+	s.watching()
 	s.use("fail")
 	for _, limiter := range []string{"FastSlow", "MaxOf"} {
 		s.choose(limiterList, limiter)
@@ -501,6 +514,7 @@ func TestSettings_AreApplied(t *testing.T) {
 	s.await("the cancelled value is gone", element("#set-workers")+`.value === "2"`)
 	s.click(`dialog input[value="realfifo"]`)
 	s.click(`dialog input[value="list"]`)
+	s.click(`dialog input[value="fair"]`)
 	s.choose("#set-workers", "5")
 	s.choose("#set-workMs", "30")
 	s.choose("#set-rate", "20")
@@ -508,7 +522,7 @@ func TestSettings_AreApplied(t *testing.T) {
 	s.click("dialog .primary")
 	s.await("the dialog closes", `!document.querySelector("dialog")`)
 	s.until("all settings", func(f lab.Frame) bool {
-		want := lab.Settings{Queue: "realfifo", Workers: 5, WorkMs: 30, Attempts: 10}
+		want := lab.Settings{Queue: "realfifo", Fair: true, Workers: 5, WorkMs: 30, Attempts: 10}
 		return f.Settings.Settings == want && f.Settings.Rate == 20 && f.Queue.Kind == "RealFIFO" &&
 			f.Workers.Count == 5 && f.Store.Objects >= 20 && f.Reflector.Phase == "watching"
 	})
@@ -516,6 +530,7 @@ func TestSettings_AreApplied(t *testing.T) {
 	s.await("the dialog shows them", element("#set-workers")+`.value === "5" &&
 		document.querySelector('dialog input[value="realfifo"]').checked &&
 		document.querySelector('dialog input[value="list"]').checked &&
+		document.querySelector('dialog input[value="fair"]').checked &&
 		document.querySelector("#set-rate").value === "20"`)
 }
 
