@@ -348,6 +348,7 @@ func (s *scene) perform(c command) {
 	}
 	require.NotEmpty(s.t, key, "no control for %+v", c)
 	hangs := before.Workers.Fault == "hang" // if not, a reconcile may end before it is seen
+	busy := len(before.Workqueue.Processing) >= before.Workers.Count
 	s.press(key)
 	s.frames.until(fmt.Sprintf("the effect of %+v", c), func(f lab.Frame) bool {
 		switch {
@@ -364,7 +365,8 @@ func (s *scene) perform(c command) {
 			return string(f.Workers.Fault) == c.Fault
 		case c.Do == "delete":
 			return f.Server.Objects < before.Server.Objects
-		case c.Do == "change" && hangs && slices.Contains(before.Workqueue.Processing, c.Key):
+		case c.Do == "change" && hangs &&
+			(busy || slices.Contains(before.Workqueue.Processing, c.Key)):
 			return slices.Contains(f.Workqueue.Dirty, c.Key)
 		case c.Do == "change" && hangs && !f.Queue.Hold:
 			return slices.Contains(f.Workqueue.Processing, c.Key)
