@@ -128,7 +128,7 @@ func (w *world) grant(p *process, _ step) {
 func (w *world) meet(p *process, kind string) {
 	switch kind {
 	case "create", "update", "relabel", "delete", "recreate", "burst", "quiet":
-	case "refuse", "lag", "compact", "hours", "crowd":
+	case "refuse", "lag", "compact", "hours", "crowd", "tenants":
 		for _, p := range w.processes {
 			p.met = true
 		}

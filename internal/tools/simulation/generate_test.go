@@ -19,6 +19,7 @@ func generate(seed uint64) script {
 	pick := func(names ...string) string { return names[r.IntN(len(names))] }
 	var s script
 	groups := rand.New(rand.NewPCG(seed, 2)) // a script does not depend on them otherwise
+	fairness := rand.New(rand.NewPCG(seed, 3))
 	elected := r.IntN(2) == 0
 	count := 1 + r.IntN(3)
 	if groups.IntN(10) == 0 {
@@ -39,6 +40,9 @@ func generate(seed uint64) script {
 			if groups.IntN(4) == 0 {
 				traits = append(traits, trait)
 			}
+		}
+		if fairness.IntN(3) == 0 {
+			traits = append(traits, fair)
 		}
 		p.traits = strings.Join(traits, "+")
 		s.setups = append(s.setups, p)
@@ -68,6 +72,10 @@ func generate(seed uint64) script {
 			at := r.IntN(len(s.steps))
 			s.steps = slices.Insert(s.steps, at, step{kind: rare.kind, n: r.IntN(64)})
 		}
+	}
+	if fairness.IntN(4) == 0 {
+		at := fairness.IntN(len(s.steps))
+		s.steps = slices.Insert(s.steps, at, step{kind: "tenants", n: fairness.IntN(64)})
 	}
 	return s
 }

@@ -16,7 +16,7 @@ import (
 // while a callback takes time.
 var onlyOurs = []string{
 	"badstore", "await", "slowpop", "slowtransform", "addindex", "inside", "takers", "lease",
-	"crowd", "hours",
+	"crowd", "hours", "tenants",
 }
 
 // compared returns what client-go can run of a script, for an implementation.

@@ -39,6 +39,7 @@ func init() {
 	}
 	steps["quiet"] = stepKind{0, true, func(w *world, _ *process, s step) { w.quiet(s.n) }}
 	steps["crowd"] = stepKind{0, true, func(w *world, _ *process, s step) { w.crowd(s.n) }}
+	steps["tenants"] = stepKind{0, true, func(w *world, _ *process, s step) { w.tenants(s.n) }}
 	steps["hours"] = stepKind{0, true, func(w *world, _ *process, s step) { w.passHours(s.n) }}
 	steps["badpage"] = stepKind{0, true, (*world).breakPages}
 	steps["grant"] = stepKind{0, true, (*world).grant}

@@ -89,6 +89,10 @@ func newWork(p *process) *work {
 	if p.devtools != nil {
 		options.NewQueue = p.devtools.newQueue
 	}
+	if p.impl == ours && p.has(fair) {
+		options.NewQueue = p.newFairQueue
+		options.LowPriority, options.LowPriorityRetries = lowPriority, p.index%2 == 0
+	}
 	k.controller = controller.New(p.name, k.reconcile, options)
 	if p.devtools != nil {
 		health.AddController(p.devtools.page, k.controller)
