@@ -107,7 +107,7 @@ const exported = {
   store: { empty: "no objects", stale: "older than on the server", index: "index", indexFuncHelp: "What the function of this index returns for the followed object: its key is in the set of each value.", noValues: "No object has a value: the index has no set.", behind: "{n} behind", behindHelp: "changes of the server's log that the store lacks",
     noList: "no list yet", asOf: "current as of {ago} ago", lost: "a change may be missing", freshHelp: "How current is the copy? It holds every change up to this version, and everything that the server had at that time." },
   handlers: { count: "{n} cursor{+s}", log: "the newest changes", current: "no backlog", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "panics: {n}", note: "Each handler has a cursor in one shared log and reads at its own pace." },
-  workqueue: { bucket: "bucket {tokens}/{burst}", bucketEmpty: "bucket empty: {n} wait", bucketHelp: "The token bucket of all failed keys: each failure takes a token, and {rate} are added per second. Without a token, a key waits for one.", queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", limiter: "limiter", limiterHelp: { MaxOf: "MaxOf: the longer delay of Exponential and Bucket, as by default", Exponential: "5 ms, doubled with each failure of the key, at most 1,000 s", FastSlow: "1 s for the first three failures of the key, then 10 s", Bucket: "100 retries of all keys at once, then 10 per second; it counts no failures of a key" }, requeuesHelp: "failures since the last Forget; after the next one the key waits {next}", shutDown: "ShutDown was called: the queue refuses keys, and hands out those that it has.", drain: "ShutDownWithDrain was called: the queue refuses keys.", draining: "It waits until no key is queued or in processing.", drained: "It has returned: no key is queued, and no worker has one.", refused: "Refused: {n}.", failures: "✕{n}, next {next}", failuresHelp: "number of failures, and the delay after the next one, or longer if the bucket is empty", again: "was added while a worker has it: it is dirty, and Done will queue it again.", undone: "is in processing for ever: no worker gets it again, although it is dirty.", note: "However often a key is added, it is queued once, and one worker has it." },
+  workqueue: { bucket: "bucket {tokens}/{burst}", bucketEmpty: "bucket empty: {n} wait", bucketHelp: "The token bucket of all failed keys: each failure takes a token, and {rate} are added per second. Without a token, a key waits for one.", queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", limiter: "limiter", limiterHelp: { MaxOf: "MaxOf: the longer delay of Exponential and Bucket, as by default", Exponential: "5 ms, doubled with each failure of the key, at most 1,000 s", FastSlow: "1 s for the first three failures of the key, then 10 s", Bucket: "100 retries of all keys at once, then 10 per second; it counts no failures of a key" }, requeuesHelp: "failures since the last Forget; after the next one the key waits {next}", shutDown: "ShutDown was called: the queue refuses keys, and hands out those that it has.", drain: "ShutDownWithDrain was called: the queue refuses keys.", draining: "It waits until no key is queued or in processing.", drained: "It has returned: no key is queued, and no worker has one.", refused: "Refused: {n}.", failures: "✕{n}, next {next}", failuresHelp: "number of failures, and the delay after the next one, or longer if the bucket is empty", again: "was added while a worker has it: it is dirty, and Done will queue it again.", undone: "is in processing for ever: no worker gets it again, although it is dirty.", note: "However often a key is added, it is queued once, and one worker has it.", fair: "The namespaces take turns. ↓ is a low priority.", groupsHelp: "The namespaces, with the number of their keys in the queue, and + those that workers have.", priority: "priority {priority}" },
   workers: { idle: "{n} idle", standby: "{n} waiting for a leader", dead: "dead letters", ended: "{n} ended: the queue is shut down", attempts: "{n} attempt{+s}" },
   outcome: { success: "ok", error: "failed", requeue: "requeued", terminal: "terminal", panic: "panicked" },
   election: { off: "off", offNote: "This process works without a lease.", nobody: "Nobody leads: the workers wait.", token: "token", left: "lease: {left} left", leads: "leads", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "waits", holds: "holder, does not lead", stopped: "stopped", paused: "paused", cut: "cut off", opens: "The lease can be taken in {wait}.", deadlineHelp: "RenewDeadline: if its last renewal is older, the leader stops, although the lease still names it.", writesHelp: "The requests name version {rv} of the lease: the server accepts a write only if that is still the present version.", ahead: "clock +{by}", stored: "stored token {token}", refused: "writes refused: {n}" },
@@ -210,7 +210,7 @@ const exported = {
     slow: { name: "slow handler", ready: "Make many changes: each call of the handler takes a second, so its backlog grows. The store has these changes, the workqueue does not, and the other handler is not held up." },
   },
   help: { title: "Keys and controls", intro: "Every control has a key. Click a name to run it.", list: "Tab reaches each list of keys; the arrow keys move within it, and Enter follows a key." },
-  settings: { title: "Settings", intro: "Applying other settings builds the pipeline again, on the same server.", queue: "Delta queue", list: "Initial list", workers: "number", workMs: "time per key (ms)", workload: "Workload", rate: "changes per second", objects: "objects", faults: "requests and watches fail at random" },
+  settings: { title: "Settings", intro: "Applying other settings builds the pipeline again, on the same server.", queue: "Delta queue", list: "Initial list", fifo: "first in, first out", fair: "fair: namespaces take turns", workers: "number", workMs: "time per key (ms)", workload: "Workload", rate: "changes per second", objects: "objects", faults: "requests and watches fail at random" },
 
   action: {
     run: { name: "run or pause", help: "Hold every change where it is, or let them travel." },
@@ -233,6 +233,7 @@ const exported = {
     resync: { name: "Resync", help: "Replay the store to the handlers, without a request." },
     own: { name: "Owner", help: "Give the followed object other owners on the server: web, db, both, none." },
     shutdown: { name: "ShutDown", help: "Shut the workqueue down, or start the program again." },
+    fair: { name: "Fair", help: "Let the namespaces take turns in the workqueue. The program starts again." },
     slow: { name: "Slow", help: "Slow down the last handler, or stop that." },
     panic: { name: "Panic", help: "Make the last handler panic once." },
     fail: { name: "Fail", help: "Make reconciles return an error." },
@@ -242,7 +243,7 @@ const exported = {
     release: { name: "Release", help: "Stop the leader; it clears holderIdentity first." },
     isolate: { name: "Cut", help: "Cut the leader off from the server, or end that." },
     freeze: { name: "Pause", help: "Pause the leader's process, or let it continue." },
-    settings: { name: "Settings", help: "Delta queue, list, workers, workload." },
+    settings: { name: "Settings", help: "Queues, list, workers, workload." },
     lessons: { name: "Lessons", help: "Show the lessons." },
     search: { name: "find a key", help: "Find a key among all objects, to follow it." },
     code: { name: "Code", help: "Show the code of a controller." },
@@ -342,7 +343,7 @@ const exported = {
   store: { empty: "没有对象", stale: "比服务器上的旧", index: "索引", indexFuncHelp: "这个索引的函数对所跟踪的对象返回的值：它的 key 就在每个值的集合里。", noValues: "没有对象有索引值：这个索引没有集合。", behind: "落后 {n}", behindHelp: "服务器日志中 store 还没有的变更数",
     noList: "还没有列表", asOf: "数据截至 {ago} 前", lost: "可能缺少变更", freshHelp: "副本有多新？它包含这个版本及之前的所有变更，以及服务器在那一时刻的全部内容。" },
   handlers: { count: "{n} 个游标", log: "最近的变更", current: "没有积压", pending: "积压 {n} 个", oldestHelp: "最早一个积压变更的等待时间", slow: "每次调用 {delay}", panics: "panic {n} 次", note: "所有 handler 共用一份变更日志，各有自己的游标，按自己的速度读取。" },
-  workqueue: { bucket: "令牌桶 {tokens}/{burst}", bucketEmpty: "令牌桶已空：{n} 个在等", bucketHelp: "所有失败的 key 共用的令牌桶：每次失败取一个令牌，每秒补充 {rate} 个；没有令牌就得等。", queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", limiter: "限速器", limiterHelp: { MaxOf: "MaxOf：取 Exponential 与 Bucket 中较长的延时，这是默认的组合", Exponential: "从 5 ms 起，key 每失败一次就翻倍，最长 1000 秒", FastSlow: "key 的前三次失败各等 1 秒，之后每次 10 秒", Bucket: "所有 key 合计先允许 100 次重试，之后每秒 10 次；不记录单个 key 的失败次数" }, requeuesHelp: "上一次 Forget 以来的失败次数；再失败一次要等 {next}", shutDown: "已调用 ShutDown：队列拒绝新的 key，已有的仍会交出去。", drain: "已调用 ShutDownWithDrain：队列拒绝新的 key。", draining: "它在等待：直到没有 key 在排队或处理中。", drained: "它已返回：没有 key 在排队，也没有 worker 拿着 key。", refused: "已拒绝 {n} 次。", failures: "✕{n}，下次 {next}", failuresHelp: "失败次数，以及再次失败后的延时；令牌桶为空时更长", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", undone: "一直留在 processing 中：虽然它是 dirty 的，却再也没有 worker 能取到它。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。" },
+  workqueue: { bucket: "令牌桶 {tokens}/{burst}", bucketEmpty: "令牌桶已空：{n} 个在等", bucketHelp: "所有失败的 key 共用的令牌桶：每次失败取一个令牌，每秒补充 {rate} 个；没有令牌就得等。", queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", limiter: "限速器", limiterHelp: { MaxOf: "MaxOf：取 Exponential 与 Bucket 中较长的延时，这是默认的组合", Exponential: "从 5 ms 起，key 每失败一次就翻倍，最长 1000 秒", FastSlow: "key 的前三次失败各等 1 秒，之后每次 10 秒", Bucket: "所有 key 合计先允许 100 次重试，之后每秒 10 次；不记录单个 key 的失败次数" }, requeuesHelp: "上一次 Forget 以来的失败次数；再失败一次要等 {next}", shutDown: "已调用 ShutDown：队列拒绝新的 key，已有的仍会交出去。", drain: "已调用 ShutDownWithDrain：队列拒绝新的 key。", draining: "它在等待：直到没有 key 在排队或处理中。", drained: "它已返回：没有 key 在排队，也没有 worker 拿着 key。", refused: "已拒绝 {n} 次。", failures: "✕{n}，下次 {next}", failuresHelp: "失败次数，以及再次失败后的延时；令牌桶为空时更长", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", undone: "一直留在 processing 中：虽然它是 dirty 的，却再也没有 worker 能取到它。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。", fair: "各个 namespace 轮流取 key。↓ 表示优先级低。", groupsHelp: "各个 namespace：排队的 key 数，+ 后面是 worker 手里的 key 数。", priority: "优先级 {priority}" },
   workers: { idle: "{n} 个空闲", standby: "{n} 个等待 leader", dead: "死信", ended: "{n} 个已退出：队列已关闭", attempts: "尝试 {n} 次" },
   outcome: { success: "成功", error: "失败", requeue: "重新入队", terminal: "终止", panic: "panic" },
   election: { off: "未启用", offNote: "此进程不使用租约（lease）。", nobody: "没有 leader：worker 在等待。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "等待", holds: "持有者，但不是 leader", stopped: "已停止", paused: "已冻结", cut: "已断开", opens: "{wait} 后可以接管租约。", deadlineHelp: "RenewDeadline：上次续期早于这一刻，leader 就停下，尽管租约里还是它的名字。", writesHelp: "这些请求带着租约的版本 {rv}：只有它仍是当前版本，服务器才接受写入。", ahead: "时钟快 {by}", stored: "已保存 token {token}", refused: "拒绝写入 {n} 次" },
@@ -445,7 +446,7 @@ const exported = {
     slow: { name: "handler 变慢", ready: "多做一些修改：handler 每次调用要花一秒，积压越来越多。这些变更 store 里已经有了，WorkQueue 里却还没有；另一个 handler 不受影响。" },
   },
   help: { title: "快捷键与操作", intro: "每个操作都有快捷键。点击名称即可执行。", list: "Tab 键到达每个 key 列表，方向键在列表内移动，Enter 键跟踪一个 key。" },
-  settings: { title: "设置", intro: "应用新的设置会在同一个服务器上重新搭建流水线。", queue: "Delta 队列", list: "首次全量获取", workers: "数量", workMs: "每个 key 的处理时间（毫秒）", workload: "负载", rate: "每秒变更数", objects: "对象数", faults: "请求和 watch 随机失败" },
+  settings: { title: "设置", intro: "应用新的设置会在同一个服务器上重新搭建流水线。", queue: "Delta 队列", list: "首次全量获取", fifo: "先进先出", fair: "公平：各 namespace 轮流", workers: "数量", workMs: "每个 key 的处理时间（毫秒）", workload: "负载", rate: "每秒变更数", objects: "对象数", faults: "请求和 watch 随机失败" },
 
   action: {
     run: { name: "运行或暂停", help: "让所有变更停在原处，或继续前进。" },
@@ -468,6 +469,7 @@ const exported = {
     resync: { name: "Resync", help: "把 store 的内容重新通知给 handler，不发送请求。" },
     own: { name: "Owner", help: "在服务器上给所跟踪的对象换 owner：web、db、两者、没有。" },
     shutdown: { name: "ShutDown", help: "关闭 workqueue，或重新启动程序。" },
+    fair: { name: "公平", help: "让 workqueue 中的各个 namespace 轮流取 key；程序会重新启动。" },
     slow: { name: "变慢", help: "让最后一个 handler 变慢，或恢复。" },
     panic: { name: "Panic", help: "让最后一个 handler panic 一次。" },
     fail: { name: "失败", help: "让 reconcile 返回错误。" },
@@ -477,7 +479,7 @@ const exported = {
     release: { name: "释放", help: "让 leader 停下，它会先清空 holderIdentity。" },
     isolate: { name: "断开", help: "让 leader 与服务器断开，或恢复连接。" },
     freeze: { name: "冻结", help: "冻结 leader 进程，或让它继续。" },
-    settings: { name: "设置", help: "Delta 队列、全量获取、worker、负载。" },
+    settings: { name: "设置", help: "队列、全量获取、worker、负载。" },
     lessons: { name: "课程", help: "显示课程。" },
     search: { name: "查找 key", help: "在全部对象中查找一个 key 并跟踪它。" },
     code: { name: "代码", help: "显示一个 controller 的代码。" },
@@ -731,6 +733,11 @@ const ACTIONS = [
     active: (lab) => lab.frame?.workqueue?.shutDown != null,
     command: (lab) => ({ do: lab.frame?.workqueue?.shutDown ? "restart" : "shutdown" }),
   },
+  {
+    id: "fair", key: "3", piece: "workqueue", writes: true,
+    active: (lab) => settings(lab).fair === true,
+    command: (lab) => ({ do: "settings", fair: !settings(lab).fair }),
+  },
 
   { id: "fail", key: "f", piece: "workers", writes: true, ...fault("fail") },
   { id: "hang", key: "g", piece: "workers", writes: true, ...fault("hang") },
@@ -852,23 +859,26 @@ const shortName = (key) => key.slice(key.lastIndexOf("/") + 1);
  * A name that is too long loses its beginning, because names often differ at the end. For this the
  * chip is written from right to left, and the name in it from left to right.
  */
-function Chip({ id, follow, full, first }) {
+function Chip({ id, follow, full, first, priority }) {
   const colour = colourOf(id);
   const off = follow && follow !== id;
-  return html`<button type="button" data-key=${id} title=${id}
+  const low = priority < 0;
+  return html`<button type="button" data-key=${id}
+    title=${low ? `${id}: ${t("workqueue.priority", { priority })}` : id}
     class=${cx("chip", colour, off && "off", follow === id && "followed")}
     tabindex=${first || follow === id ? 0 : -1}
     aria-pressed=${follow === id}
     aria-label=${t("chip.follow", { key: id })}>
-    <bdi dir="ltr">${full ? id : shortName(id)}</bdi></button>`;
+    <bdi dir="ltr">${full ? id : shortName(id)}${low && "↓"}</bdi></button>`;
 }
 
-/** Chips shows a list of keys in one line, or a dash. */
-function Chips({ keys, total, follow, short }) {
+/** Chips shows a list of keys in one line, or a dash. priorities has those of keys. */
+function Chips({ keys, total, follow, short, priorities }) {
   if (!keys?.length) return html`<span class="none">–</span>`;
   const more = (total ?? keys.length) - keys.length;
   return html`<span class="chips">
-    ${keys.map((key, i) => html`<${Chip} key=${key} id=${key} follow=${follow} first=${i === 0} />`)}
+    ${keys.map((key, i) => html`<${Chip} key=${key} id=${key} follow=${follow} first=${i === 0}
+      priority=${priorities?.[key]} />`)}
     ${more > 0 && html`<span class="dim">
       ${short ? "+" + number(more) : t("more", { n: number(more) })}</span>`}
   </span>`;
@@ -1454,14 +1464,15 @@ function WorkqueueCard({ lab }) {
   const again = (q.dirty ?? []).filter((key) => processing.has(key));
   const follow = lab.ui.follow;
   const undone = lab.frame.code?.undone?.includes(again[0]);
-  const column = (name, keys, total) => html`<div class=${"set set-" + name}>
+  const column = (name, keys, total, fair) => html`<div class=${"set set-" + name}>
     <h3>${t(`workqueue.${name}`)} <small>${number(total ?? keys?.length)}</small></h3>
-    <${Chips} keys=${keys} total=${total} follow=${follow} />
+    ${fair && html`<${Groups} q=${q} />`}
+    <${Chips} keys=${keys} total=${total} follow=${follow} priorities=${fair && q.priorities} />
   </div>`;
   return html`<${Card} lab=${lab} piece="workqueue" title=${t("piece.workqueue.name")}
     summary=${t("workqueue.limited", { n: number(q.limited) })}>
     <div class="sets">
-      ${column("queue", q.queue, q.queued)}
+      ${column("queue", q.queue, q.queued, true)}
       ${column("dirty", q.dirty, Math.max(q.dirty?.length ?? 0, (q.queued ?? 0) + again.length))}
       ${column("processing", q.processing)}
       <div class="set set-delayed">
@@ -1474,8 +1485,18 @@ function WorkqueueCard({ lab }) {
     </div>
     <p class="note">${q.shutDown ? html`<${ShutDown} shutDown=${q.shutDown} />` : again.length
       ? html`<${Chip} id=${again[0]} follow=${follow} /> ${t(undone ? "workqueue.undone" : "workqueue.again")}`
-      : t("workqueue.note")}</p>
+      : t(lab.frame.settings?.fair ? "workqueue.fair" : "workqueue.note")}</p>
   <//>`;
+}
+
+/** Groups lists the groups of a fair queue, with their queued keys and those that workers have. */
+function Groups({ q: { groups, groupsTotal } }) {
+  if (!groups?.length) return null;
+  return html`<ul class="groups" title=${t("workqueue.groupsHelp")}>
+    ${groups.map(({ name, queued, working }) => html`<li key=${name}>
+      <span>${name}</span> ${number(queued)}${working > 0 && html`<small> +${number(working)}</small>`}</li>`)}
+    <${More} shown=${groups.length} total=${groupsTotal} />
+  </ul>`;
 }
 
 /** ShutDown says how the queue was shut down, and what has come of it. */
@@ -2166,6 +2187,7 @@ function Settings({ lab, close }) {
     const value = (name) => Number(form.get(name));
     lab.send({
       do: "settings", queue: form.get("queue"), watchList: form.get("list") === "watchList",
+      fair: form.get("order") === "fair",
       workers: value("workers"), workMs: value("workMs"),
     });
     const faults = form.has("faults");
@@ -2187,6 +2209,9 @@ function Settings({ lab, close }) {
     <fieldset><legend>${t("settings.list")}</legend>
       ${radio("list", "list", "LIST + WATCH", !now.watchList)}
       ${radio("list", "watchList", "WatchList", now.watchList)}</fieldset>
+    <fieldset><legend>${t("piece.workqueue.name")}</legend>
+      ${radio("order", "fifo", t("settings.fifo"), !now.fair)}
+      ${radio("order", "fair", t("settings.fair"), now.fair)}</fieldset>
     <fieldset><legend>${t("piece.workers.name")}</legend>
       <label for="set-workers">${t("settings.workers")}</label>
       <input id="set-workers" name="workers" type="number" min="1" max="16" required
@@ -3340,7 +3365,7 @@ const PIECES = {
     chapter: "docs/store.md", more: "docs/freshness.md",
   },
   handlers: { files: ["informer/changelog.go", "informer/processor.go"], chapter: "docs/informer.md" },
-  workqueue: { files: ["workqueue/queue.go", "workqueue/delaying.go"], chapter: "docs/workqueue.md" },
+  workqueue: { files: ["workqueue/queue.go", "workqueue/delaying.go"], chapter: "docs/workqueue.md", more: "docs/fairness.md" },
   workers: { files: ["controller/worker.go", "controller/controller.go"], chapter: "docs/controller.md" },
   election: {
     files: ["leaderelection/elector.go", "leaderelection/phase.go"], chapter: "docs/leaderelection.md",

@@ -76,7 +76,7 @@ func (q fairQueue) Groups(limit int) (most []workqueue.Group, all workqueue.Grou
 	return groupsOf(q.priorities, limit)
 }
 
-// groupsOf returns the groups of a queue, or none.
+// groupsOf returns the groups of a queue that is Grouped.
 func groupsOf(
 	queue any, limit int,
 ) (most []workqueue.Group, all workqueue.GroupTotals) {

@@ -25,7 +25,7 @@ func (w *world) flood(n int, fair bool) {
 	w.mustDo(`{"do":"change","key":"default/a"}`)
 }
 
-// The page shows the keys in the order in which workers get them, and holds the one that is next.
+// The page shows the keys in the order in which workers get them, and holds the next one.
 func TestWorkqueue_ShowsItsOrder(t *testing.T) {
 	for _, c := range []struct {
 		fair bool
@@ -69,7 +69,7 @@ func TestWorkqueue_ShowsItsOrder(t *testing.T) {
 	}
 }
 
-// With a fair queue, the initial list has a low priority, and a change none. A held key that is
+// With a fair queue, the initial list has a low priority, and a change has 0. A held key that is
 // overtaken is not handed out.
 func TestWorkqueue_AChangeOvertakesTheInitialList(t *testing.T) {
 	story(t, func(w *world) {

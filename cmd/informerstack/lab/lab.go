@@ -17,12 +17,12 @@
 // Read lab.go, gate.go (the time control), recorder.go and queue.go (the records of events),
 // facts.go and transport.go (what the events prove), frame.go and snapshot.go (the content of a
 // page, ten times per second), stream.go, connection.go and page.go (its transport), command.go,
-// faults.go, limiter.go, fairqueue.go, shutdown.go, owners.go, election.go, leasewrites.go, fence.go and
-// restart.go (the page's commands), code.go and codequeue.go (a learner's code and its changes),
-// lesson.go, player.go, performance.go, stop.go and scene.go (the lessons), read.go (the documents
-// and the code that they link to), then recording.go, html.go, edition.go and live.go. protocol.md
-// describes the messages, assets/README.md the page, live/main.go the program that runs in a
-// browser. Then run go test -v ./cmd/informerstack/lab.
+// faults.go, limiter.go, fairqueue.go, shutdown.go, owners.go, election.go, leasewrites.go,
+// fence.go and restart.go (the page's commands), code.go and codequeue.go (a learner's code and its
+// changes), lesson.go, player.go, performance.go, stop.go and scene.go (the lessons), read.go (the
+// documents and the code that they link to), then recording.go, html.go, edition.go and live.go.
+// protocol.md describes the messages, assets/README.md the page, live/main.go the program that runs
+// in a browser. Then run go test -v ./cmd/informerstack/lab.
 //
 // Goroutines: the request of each open page; one that makes the frames while a page is open or a
 // recording runs; and one that plays a lesson's step. Locking: each type has a mutex of its own,
@@ -208,7 +208,7 @@ func (l *Lab) SetMode(mode Mode, delay time.Duration, holds func(trace.Event) bo
 func (l *Lab) Step() { l.gate.stepNext() }
 
 // WorkqueueConfig returns config for the queue that WrapWorkqueue wraps, with a Queue as in the
-// settings. config has none.
+// settings. config.Queue is nil.
 func (l *Lab) WorkqueueConfig(config workqueue.Config[string]) workqueue.Config[string] {
 	below := config // the other metrics are those of the delaying queue
 	below.Metrics.Retries, below.Metrics.Waiting, below.Metrics.Released = nil, nil, nil

@@ -44,7 +44,7 @@ func (p *process) newFairQueue(
 	return journal.NewRateLimitingQueue(p.devtools.journal, name, queue)
 }
 
-// tenancy is a Fair for some tenants, of which the first one floods it, and what must hold.
+// tenancy is a Fair that the first of some tenants floods, and what must hold.
 //
 //	F1  a worker gets a key that was added since its last Get, and no other worker has
 //	F2  it gets the key with the highest priority of these adds
@@ -146,7 +146,7 @@ func (t *tenancy) get() {
 	defer cancel()
 	key, shutdown := t.q.GetWithContext(ctx)
 	if shutdown {
-		t.w.violate(11, "a worker of a fair queue gets no key, although %d tenants wait", len(t.turns))
+		t.w.violate(11, "a worker gets no key of a fair queue, and %d tenants wait", len(t.turns))
 		return
 	}
 	l := tenantLevel{namespaceOf(key), t.q.TakenPriority(key)}
@@ -164,12 +164,12 @@ func (t *tenancy) get() {
 	t.turns[l], t.levels[l.priority] = 0, 0
 	for other, n := range t.turns {
 		if most := t.sumOfWeights(other); n > most {
-			t.w.violate(11, "F4: %d keys of others since the last turn of %v, want %d", n, other, most)
+			t.w.violate(11, "F4: %d keys of others since a turn of %v, want %d", n, other, most)
 		}
 	}
 	for priority, n := range t.levels {
 		if most := t.patience + priorities - 1; n > most {
-			t.w.violate(11, "F5: %d keys of others since the last one of %d, want %d", n, priority, most)
+			t.w.violate(11, "F5: %d keys of others since one of %d, want %d", n, priority, most)
 		}
 	}
 	t.note()
@@ -179,7 +179,8 @@ func (t *tenancy) get() {
 func (t *tenancy) check(key string, l tenantLevel) {
 	want, added := t.added[key]
 	if !added || t.working[key] {
-		t.w.violate(11, "F1: a worker gets %s, added %v, with a worker %v", key, added, t.working[key])
+		t.w.violate(11, "F1: a worker gets %s, added: %v, with a worker: %v", key, added,
+			t.working[key])
 	}
 	if want != l.priority {
 		t.w.violate(11, "F2: %s has the priority %d, want %d", key, l.priority, want)
