@@ -168,7 +168,7 @@ func TestRead_ShowsDocumentsAndCode(t *testing.T) {
 						box.bottom < innerHeight)(document.getElementById(%s).parentElement
 						.getBoundingClientRect())`, quoted(name)))
 				}
-				if name == "light" || path != "docs/reports/speed.md" { // its tables take axe-core long
+				if name == "light" || path != "docs/reports/speed.md" { // its tables take long
 					evaluate[bool](page, axe+"; true")
 					page.accessible(path)
 				}
