@@ -111,11 +111,12 @@ func (r *Reflector) replace(got listed) error {
 
 // reselect replaces the store's content with that of another selection.
 func (r *Reflector) reselect(ctx context.Context, s *Selection) error {
-	now := r.opts.Clock.Now()
-	r.contact.Store(&now)
-	count(r.opts.Metrics.Lists)
-	report(r.opts.Metrics.ListDuration, now.Sub(s.AsOf))
-	report(r.opts.Metrics.ItemsInList, len(s.Items))
+	if now := r.opts.Clock.Now(); !s.Inferred {
+		r.contact.Store(&now)
+		count(r.opts.Metrics.Lists)
+		report(r.opts.Metrics.ListDuration, now.Sub(s.AsOf))
+		report(r.opts.Metrics.ItemsInList, len(s.Items))
+	}
 	got := listed{resourceVersion: s.ResourceVersion, asOf: s.AsOf}
 	for _, item := range s.Items {
 		if err := r.collect(ctx, &got, item); err != nil {

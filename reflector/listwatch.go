@@ -58,13 +58,16 @@ type Reselector interface {
 	Reselected() *Selection
 }
 
-// Selection is a list that a ListerWatcher has made beside a watch.
+// Selection is a list that a ListerWatcher has made beside a watch, or knows without one.
 type Selection struct {
 	// Items are the objects at ResourceVersion. If the watch has brought newer changes already, it
 	// has them, and the next watch must not bring them again.
 	Items           []runtime.Object
 	ResourceVersion string
 	AsOf            time.Time // when the list was requested
+	// Inferred means that nothing was requested: the content follows from something else. Metrics
+	// and Status.LastContact do not count it.
+	Inferred bool
 }
 
 // ListWatch makes a ListerWatcher of two functions. Both must be set.

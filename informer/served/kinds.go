@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package served makes informers follow their kind: one that may be absent, created, established,
+// served in other versions, deleted, and created again.
+//
+//	API server -> CustomResourceDefinitions -> [served] -> ListerWatcher of an informer
+//
+// To use it, make one [Kinds] for each client with [New], wire each informer with [Kinds.Options],
+// and call Run beside those of the informers. While the kind is not served, the informer makes no
+// request: it has synced with an empty store, or waits, as its [Policy] says. Once the kind is
+// served, it lists and watches. When the kind goes, its objects leave the store, and handlers get a
+// tombstone for each.
+//
+// Read definition.go (what a definition says), kinds.go (who is told), listwatch.go (lists) and
+// watch.go (watches); then go test -v ./informer/served.
+//
+// Goroutines: Run has those of one informer, or of two with Config.Aggregated. Each open watch of
+// an informer has one, which ends with the watch. Locking: the mutex of Kinds guards what is known
+// of each kind, the one of a listWatch what its reflector has; they are not held together, and no
+// request is made under them.
+package served
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/client"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
+)
+
+// Config configures a Kinds.
+type Config struct {
+	// Client is the configuration of the client. It is copied. Its user needs the permission to
+	// list and watch customresourcedefinitions.
+	Client *rest.Config
+	// Aggregated also follows APIServices, for kinds that another API server serves. Without it,
+	// the kinds of such servers count as absent: do not use Options for them.
+	Aggregated bool
+}
+
+// Kinds knows which kinds a server serves, from one watch of its CustomResourceDefinitions. All
+// methods are safe for concurrent use.
+//
+//	K1  a kind's status is what the stores of the informers say, once refreshed; every change of
+//	    them is followed by a refresh of the kinds that it may concern
+//	K2  the epoch of a kind grows each time that it is served again after it was gone, or has
+//	    another CustomResourceDefinition; nothing else moves it
+//	K3  changed is closed and replaced with each change of status and epoch
+type Kinds struct {
+	sources []*source
+
+	mu      sync.Mutex
+	stopped bool
+	asOf    time.Time // the newest time as of which all sources were current
+	kinds   map[schema.GroupVersionResource]*kind
+}
+
+// source is an informer of what defines kinds.
+type source struct {
+	informer.SharedIndexInformer
+	resource string
+	judge    func(obj any, resource schema.GroupVersionResource) (verdict, bool)
+	key      func(resource schema.GroupVersionResource) string
+}
+
+// kind is a kind that informers follow.
+type kind struct {
+	kinds    *Kinds
+	resource schema.GroupVersionResource
+
+	// The fields below are guarded by the mutex of Kinds.
+
+	informers, required int // that run
+	status              Status
+	uid                 types.UID // of the newest definition
+	gone                bool      // since the last epoch began
+	epoch               int       // 1 at first
+	changed             chan struct{}
+}
+
+// Status is what is known of a kind.
+type Status struct {
+	Resource schema.GroupVersionResource
+	Phase    Phase
+	// Reason explains the phase; "" if there is nothing to say.
+	Reason string
+	// Since is when the phase or the reason was first seen, by this process.
+	Since time.Time
+	// Informers is the number of running informers that follow the kind, Required that of those
+	// with the Policy Required.
+	Informers, Required int
+}
+
+// New returns a Kinds, which knows nothing before Run.
+func New(config Config) (*Kinds, error) {
+	k := &Kinds{kinds: map[schema.GroupVersionResource]*kind{}}
+	crds, err := newSource[*definition](k, config.Client, definitions, "CustomResourceDefinition")
+	if err != nil {
+		return nil, err
+	}
+	crds.key = func(r schema.GroupVersionResource) string { return r.GroupResource().String() }
+	crds.judge = func(obj any, r schema.GroupVersionResource) (verdict, bool) {
+		d, ok := obj.(*definition)
+		if !ok {
+			return verdict{}, false
+		}
+		return d.judge(r.Version), true
+	}
+	k.sources = []*source{crds}
+	if !config.Aggregated {
+		return k, nil
+	}
+	services, err := newSource[*apiService](k, config.Client, apiServices, "APIService")
+	if err != nil {
+		return nil, err
+	}
+	services.key = func(r schema.GroupVersionResource) string { return r.Version + "." + r.Group }
+	services.judge = func(obj any, _ schema.GroupVersionResource) (verdict, bool) {
+		s, ok := obj.(*apiService)
+		return verdict{phase: Serving}, ok && s.serves()
+	}
+	k.sources = append(k.sources, services)
+	return k, nil
+}
+
+func newSource[T interface {
+	client.Object
+	comparable
+}](
+	k *Kinds, config *rest.Config, resource schema.GroupVersionResource, name string,
+) (*source, error) {
+	c, err := client.New[T](config, resource, client.Options{Kind: name})
+	if err != nil {
+		return nil, fmt.Errorf("follow kinds: %w", err)
+	}
+	options := informer.Options{Kind: resource.GroupVersion().WithKind(name)}
+	options.Reflector.TypeDescription = name
+	options.Reflector.Transform = slim
+	options.Reflector.Observe = func(reflector.Transition) { k.refresh() }
+	var refused sync.Once
+	options.Reflector.WatchErrorHandler = func(
+		ctx context.Context, r *reflector.Reflector, err error,
+	) {
+		if !isRefused(err) {
+			reflector.DefaultWatchErrorHandler(ctx, r, err)
+			return
+		}
+		refused.Do(func() {
+			klog.FromContext(ctx).Info("Kinds cannot be followed: their informers list and watch "+
+				"even while a kind is absent", "resource", resource.Resource, "err", err)
+		})
+	}
+	s := &source{
+		SharedIndexInformer: informer.New[T](c.REST(), resource.Resource, options),
+		resource:            resource.Resource,
+	}
+	_, err = s.AddEventHandler(informer.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(_ any, isInInitialList bool) {
+			if !isInInitialList { // Run refreshes once that is complete
+				k.refresh()
+			}
+		},
+		UpdateFunc: func(any, any) { k.refresh() },
+		DeleteFunc: func(any) { k.refresh() },
+	})
+	return s, err
+}
+
+// isRefused reports that the definitions cannot be read, and that trying again is of little use.
+func isRefused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
+		apierrors.IsMethodNotSupported(err)
+}
+
+// Run follows the definitions until ctx is done. Then all kinds are Unwatched. It runs once.
+func (k *Kinds) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, s := range k.sources {
+		running.Go(func() { s.Run(ctx) })
+		running.Go(func() {
+			select {
+			case <-s.HasSyncedChecker().Done():
+				k.refresh()
+			case <-ctx.Done():
+			}
+		})
+	}
+	running.Wait()
+	k.mu.Lock()
+	k.stopped = true
+	k.mu.Unlock()
+	k.refresh()
+}
+
+// Policy says what an informer does before its kind is served for the first time. After that there
+// is no difference.
+type Policy string
+
+const (
+	// Required: the informer has not synced before its kind was served and listed. Its Err is a
+	// NotServedError.
+	Required Policy = "required"
+	// Optional: a kind that is not served has no objects. The informer has synced.
+	Optional Policy = "optional"
+)
+
+// Options returns o for an informer of resource that follows its kind. Call it for each informer:
+//
+//	websites := informer.New[*Website](c.REST(), "websites",
+//		kinds.Options(resource, served.Optional, options))
+//
+// The informer may have objects of any type. Its handlers and its store stay when the kind goes and
+// comes: they get an OnDelete with a store.DeletedFinalStateUnknown, or an OnAdd that is not of the
+// initial list, for each object. While the kind is not served, the informer's resourceVersion is
+// the last one that it had, or "", and CurrentAsOf is that of the definitions: so it is fresh, and
+// a WaitForResourceVersion for a newer version ends with its context. Kinds of built-in groups are
+// always served.
+//
+// If the definitions cannot be listed, because that is forbidden or Kinds has stopped, the informer
+// is an ordinary one. If they are not listed within ten seconds, it begins as an ordinary one.
+//
+// The wrappers of o are inside: its WrapListerWatcher sees the requests to the server. With package
+// shard, give the result to Options of shard.Shards.
+func (k *Kinds) Options(
+	resource schema.GroupVersionResource, policy Policy, o informer.Options,
+) informer.Options {
+	var lw *listWatch
+	if o.Reflector.WatchListPageSize == 1 {
+		o.Reflector.WatchListPageSize = 2 // a list of one object is a question, see ListStream
+	}
+	wrapListerWatcher, newReflector := o.WrapListerWatcher, o.NewReflector
+	if newReflector == nil {
+		newReflector = reflector.New
+	}
+	o.WrapListerWatcher = func(
+		ctx context.Context, inner reflector.ListerWatcher, example runtime.Object,
+	) reflector.ListerWatcher {
+		if wrapListerWatcher != nil {
+			inner = wrapListerWatcher(ctx, inner, example)
+		}
+		lw = newListWatch(ctx, inner, k.follow(ctx, resource, policy), policy, example)
+		return lw
+	}
+	o.NewReflector = func(
+		outer reflector.ListerWatcher, example any, s reflector.Store, options reflector.Options,
+	) *reflector.Reflector {
+		r := newReflector(outer, example, s, options)
+		lw.version = r.LastSyncResourceVersion
+		return r
+	}
+	return o
+}
+
+// follow returns the kind for an informer that runs until ctx is done.
+func (k *Kinds) follow(
+	ctx context.Context, resource schema.GroupVersionResource, policy Policy,
+) *kind {
+	count := func(followed *kind, n int) {
+		followed.informers += n
+		if policy == Required {
+			followed.required += n
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	followed := k.kinds[resource]
+	if followed == nil {
+		followed = &kind{kinds: k, resource: resource, epoch: 1, changed: make(chan struct{})}
+		k.kinds[resource] = followed
+		k.refreshLocked(followed)
+	}
+	count(followed, 1)
+	context.AfterFunc(ctx, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if count(followed, -1); followed.informers == 0 {
+			delete(k.kinds, resource)
+		}
+	})
+	return followed
+}
+
+// Status returns what is known of the kinds of running informers, sorted by resource. It does not
+// wait.
+func (k *Kinds) Status() []Status {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := make([]Status, 0, len(k.kinds))
+	for _, followed := range k.kinds {
+		s := followed.status
+		s.Informers, s.Required = followed.informers, followed.required
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b Status) int {
+		return cmp.Compare(a.Resource.String(), b.Resource.String())
+	})
+	return all
+}
+
+// Ready returns nil if every kind is served that a running informer requires. Otherwise it joins a
+// NotServedError for each that is not. It does not wait, and is meant for readiness checks.
+func (k *Kinds) Ready() error {
+	var missing []error
+	for _, s := range k.Status() {
+		if s.Required > 0 && (s.Phase.isGone() || s.Phase == Unknown) {
+			missing = append(missing, &NotServedError{s})
+		}
+	}
+	return errors.Join(missing...)
+}
+
+// refresh looks at all kinds again, after something has changed.
+func (k *Kinds) refresh() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, followed := range k.kinds {
+		k.refreshLocked(followed)
+	}
+}
+
+func (k *Kinds) refreshLocked(followed *kind) {
+	v := k.judgeLocked(followed.resource)
+	isGone := v.phase.isGone()
+	isOther := v.uid != "" && followed.uid != "" && v.uid != followed.uid
+	if begins := v.phase == Serving || v.phase == Unwatched; begins && (followed.gone || isOther) {
+		followed.epoch++
+		followed.gone = false
+	}
+	followed.gone = followed.gone || isGone
+	followed.uid = cmp.Or(v.uid, followed.uid)
+	s := &followed.status
+	if s.Phase == v.phase && s.Reason == v.reason && !isOther {
+		return
+	}
+	*s = Status{
+		Resource: followed.resource, Phase: v.phase, Reason: v.reason, Since: time.Now(),
+	}
+	close(followed.changed)
+	followed.changed = make(chan struct{})
+}
+
+// judgeLocked returns what the sources say. The first one that knows the kind decides.
+func (k *Kinds) judgeLocked(r schema.GroupVersionResource) verdict {
+	switch {
+	case slices.Contains(builtIn, r.Group):
+		return verdict{phase: Serving}
+	case k.stopped:
+		return verdict{phase: Unwatched, reason: "definitions are not followed any more"}
+	}
+	for _, s := range k.sources {
+		err := s.Err()
+		switch {
+		case isRefused(err):
+			return verdict{phase: Unwatched, reason: err.Error()}
+		case !s.HasSynced() && err != nil:
+			return verdict{phase: Unknown, reason: fmt.Sprintf("%s are not listed: %v",
+				s.resource, err)}
+		case !s.HasSynced():
+			return verdict{phase: Unknown, reason: s.resource + " are not listed"}
+		}
+		if obj, exists, err := s.GetStore().GetByKey(s.key(r)); err == nil && exists {
+			if v, ok := s.judge(obj, r); ok {
+				return v
+			}
+		}
+	}
+	return verdict{phase: Absent,
+		reason: "there is no CustomResourceDefinition " + r.GroupResource().String()}
+}
+
+// currentAsOf returns the newest time as of which all definitions were known.
+func (k *Kinds) currentAsOf() time.Time {
+	var asOf time.Time
+	for i, s := range k.sources {
+		if at := s.Health().CurrentAsOf; i == 0 || at.Before(asOf) {
+			asOf = at
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if asOf.After(k.asOf) {
+		k.asOf = asOf
+	}
+	return k.asOf
+}
+
+// view is what is known of a kind at one moment.
+type view struct {
+	Status
+	epoch   int
+	asOf    time.Time       // only look sets it
+	changed <-chan struct{} // closes when the view is old
+}
+
+// view returns what is known now.
+func (kd *kind) view() view {
+	k := kd.kinds
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.refreshLocked(kd)
+	return view{Status: kd.status, epoch: kd.epoch, changed: kd.changed}
+}
+
+// look returns what is known now, and as of when it is known at least.
+func (kd *kind) look() view {
+	asOf := kd.kinds.currentAsOf() // first: the stores are not older
+	v := kd.view()
+	v.asOf = asOf
+	return v
+}
+
+// NotServedError reports that a kind is not served, and why.
+type NotServedError struct {
+	// Status is what was known of the kind.
+	Status Status
+}
+
+// Error names the resource and the reason.
+func (e *NotServedError) Error() string {
+	r := e.Status.Resource
+	return fmt.Sprintf("%s in version %s is not served: %s", r.GroupResource(), r.Version,
+		e.Status.Reason)
+}
+
+func (v view) err() error { return &NotServedError{v.Status} }

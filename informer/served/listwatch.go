@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package served
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"example.com/informerstack/internal/helpers/listwatch"
+	"example.com/informerstack/reflector"
+)
+
+const (
+	// patience is how long an informer waits for the first list of the definitions. Then it begins
+	// without.
+	patience = 10 * time.Second
+	// reportAfter is how long a required kind is not served before that is an error.
+	reportAfter = time.Second
+	// noticeAfter is how long after a 404 the definitions may take to show that the kind is gone.
+	noticeAfter = time.Second
+)
+
+// listWatch lists and watches a kind while it is served. Otherwise the list is empty, and the watch
+// waits.
+//
+//	L1  no request is made while the kind is known to be gone
+//	L2  a watch of the server is opened only if the reflector has a list of the same epoch
+//	L3  shown is what the reflector's content is from, as soon as it opens a watch
+//
+// A reflector that has a list of another epoch, or objects of a kind that is gone, gets a
+// waitingWatch, which hands over the right content: see watch.go.
+type listWatch struct {
+	inner   reflector.ListerWatcher
+	kind    *kind
+	policy  Policy
+	example any
+	began   time.Time
+	version func() string // that the reflector has reached; set before it runs
+
+	mu       sync.Mutex
+	shown    content   // of the newest list
+	asOf     time.Time // of the newest selection of nothing; zero after a list
+	reported string    // the newest reason for which a list or a stream has failed
+}
+
+// content is what a list shows: the objects of an epoch, or nothing.
+type content int
+
+const nothing content = -1 // 0 before the first list
+
+func newListWatch(
+	ctx context.Context, inner reflector.ListerWatcher, kd *kind, policy Policy, example any,
+) *listWatch {
+	return &listWatch{
+		inner: inner, kind: kd, policy: policy, example: example, began: time.Now(),
+		version: func() string { return "" },
+	}
+}
+
+var (
+	_ reflector.StreamLister     = (*listWatch)(nil)
+	_ reflector.WatchListRefuser = (*listWatch)(nil)
+)
+
+// IsWatchListSemanticsUnSupported implements reflector.WatchListRefuser.
+func (lw *listWatch) IsWatchListSemanticsUnSupported() bool {
+	refuser, ok := lw.inner.(reflector.WatchListRefuser)
+	return ok && refuser.IsWatchListSemanticsUnSupported()
+}
+
+// ListWithContext implements reflector.ListerWatcher. A reflector calls ListStream.
+func (lw *listWatch) ListWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error) {
+	if v := lw.kind.view(); v.Phase.isGone() {
+		return nil, v.err()
+	}
+	return lw.inner.ListWithContext(ctx, options)
+}
+
+// ListStream lists one page.
+func (lw *listWatch) ListStream(
+	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	isWhole := options.Continue == "" && !listwatch.IsQuestion(options)
+	v := lw.kind.view()
+	if isWhole {
+		var err error
+		if v, err = lw.admit(ctx); err != nil {
+			return metav1.ListMeta{}, err
+		}
+	}
+	switch isGone := v.Phase.isGone(); {
+	case isGone && !isWhole:
+		return metav1.ListMeta{}, v.err()
+	case isGone:
+		lw.show(ctx, nothing)
+		return metav1.ListMeta{ResourceVersion: lw.version()}, nil
+	case isWhole:
+		lw.show(ctx, content(v.epoch))
+	}
+	return reflector.ListPage(ctx, lw.inner, lw.example, options, each)
+}
+
+// admit waits until a list can be answered: with nothing if the kind is gone. A required kind that
+// was never served is an error, once for each reason, so that Err of the informer has it; then the
+// list waits.
+func (lw *listWatch) admit(ctx context.Context) (view, error) {
+	for {
+		v := lw.kind.view()
+		var wait time.Duration
+		switch {
+		case v.Phase == Unknown:
+			if wait = time.Until(lw.began.Add(patience)); wait <= 0 {
+				return v, nil
+			}
+		case !v.Phase.isGone(), lw.policy == Optional, lw.version() != "":
+			return v, nil
+		case !lw.isReported(v):
+			wait = reportAfter
+		}
+		var timeout <-chan time.Time
+		if wait > 0 {
+			timer := time.NewTimer(wait)
+			defer timer.Stop()
+			timeout = timer.C
+		}
+		select {
+		case <-v.changed:
+		case <-timeout:
+			if v.Phase.isGone() {
+				return v, lw.report(v)
+			}
+		case <-ctx.Done():
+			return v, ctx.Err()
+		}
+	}
+}
+
+// WatchWithContext implements reflector.ListerWatcher.
+func (lw *listWatch) WatchWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (watch.Interface, error) {
+	isStream := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if isStream {
+		return lw.stream(ctx, options)
+	}
+	v := lw.kind.view()
+	if v.Phase.isGone() || lw.shows() != content(v.epoch) {
+		return lw.wait(ctx, options), nil
+	}
+	w, err := lw.open(ctx, options, v)
+	if apierrors.IsNotFound(err) && lw.goes(ctx, v) {
+		return lw.wait(ctx, options), nil
+	}
+	return w, err
+}
+
+// stream opens a streaming list. If the kind is gone, the reflector tries a LIST instead.
+func (lw *listWatch) stream(
+	ctx context.Context, options metav1.ListOptions,
+) (watch.Interface, error) {
+	v := lw.kind.view()
+	for wait := time.Until(lw.began.Add(patience)); v.Phase == Unknown && wait > 0; {
+		timer := time.NewTimer(wait)
+		select {
+		case <-v.changed:
+		case <-timer.C:
+			wait = 0
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		v = lw.kind.view()
+	}
+	if v.Phase.isGone() {
+		return nil, lw.report(v)
+	}
+	lw.show(ctx, content(v.epoch))
+	return lw.open(ctx, options, v)
+}
+
+// open opens a watch of the server.
+func (lw *listWatch) open(
+	ctx context.Context, options metav1.ListOptions, v view,
+) (watch.Interface, error) {
+	inner, err := lw.inner.WatchWithContext(ctx, options)
+	if err != nil || inner == nil || listwatch.IsUnreachable(inner) {
+		return inner, err
+	}
+	w := &servedWatch{Interface: inner, lw: lw, epoch: v.epoch, ended: make(chan struct{})}
+	go w.guard()
+	return w, nil
+}
+
+// goes reports whether the kind turns out to be gone, or another one, soon after v.
+func (lw *listWatch) goes(ctx context.Context, v view) bool {
+	timer := time.NewTimer(noticeAfter)
+	defer timer.Stop()
+	for epoch := v.epoch; ; v = lw.kind.view() {
+		if v.Phase.isGone() || v.epoch != epoch {
+			return true
+		}
+		select {
+		case <-v.changed:
+		case <-timer.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// show notes what the list shows that is requested now, unless it was given up.
+func (lw *listWatch) show(ctx context.Context, c content) {
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	if ctx.Err() == nil {
+		lw.shown, lw.asOf = c, time.Time{}
+	}
+}
+
+func (lw *listWatch) shows() content {
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	return lw.shown
+}
+
+// report returns the error of v, and notes that the reflector gets it.
+func (lw *listWatch) report(v view) error {
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	lw.reported = v.Reason
+	return v.err()
+}
+
+func (lw *listWatch) isReported(v view) bool {
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	return lw.reported == v.Reason
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package served
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/informer"
+)
+
+// A controller starts before its kind exists. It has synced with nothing, and makes no request.
+// Once the kind is established, its objects arrive.
+func TestStory_AnOptionalKindIsEmptyUntilItIsServed(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		t := w.t
+		w.start()
+		assert.True(t, w.informer.HasSynced())
+		require.NoError(t, w.kinds.Ready())
+		assert.Equal(t, Absent, w.status().Phase)
+		w.after(24 * time.Hour)
+		assert.Empty(t, w.requests())
+		require.NoError(t, w.informer.Err())
+
+		w.define(false, "v1")
+		assert.Equal(t, NotEstablished, w.status().Phase)
+		w.after(time.Hour)
+		assert.Empty(t, w.requests())
+
+		w.define(true, "v1")
+		w.create("a")
+		w.after(time.Second)
+		w.handlerSaw("add a")
+		w.isRight()
+	})
+}
+
+// A required kind keeps the informer from syncing, and its error names the definition.
+func TestStory_ARequiredKindIsNamedUntilItIsServed(t *testing.T) {
+	story(t, Required, func(w *world) {
+		t := w.t
+		w.start()
+		w.after(time.Minute)
+		assert.False(t, w.informer.HasSynced())
+		assert.Empty(t, w.requests())
+		const text = "websites.example.com in version v1 is not served: " +
+			"there is no CustomResourceDefinition websites.example.com"
+		require.EqualError(t, w.kinds.Ready(), text)
+		require.ErrorContains(t, w.informer.Err(), text)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorContains(t, informer.WaitForSync(ctx, w.informer), text)
+
+		w.define(true, "-v1", "v2", "v3")
+		w.after(time.Minute)
+		require.ErrorContains(t, w.informer.Err(), "v1 is not served; served: v2, v3")
+
+		w.define(true, "v1")
+		w.create("a")
+		w.after(time.Second)
+		assert.True(t, w.informer.HasSynced())
+		w.handlerSaw("add a")
+		require.NoError(t, w.kinds.Ready())
+		require.NoError(t, w.informer.Err())
+	})
+}
+
+// A kind that exists at the start is one list, or one stream, and one watch, as always.
+func TestStory_AServedKindCostsNothing(t *testing.T) {
+	story(t, Required, func(w *world) {
+		t := w.t
+		w.define(true, "v1")
+		w.create("a")
+		w.start()
+		w.create("b")
+		w.update("a")
+		w.handlerSaw("add b", "initial a", "update a")
+		assert.Len(t, w.requests(), 1, "a streaming list")
+	})
+}
+
+// The kind goes: its objects leave the store, handlers get a delete for each, and no more requests
+// are made. The handlers stay, and get the objects of the next one.
+func TestStory_AKindGoesAndComes(t *testing.T) {
+	for _, policy := range []Policy{Optional, Required} {
+		story(t, policy, func(w *world) {
+			t := w.t
+			w.define(true, "v1")
+			w.create("a")
+			w.create("b")
+			w.start()
+			w.handlerSaw("initial a", "initial b")
+			for range 20 {
+				w.after(time.Second)
+				w.undefine()
+				w.after(5 * time.Second)
+				assert.Len(t, w.handler.take(), 2)
+				w.isRight()
+				assert.True(t, w.informer.HasSynced())
+				w.define(true, "v1")
+				w.create("a")
+				w.create("b")
+				w.after(time.Second)
+				w.handlerSaw("add a", "add b")
+				w.isRight()
+			}
+		})
+	}
+}
+
+// A version that is not served any more is gone as well: the server still has the objects, and the
+// informer has them again when it is served again. There is no silent change of the version.
+func TestStory_AVersionIsNotServedForAWhile(t *testing.T) {
+	story(t, Required, func(w *world) {
+		t := w.t
+		w.define(true, "v1", "v2")
+		w.create("a")
+		w.start()
+		w.handlerSaw("initial a")
+		w.define(true, "-v1", "v2")
+		w.after(drain)
+		w.handlerSaw("tombstone a")
+		assert.Equal(t, "v1 is not served; served: v2", w.status().Reason)
+		require.ErrorContains(t, w.kinds.Ready(), "v1 is not served; served: v2")
+		w.after(time.Hour)
+		w.define(true, "v1", "v2")
+		w.after(time.Second)
+		w.handlerSaw("add a")
+	})
+}
+
+// A definition that is being deleted serves until it is gone: a controller that removes finalizers
+// sees its objects, and each of their deletes.
+func TestStory_ATerminatingKindIsServed(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		t := w.t
+		d := crd(true, "v1")
+		d.SetFinalizers([]string{"customresourcecleanup.apiextensions.k8s.io"})
+		require.NoError(t, w.server.Create(d))
+		w.serves(true)
+		w.create("a")
+		w.create("b")
+		w.start()
+		w.handlerSaw("initial a", "initial b")
+		require.NoError(t, w.server.Delete(d))
+		w.settle()
+		assert.Equal(t, Serving, w.status().Phase)
+		assert.Equal(t, "CustomResourceDefinition websites.example.com is being deleted",
+			w.status().Reason)
+		w.delete("a")
+		w.update("b")
+		w.after(time.Hour)
+		w.handlerSaw("delete a", "update b")
+		require.NoError(t, w.server.Get(d))
+		d.SetFinalizers(nil)
+		w.serves(false)
+		require.NoError(t, w.server.Update(d))
+		w.after(5 * time.Second)
+		assert.Len(t, w.handler.take(), 1)
+		w.isRight()
+	})
+}
+
+// While the kind is gone, the informer claims no more than is known: the version is the last one,
+// and the time is that of the definitions.
+func TestStory_ClaimsWhileTheKindIsGone(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		t := w.t
+		w.define(true, "v1")
+		w.create("a")
+		w.start()
+		w.after(time.Minute)
+		reached := w.informer.Health().ResourceVersion
+		w.undefine()
+		w.after(5 * time.Second)
+		require.NoError(t, w.informer.WaitForResourceVersion(t.Context(), reached))
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var behind *informer.BehindError
+		require.ErrorAs(t, w.informer.WaitForResourceVersion(ctx, w.server.ResourceVersion()),
+			&behind)
+		for i := range 60 {
+			w.server.CreateMap(fmt.Sprint(i)) // so that there are bookmarks
+			w.after(time.Minute)
+			require.NoError(t, w.informer.Health().Fresh(time.Now(), 2*time.Minute))
+		}
+		assert.False(t, w.informer.Health().CurrentAsOf.After(w.kinds.currentAsOf()))
+		silent := time.Now()
+		w.server.Faults().Fail(-1, apitest.Match{Resource: "customresourcedefinitions"},
+			apierrors.NewServiceUnavailable("down"))
+		w.after(time.Hour) // the last watch of the definitions has ended after ten minutes
+		assert.Less(t, w.informer.Health().CurrentAsOf.Sub(silent), 11*time.Minute)
+	})
+}
+
+// A definition that is replaced while the watch of the definitions is broken is another kind.
+func TestStory_AnUnseenReplacementIsListedAgain(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		w.define(true, "v1")
+		w.create("a")
+		w.start()
+		w.handlerSaw("initial a")
+		w.undefine()
+		w.define(true, "v1")
+		w.create("b")
+		w.after(5 * time.Second)
+		w.isRight()
+	})
+}
+
+// Who may not list definitions has an ordinary informer.
+func TestStory_WithoutPermissionAnOrdinaryInformer(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		t := w.t
+		w.server.Faults().Fail(-1, apitest.Match{Resource: "customresourcedefinitions"},
+			apierrors.NewForbidden(definitions.GroupResource(), "", nil))
+		w.isServed = true // requests are made
+		w.start()
+		assert.Equal(t, Unwatched, w.status().Phase)
+		assert.Contains(t, w.status().Reason, "forbidden")
+		w.after(time.Minute)
+		assert.True(t, apierrors.IsNotFound(w.informer.Err()), "%v", w.informer.Err())
+		assert.NotEmpty(t, w.requests())
+		require.NoError(t, w.kinds.Ready())
+		w.define(true, "v1")
+		w.create("a")
+		w.after(2 * time.Minute)
+		w.handlerSaw("initial a")
+		w.isRight()
+	})
+}
+
+// An informer does not wait longer than ten seconds for the definitions.
+func TestStory_DefinitionsAreLate(t *testing.T) {
+	story(t, Required, func(w *world) {
+		t := w.t
+		w.server.Faults().Add(apitest.Fault{
+			Match: apitest.Match{Resource: "customresourcedefinitions", Verb: "list,watch"},
+			Times: -1, Delay: time.Minute,
+		})
+		w.define(true, "v1")
+		w.create("a")
+		w.start()
+		w.after(patience - time.Second)
+		assert.Empty(t, w.requests())
+		assert.Equal(t, Unknown, w.status().Phase)
+		require.Error(t, w.kinds.Ready())
+		w.after(2 * time.Second)
+		w.handlerSaw("initial a")
+		w.after(2 * time.Minute)
+		assert.Equal(t, Serving, w.status().Phase)
+		w.isRight()
+		assert.Len(t, w.requests(), 1)
+	})
+}
+
+// The objects of a kind cannot be listed when it begins to be served: the informer shows why.
+func TestStory_AServedKindThatIsForbidden(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		t := w.t
+		w.start()
+		w.server.Faults().Fail(3, ofWebsites,
+			apierrors.NewForbidden(websites.GroupResource(), "", nil))
+		w.define(true, "v1")
+		w.create("a")
+		w.after(2 * time.Second)
+		assert.True(t, apierrors.IsForbidden(w.informer.Err()), "%v", w.informer.Err())
+		require.Error(t, w.informer.Health().Fresh(time.Now(), time.Hour))
+		w.after(time.Minute)
+		w.handlerSaw("add a")
+		w.isRight()
+	})
+}
+
+// Informers stop while they wait, and Kinds stops before an informer: nothing is left.
+func TestStory_Stops(t *testing.T) {
+	for _, policy := range []Policy{Optional, Required} {
+		inBubble(t, worldOptions{policy: policy}, func(w *world) {
+			w.start()
+			w.after(time.Minute) // w.close stops what waits
+		})
+		inBubble(t, worldOptions{policy: policy}, func(w *world) {
+			t := w.t
+			stopKinds := background(w.kinds.Run)
+			w.stop = background(w.informer.Run)
+			w.after(time.Minute)
+			w.isServed = true // requests are made
+			stopKinds()
+			w.after(time.Minute)
+			assert.Equal(t, Unwatched, w.status().Phase)
+			w.define(true, "v1")
+			w.create("a")
+			w.after(2 * time.Minute)
+			w.isRight()
+		})
+	}
+}
+
+// Kinds of Kubernetes itself need no definition.
+func TestStory_ABuiltInKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, worldOptions{policy: Required})
+		defer w.close()
+		options := w.kinds.Options(configMaps, Required, informer.Options{})
+		maps := informer.New[*configMap](w.server.Client(), "configmaps", options)
+		w.server.CreateMap("a")
+		stop := background(maps.Run)
+		defer stop()
+		synctest.Wait()
+		assert.Len(t, maps.GetStore().ListKeys(), 1, "even before Run of Kinds")
+	})
+}
