@@ -5,7 +5,6 @@ package apitest
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,14 +44,12 @@ type definition struct {
 func (d *definition) resources() []*Resource {
 	var all []*Resource
 	for _, v := range d.Versions {
-		if !v.Served {
-			continue
-		}
 		r := &Resource{
 			Group: d.Group, Version: v.Name, Kind: d.Names.Kind, Plural: d.Names.Plural,
 			Singular:   d.Names.Singular,
 			ShortNames: d.Names.ShortNames, Categories: d.Names.Categories,
 			Namespaced: d.Scope == "Namespaced", Status: v.Subresources.Status != nil,
+			traits: traits{unserved: !v.Served},
 		}
 		for _, f := range v.SelectableFields {
 			if len(f.JSONPath) > 1 {
@@ -66,8 +63,8 @@ func (d *definition) resources() []*Resource {
 
 // defineLocked starts to serve the kind that a CustomResourceDefinition defines and reports that in
 // its status, as the controllers in a real server do a moment later. Each version is a separate
-// collection: there is no conversion. A change of a definition adds versions and leaves served ones
-// as they are.
+// collection: there is no conversion. A change of a definition adds versions, and serves others or
+// no longer; the objects of a version stay. Otherwise it leaves served ones as they are.
 func (s *Server) defineLocked(obj *object) error {
 	var d definition
 	if err := json.Unmarshal(obj.fields["spec"], &d); err != nil {
@@ -88,8 +85,12 @@ func (s *Server) defineLocked(obj *object) error {
 			return apierrors.NewInvalid(kind, obj.meta.Name,
 				field.ErrorList{field.Invalid(field.NewPath("spec"), r.Plural, err.Error())})
 		}
-		if s.log.resources.find(r.Group, r.Version, r.Plural) == nil {
-			s.log.registerLocked(r)
+		served := s.log.resources.find(r.Group, r.Version, r.Plural)
+		switch {
+		case served == nil && !r.unserved:
+			s.log.serveLocked(r)
+		case served != nil && r.unserved && !served.builtin:
+			s.log.unserveLocked(served)
 		}
 	}
 	if len(obj.fields["status"]) == 0 || !json.Valid(obj.fields["status"]) ||
@@ -134,7 +135,7 @@ func (d *definition) established() (json.RawMessage, error) {
 	return canonical(raw)
 }
 
-// undefineLocked stops serving a kind after its definition was deleted. It deletes the kind's
+// undefineLocked stops serving a kind before its definition is deleted. It deletes the kind's
 // objects and ends its open watches.
 func (s *Server) undefineLocked(obj *object) {
 	var d definition
@@ -142,12 +143,12 @@ func (s *Server) undefineLocked(obj *object) {
 		return
 	}
 	for _, r := range d.resources() {
+		s.log.forgetLocked(r)
 		served := s.log.resources.find(r.Group, r.Version, r.Plural)
 		if served == nil || served.builtin {
 			continue
 		}
-		i := slices.Index(s.log.resources.all, served)
-		c := s.log.collections[i]
+		c := s.log.collectionLocked(served)
 		var last []*version
 		c.stateLocked("", "", s.log.rv, func(v *version) bool {
 			last = append(last, v)
@@ -156,10 +157,7 @@ func (s *Server) undefineLocked(obj *object) {
 		for _, v := range last {
 			s.log.deleteLocked(c, v)
 		}
-		s.log.resources.all = slices.Delete(s.log.resources.all, i, i+1)
-		s.log.collections = slices.Delete(s.log.collections, i, i+1)
-		s.log.eventCount -= len(c.events)
-		c.gone = true
-		c.wakeLocked()
+		s.log.unserveLocked(served)
+		s.log.forgetLocked(served)
 	}
 }

@@ -77,11 +77,10 @@ func (s *Server) markDeletedLocked(c *collection, t target, old *version, finali
 
 // removeLocked appends the deletion of old to the log.
 func (s *Server) removeLocked(c *collection, old *version) *version {
-	v := s.log.deleteLocked(c, old)
 	if c.resource.isDefinitions() {
 		s.undefineLocked(old.object)
 	}
-	return v
+	return s.log.deleteLocked(c, old)
 }
 
 func (s *Server) emptyNamespaceLocked(namespace string) {

@@ -37,6 +37,7 @@ type revisionLog struct {
 	lagging     bool
 	resources   registry
 	collections []*collection // in the order of resources.all
+	unserved    []*collection // of versions that their definition does not serve at the moment
 	moved       chan struct{} // closed when visible moves; nil without waiters
 	eventCount  int
 	marks       marks
@@ -88,6 +89,43 @@ func (l *revisionLog) registerLocked(r *Resource) *collection {
 	l.resources.all = append(l.resources.all, r)
 	l.collections = append(l.collections, c)
 	return c
+}
+
+// unserveLocked stops serving r, and ends its open watches. Its objects stay.
+func (l *revisionLog) unserveLocked(r *Resource) {
+	i := slices.Index(l.resources.all, r)
+	c := l.collections[i]
+	l.resources.all = slices.Delete(l.resources.all, i, i+1)
+	l.collections = slices.Delete(l.collections, i, i+1)
+	l.unserved = append(l.unserved, c)
+	l.eventCount -= len(c.events)
+	c.gone = true
+	c.wakeLocked()
+}
+
+// serveLocked serves r, with the objects that it had before.
+func (l *revisionLog) serveLocked(r *Resource) {
+	c := l.forgetLocked(r)
+	if c == nil {
+		l.registerLocked(r)
+		return
+	}
+	c.compactLocked(l.compacted)
+	c.gone = false
+	l.resources.all = append(l.resources.all, c.resource)
+	l.collections = append(l.collections, c)
+	l.eventCount += len(c.events)
+}
+
+// forgetLocked returns the collection of r if it is not served, and forgets it.
+func (l *revisionLog) forgetLocked(r *Resource) *collection {
+	for i, c := range l.unserved {
+		if c.resource.GroupVersionKind() == r.GroupVersionKind() {
+			l.unserved = slices.Delete(l.unserved, i, i+1)
+			return c
+		}
+	}
+	return nil
 }
 
 // collectionLocked returns the collection of r, or an empty one if r is not served any more.

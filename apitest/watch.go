@@ -192,6 +192,7 @@ func (s *stream) run(timeout time.Duration) {
 			if !errors.Is(err, errGone) {
 				s.sendError(err)
 			}
+			_ = s.flush() // what was sent before; the client may be gone
 			return
 		}
 		for _, e := range events {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest_test
+
+import (
+	"bufio"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"example.com/informerstack/apitest"
+)
+
+// A version that its definition does not serve any more answers 404, its watches end, and its
+// objects are there again when it is served. The objects of a definition that is deleted go first.
+func TestDefinition_ServesAndUnserves(t *testing.T) {
+	bubble(t, apitest.Options{}, func(t *testing.T, s *apitest.Server) {
+		object := func(text string) *unstructured.Unstructured {
+			u := &unstructured.Unstructured{}
+			require.NoError(t, u.UnmarshalJSON([]byte(text)))
+			return u
+		}
+		define := func(served string) *unstructured.Unstructured {
+			return object(`{"apiVersion":"apiextensions.k8s.io/v1",` +
+				`"kind":"CustomResourceDefinition","metadata":{"name":"gadgets.example.org"},` +
+				`"spec":{"group":"example.org","scope":"Cluster",` +
+				`"names":{"plural":"gadgets","kind":"Gadget"},` +
+				`"versions":[{"name":"v1","served":` + served + `},{"name":"v2","served":true}]}}`)
+		}
+		get := func(query string) *http.Response {
+			answer, err := s.Client().Get(s.URL + "/apis/example.org/v1/gadgets" + query)
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = answer.Body.Close() })
+			return answer
+		}
+		change := func(served string) {
+			d, old := define(served), define(served)
+			require.NoError(t, s.Get(old))
+			d.SetUID(old.GetUID())
+			d.SetResourceVersion(old.GetResourceVersion())
+			require.NoError(t, s.Update(d))
+		}
+		events := func(watch *http.Response) (types []string) {
+			lines := bufio.NewScanner(watch.Body)
+			for lines.Scan() {
+				kind, _, _ := strings.Cut(strings.TrimPrefix(lines.Text(), `{"type":"`), `"`)
+				types = append(types, kind)
+			}
+			return types
+		}
+		require.NoError(t, s.Create(define("false")))
+		assert.Equal(t, http.StatusNotFound, get("").StatusCode)
+		change("true")
+		require.NoError(t, s.Create(object(
+			`{"apiVersion":"example.org/v1","kind":"Gadget","metadata":{"name":"a"}}`)))
+		watch := get("?watch=true")
+		change("false")
+		assert.Equal(t, []string{"ADDED"}, events(watch))
+		assert.Equal(t, http.StatusNotFound, get("").StatusCode)
+		change("true")
+		objects, err := s.List("gadgets.example.org", "")
+		require.NoError(t, err)
+		assert.Empty(t, objects, "v2 has none")
+		assert.Equal(t, http.StatusOK, get("").StatusCode)
+
+		watch = get("?watch=true")
+		require.NoError(t, s.Delete(define("true")))
+		assert.Equal(t, []string{"ADDED", "DELETED"}, events(watch))
+		require.NoError(t, s.Create(define("true")))
+		assert.Empty(t, events(get("?watch=true&timeoutSeconds=1")), "another kind with the name")
+	})
+}
