@@ -169,6 +169,24 @@ func TestStory_ATerminatingKindIsServed(t *testing.T) {
 	})
 }
 
+// The connection of the watch is dead when the kind goes. The objects leave the store anyway.
+func TestStory_AKindGoesBehindADeadWatch(t *testing.T) {
+	story(t, Required, func(w *world) {
+		t := w.t
+		w.define(true, "v1")
+		w.create("a")
+		w.start()
+		w.handlerSaw("initial a")
+		assert.Equal(t, 1, w.server.Faults().Break(ofWebsites, apitest.StallStream))
+		w.undefine()
+		w.after(drain - time.Millisecond)
+		w.handlerSaw()
+		w.after(time.Millisecond)
+		w.handlerSaw("tombstone a")
+		w.isRight()
+	})
+}
+
 // While the kind is gone, the informer claims no more than is known: the version is the last one,
 // and the time is that of the definitions.
 func TestStory_ClaimsWhileTheKindIsGone(t *testing.T) {
@@ -195,7 +213,7 @@ func TestStory_ClaimsWhileTheKindIsGone(t *testing.T) {
 		}
 		assert.False(t, w.informer.Health().CurrentAsOf.After(w.kinds.currentAsOf()))
 		silent := time.Now()
-		w.server.Faults().Fail(-1, apitest.Match{Resource: "customresourcedefinitions"},
+		w.server.Faults().Fail(0, apitest.Match{Resource: "customresourcedefinitions"},
 			apierrors.NewServiceUnavailable("down"))
 		w.after(time.Hour) // the last watch of the definitions has ended after ten minutes
 		assert.Less(t, w.informer.Health().CurrentAsOf.Sub(silent), 11*time.Minute)
@@ -209,11 +227,18 @@ func TestStory_AnUnseenReplacementIsListedAgain(t *testing.T) {
 		w.create("a")
 		w.start()
 		w.handlerSaw("initial a")
+		w.isFaulty = true
+		definitions := apitest.Match{Resource: "customresourcedefinitions"}
+		works := w.server.Faults().Fail(0, definitions, apierrors.NewServiceUnavailable("down"))
+		w.server.Faults().Break(definitions, apitest.CloseStream)
 		w.undefine()
 		w.define(true, "v1")
 		w.create("b")
-		w.after(5 * time.Second)
+		works()
+		w.after(time.Minute)
+		w.isFaulty = false
 		w.isRight()
+		w.handlerSaw("add b", "delete a")
 	})
 }
 
@@ -221,7 +246,7 @@ func TestStory_AnUnseenReplacementIsListedAgain(t *testing.T) {
 func TestStory_WithoutPermissionAnOrdinaryInformer(t *testing.T) {
 	story(t, Optional, func(w *world) {
 		t := w.t
-		w.server.Faults().Fail(-1, apitest.Match{Resource: "customresourcedefinitions"},
+		w.server.Faults().Fail(0, apitest.Match{Resource: "customresourcedefinitions"},
 			apierrors.NewForbidden(definitions.GroupResource(), "", nil))
 		w.isServed = true // requests are made
 		w.start()
@@ -245,7 +270,7 @@ func TestStory_DefinitionsAreLate(t *testing.T) {
 		t := w.t
 		w.server.Faults().Add(apitest.Fault{
 			Match: apitest.Match{Resource: "customresourcedefinitions", Verb: "list,watch"},
-			Times: -1, Delay: time.Minute,
+			Delay: time.Minute,
 		})
 		w.define(true, "v1")
 		w.create("a")
