@@ -11,13 +11,13 @@
 // served, it lists and watches. When the kind goes, its objects leave the store, and handlers get a
 // tombstone for each.
 //
-// Read definition.go (what a definition says), kinds.go (who is told), listwatch.go (lists) and
-// watch.go (watches); then go test -v ./informer/served.
+// Read definition.go (what a definition says), kinds.go and kind.go (what follows for a kind),
+// listwatch.go (lists) and watch.go (watches); then go test -v ./informer/served.
 //
 // Goroutines: Run has those of one informer, or of two with Config.Aggregated. Each open watch of
-// an informer has one, which ends with the watch. Locking: the mutex of Kinds guards what is known
-// of each kind, the one of a listWatch what its reflector has; they are not held together, and no
-// request is made under them.
+// an informer has one, which ends with the watch. Locking: the mutex of Kinds guards the
+// kinds, that of a listWatch what its reflector has. They are not held together, and no request is
+// made under them.
 package served
 
 import (
@@ -32,7 +32,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -43,8 +42,8 @@ import (
 
 // Config configures a Kinds.
 type Config struct {
-	// Client is the configuration of the client. It is copied. Its user needs the permission to
-	// list and watch customresourcedefinitions.
+	// Client is the configuration of the client. It is copied. It needs the permission to list
+	// and watch customresourcedefinitions.
 	Client *rest.Config
 	// Aggregated also follows APIServices, for kinds that another API server serves. Without it,
 	// the kinds of such servers count as absent: do not use Options for them.
@@ -54,8 +53,8 @@ type Config struct {
 // Kinds knows which kinds a server serves, from one watch of its CustomResourceDefinitions. All
 // methods are safe for concurrent use.
 //
-//	K1  a kind's status is what the stores of the informers say, once refreshed; every change of
-//	    them is followed by a refresh of the kinds that it may concern
+//	K1  once refreshed, the status of a kind is what the stores of the informers say; each change
+//	    of them is followed by a refresh
 //	K2  the epoch of a kind grows each time that it is served again after it was gone, or has
 //	    another CustomResourceDefinition; nothing else moves it
 //	K3  changed is closed and replaced with each change of status and epoch
@@ -64,7 +63,7 @@ type Kinds struct {
 
 	mu      sync.Mutex
 	stopped bool
-	asOf    time.Time // the newest time as of which all sources were current
+	asOf    time.Time // the newest CurrentAsOf that all sources have had
 	kinds   map[schema.GroupVersionResource]*kind
 }
 
@@ -74,34 +73,6 @@ type source struct {
 	resource string
 	judge    func(obj any, resource schema.GroupVersionResource) (verdict, bool)
 	key      func(resource schema.GroupVersionResource) string
-}
-
-// kind is a kind that informers follow.
-type kind struct {
-	kinds    *Kinds
-	resource schema.GroupVersionResource
-
-	// The fields below are guarded by the mutex of Kinds.
-
-	informers, required int // that run
-	status              Status
-	uid                 types.UID // of the newest definition
-	gone                bool      // since the last epoch began
-	epoch               int       // 1 at first
-	changed             chan struct{}
-}
-
-// Status is what is known of a kind.
-type Status struct {
-	Resource schema.GroupVersionResource
-	Phase    Phase
-	// Reason explains the phase; "" if there is nothing to say.
-	Reason string
-	// Since is when the phase or the reason was first seen, by this process.
-	Since time.Time
-	// Informers is the number of running informers that follow the kind, Required that of those
-	// with the Policy Required.
-	Informers, Required int
 }
 
 // New returns a Kinds, which knows nothing before Run.
@@ -293,8 +264,7 @@ func (k *Kinds) follow(
 	return followed
 }
 
-// Status returns what is known of the kinds of running informers, sorted by resource. It does not
-// wait.
+// Status returns the kinds of running informers, sorted by resource. It does not wait.
 func (k *Kinds) Status() []Status {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -321,118 +291,3 @@ func (k *Kinds) Ready() error {
 	}
 	return errors.Join(missing...)
 }
-
-// refresh looks at all kinds again, after something has changed.
-func (k *Kinds) refresh() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, followed := range k.kinds {
-		k.refreshLocked(followed)
-	}
-}
-
-func (k *Kinds) refreshLocked(followed *kind) {
-	v := k.judgeLocked(followed.resource)
-	isGone := v.phase.isGone()
-	isOther := v.uid != "" && followed.uid != "" && v.uid != followed.uid
-	if begins := v.phase == Serving || v.phase == Unwatched; begins && (followed.gone || isOther) {
-		followed.epoch++
-		followed.gone = false
-	}
-	followed.gone = followed.gone || isGone
-	followed.uid = cmp.Or(v.uid, followed.uid)
-	s := &followed.status
-	if s.Phase == v.phase && s.Reason == v.reason && !isOther {
-		return
-	}
-	*s = Status{
-		Resource: followed.resource, Phase: v.phase, Reason: v.reason, Since: time.Now(),
-	}
-	close(followed.changed)
-	followed.changed = make(chan struct{})
-}
-
-// judgeLocked returns what the sources say. The first one that knows the kind decides.
-func (k *Kinds) judgeLocked(r schema.GroupVersionResource) verdict {
-	switch {
-	case slices.Contains(builtIn, r.Group):
-		return verdict{phase: Serving}
-	case k.stopped:
-		return verdict{phase: Unwatched, reason: "definitions are not followed any more"}
-	}
-	for _, s := range k.sources {
-		err := s.Err()
-		switch {
-		case isRefused(err):
-			return verdict{phase: Unwatched, reason: err.Error()}
-		case !s.HasSynced() && err != nil:
-			return verdict{phase: Unknown, reason: fmt.Sprintf("%s are not listed: %v",
-				s.resource, err)}
-		case !s.HasSynced():
-			return verdict{phase: Unknown, reason: s.resource + " are not listed"}
-		}
-		if obj, exists, err := s.GetStore().GetByKey(s.key(r)); err == nil && exists {
-			if v, ok := s.judge(obj, r); ok {
-				return v
-			}
-		}
-	}
-	return verdict{phase: Absent,
-		reason: "there is no CustomResourceDefinition " + r.GroupResource().String()}
-}
-
-// currentAsOf returns the newest time as of which all definitions were known.
-func (k *Kinds) currentAsOf() time.Time {
-	var asOf time.Time
-	for i, s := range k.sources {
-		if at := s.Health().CurrentAsOf; i == 0 || at.Before(asOf) {
-			asOf = at
-		}
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if asOf.After(k.asOf) {
-		k.asOf = asOf
-	}
-	return k.asOf
-}
-
-// view is what is known of a kind at one moment.
-type view struct {
-	Status
-	epoch   int
-	asOf    time.Time       // only look sets it
-	changed <-chan struct{} // closes when the view is old
-}
-
-// view returns what is known now.
-func (kd *kind) view() view {
-	k := kd.kinds
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.refreshLocked(kd)
-	return view{Status: kd.status, epoch: kd.epoch, changed: kd.changed}
-}
-
-// look returns what is known now, and as of when it is known at least.
-func (kd *kind) look() view {
-	asOf := kd.kinds.currentAsOf() // first: the stores are not older
-	v := kd.view()
-	v.asOf = asOf
-	return v
-}
-
-// NotServedError reports that a kind is not served, and why.
-type NotServedError struct {
-	// Status is what was known of the kind.
-	Status Status
-}
-
-// Error names the resource and the reason.
-func (e *NotServedError) Error() string {
-	r := e.Status.Resource
-	return fmt.Sprintf("%s in version %s is not served: %s", r.GroupResource(), r.Version,
-		e.Status.Reason)
-}
-
-func (v view) err() error { return &NotServedError{v.Status} }

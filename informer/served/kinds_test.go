@@ -55,10 +55,10 @@ func TestDefinition_Judge(t *testing.T) {
 // Only another server, or Kubernetes itself, is shown by an APIService.
 func TestAPIService_Serves(t *testing.T) {
 	for text, want := range map[string]bool{
-		`{"spec":{"service":{"name":"metrics"}}}`:                                             true,
-		`{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":"onstart"}}}`:     true,
-		`{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":"true"}}}`:        false,
-		`{"metadata":{"name":"v1.example.com"},"spec":{"group":"example.com"},"status":null}`: false,
+		`{"spec":{"service":{"name":"metrics"}}}`:                    true,
+		`{"metadata":{"labels":{"` + managedLabel + `":"onstart"}}}`: true,
+		`{"metadata":{"labels":{"` + managedLabel + `":"true"}}}`:    false,
+		`{"metadata":{"name":"v1.example.com"},"status":null}`:       false,
 	} {
 		var s apiService
 		require.NoError(t, json.Unmarshal([]byte(text), &s))
@@ -67,7 +67,7 @@ func TestAPIService_Serves(t *testing.T) {
 	}
 }
 
-// What is kept of a definition is what is read of it.
+// A definition is kept without the metadata that are not read.
 func TestSlim(t *testing.T) {
 	d := &definition{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1", ResourceVersion: "2",
 		Annotations: map[string]string{"long": "text"}}}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
@@ -242,7 +243,7 @@ func TestStory_AnUnseenReplacementIsListedAgain(t *testing.T) {
 	})
 }
 
-// Who may not list definitions has an ordinary informer.
+// Without the permission to list definitions, an informer is an ordinary one.
 func TestStory_WithoutPermissionAnOrdinaryInformer(t *testing.T) {
 	story(t, Optional, func(w *world) {
 		t := w.t
@@ -285,6 +286,45 @@ func TestStory_DefinitionsAreLate(t *testing.T) {
 		assert.Equal(t, Serving, w.status().Phase)
 		w.isRight()
 		assert.Len(t, w.requests(), 1)
+	})
+}
+
+// An API server may learn a moment after another one that a kind is served. It is asked again.
+func TestStory_AServerThatIsLate(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		t := w.t
+		w.start()
+		w.server.Faults().Fail(3, ofWebsites,
+			apierrors.NewNotFound(websites.GroupResource(), ""))
+		w.define(true, "v1")
+		w.create("a")
+		w.after(time.Second)
+		w.handlerSaw("add a")
+		require.NoError(t, w.informer.Err())
+		status := w.informer.Status().Reflector
+		assert.Equal(t, status.Fallbacks, status.Failures, "a stream that was not tried")
+	})
+}
+
+// A kind with many objects is listed by the reflector, page by page or as a stream.
+func TestStory_AServedKindWithManyObjects(t *testing.T) {
+	inBubble(t, worldOptions{policy: Optional}, func(w *world) {
+		t := w.t
+		w.define(true, "v1")
+		for i := range pageSize + 1 {
+			require.NoError(t, w.server.Create(website(fmt.Sprintf("a%03d", i))))
+		}
+		w.define(true, "-v1")
+		w.start()
+		w.define(true, "v1")
+		w.after(2 * time.Second)
+		assert.Len(t, w.handler.take(), pageSize+1)
+		w.isRight()
+		verbs := ""
+		for _, r := range w.requests() {
+			verbs += r.Verb + " "
+		}
+		assert.Equal(t, "list watch ", verbs, "one page, then a stream")
 	})
 }
 
@@ -342,5 +382,41 @@ func TestStory_ABuiltInKind(t *testing.T) {
 		defer stop()
 		synctest.Wait()
 		assert.Len(t, maps.GetStore().ListKeys(), 1, "even before Run of Kinds")
+	})
+}
+
+// The kind of another API server is shown by its APIService. The server may be down: that is no
+// reason to forget the objects.
+func TestStory_AnAggregatedKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, worldOptions{policy: Optional, aggregated: true})
+		defer w.close()
+		w.start()
+		w.after(time.Hour)
+		assert.Empty(t, w.requests())
+		service := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+			"metadata": map[string]any{"name": "v1.example.com"},
+			"spec":     map[string]any{"service": map[string]any{"name": "other"}},
+		}}
+		require.NoError(t, w.server.Register(apitest.Resource{Group: group.Group,
+			Version: group.Version, Kind: websiteKind.Kind, Plural: "websites", Namespaced: true}))
+		require.NoError(t, w.server.Create(service))
+		w.serves(true)
+		w.create("a")
+		w.after(time.Second)
+		w.handlerSaw("add a")
+		down := w.server.Faults().Fail(0, ofWebsites, apierrors.NewServiceUnavailable("down"))
+		w.server.Faults().Break(ofWebsites, apitest.CutStream)
+		w.after(time.Hour)
+		w.handlerSaw()
+		down()
+		w.after(time.Minute)
+		w.isRight()
+		w.handler.take()
+		require.NoError(t, w.server.Delete(service))
+		w.serves(false)
+		w.after(5 * time.Second)
+		w.handlerSaw("tombstone a")
 	})
 }

@@ -23,7 +23,8 @@ const (
 	// drain is how long a watch stays open after its kind is gone: the server deletes the objects
 	// first, so their events may be on their way. Usually it ends the watch itself.
 	drain = 2 * time.Second
-	// renewal is how often a waiting watch looks whether it is known to be right at a later time.
+	// renewal is how often a waiting watch looks whether the definitions are current as of a
+	// later time.
 	renewal = 10 * time.Second
 	// firstRetry is the wait after a 404 of a kind that has just begun to be served, and maxRetry
 	// the longest one: an API server may learn it a moment later than another.
@@ -107,9 +108,9 @@ func (lw *listWatch) selectNothing(asOf time.Time) *reflector.Selection {
 // waitingWatch is a watch without a server. It ends when it has another content for the store, and
 // hands that over as a reflector.Selection:
 //
-//	nothing, if the reflector has objects of a kind that is gone, and again each time that this is
-//	known as of a later time
-//	the objects, once the kind is served
+//	nothing      if the reflector has objects of a kind that is gone, and again when the
+//	             definitions are current as of a later time
+//	the objects  once the kind is served
 //
 // If the objects cannot be listed, or are many, it ends with an error, after which the reflector
 // lists, with its own waits and limits.
@@ -192,17 +193,18 @@ func (lw *listWatch) isNewer(asOf time.Time) bool {
 
 var errLarge = errors.New("its list has several pages")
 
-// list lists the objects of a kind that is served. It returns false if the answer is a 404 and it is
-// not the last try.
+// list lists the objects of a kind that is served. It returns false if the watch continues, because
+// the answer is a 404, and this is not the last try.
 func (w *waitingWatch) list(v view, isLast bool) (isOver bool) {
 	ctx, cancel := context.WithTimeout(w.ctx, listTimeout)
 	defer cancel()
 	selection := &reflector.Selection{AsOf: time.Now()}
-	m, err := reflector.ListPage(ctx, w.lw.inner, w.lw.example, metav1.ListOptions{Limit: pageSize},
-		func(obj runtime.Object) error {
-			selection.Items = append(selection.Items, obj)
-			return nil
-		})
+	collect := func(obj runtime.Object) error {
+		selection.Items = append(selection.Items, obj)
+		return nil
+	}
+	m, err := reflector.ListPage(ctx, w.lw.inner, w.lw.example,
+		metav1.ListOptions{Limit: pageSize}, collect)
 	if err == nil && m.Continue != "" {
 		err = errLarge
 	}
@@ -213,8 +215,8 @@ func (w *waitingWatch) list(v view, isLast bool) (isOver bool) {
 	case apierrors.IsNotFound(err) && !isLast:
 		return false
 	case w.ctx.Err() == nil:
-		expired := apierrors.NewResourceExpired(fmt.Sprintf("%s is served now, and must be listed: "+
-			"%v", v.Resource.GroupResource(), err))
+		expired := apierrors.NewResourceExpired(fmt.Sprintf(
+			"%s is served now, and must be listed: %v", v.Resource.GroupResource(), err))
 		w.events <- watch.Event{Type: watch.Error, Object: &expired.ErrStatus}
 	}
 	return true

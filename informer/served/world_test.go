@@ -55,8 +55,9 @@ func (w *Website) DeepCopyObject() runtime.Object {
 }
 
 var (
-	websites    = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "websites"}
-	websiteKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Website"}
+	group       = schema.GroupVersion{Group: "example.com", Version: "v1"}
+	websites    = group.WithResource("websites")
+	websiteKind = group.WithKind("Website")
 	ofWebsites  = apitest.Match{Resource: "websites"}
 )
 
@@ -92,9 +93,10 @@ type world struct {
 }
 
 type worldOptions struct {
-	policy  Policy
-	form    int // of forms
-	options informer.Options
+	policy     Policy
+	form       int // of forms
+	options    informer.Options
+	aggregated bool
 }
 
 // story runs script in a bubble, for each form of objects, and on both queues.
@@ -103,7 +105,8 @@ func story(t *testing.T, policy Policy, script func(w *world)) {
 	for i, form := range forms {
 		for _, inOrder := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/inOrder=%t", form.name, inOrder), func(t *testing.T) {
-				inBubble(t, worldOptions{policy, i, informer.Options{InOrder: inOrder}}, script)
+				inBubble(t, worldOptions{policy: policy, form: i,
+					options: informer.Options{InOrder: inOrder}}, script)
 			})
 		}
 	}
@@ -120,9 +123,13 @@ func inBubble(t *testing.T, o worldOptions, script func(w *world)) {
 
 func newWorld(t *testing.T, o worldOptions) *world {
 	w := &world{t: t, narrate: narrate.New(t), goneAt: time.Now(),
-		server: testserver.New(t, apitest.Options{AnyNamespace: true})}
+		server: testserver.New(t, apitest.Options{
+			AnyNamespace: true,
+			Resources: []apitest.Resource{{Group: apiServices.Group, Version: "v1",
+				Kind: "APIService", Plural: "apiservices"}},
+		})}
 	var err error
-	w.kinds, err = New(Config{Client: w.server.Config()})
+	w.kinds, err = New(Config{Client: w.server.Config(), Aggregated: o.aggregated})
 	require.NoError(t, err)
 	c, err := client.New[*Website](w.server.Config(), websites, client.Options{})
 	require.NoError(t, err)
@@ -154,7 +161,7 @@ func crd(isEstablished bool, versions ...string) *unstructured.Unstructured {
 	var all []any
 	for _, v := range versions {
 		name, unserved := strings.CutPrefix(v, "-")
-		all = append(all, map[string]any{"name": name, "served": !unserved, "storage": name == "v1"})
+		all = append(all, map[string]any{"name": name, "served": !unserved})
 	}
 	condition := func(of string, is bool) any {
 		status := metav1.ConditionFalse
@@ -260,8 +267,8 @@ func (w *world) settle() {
 	}
 	if !w.isServed { // L1; at its end, the server closes the watch first
 		for _, r := range w.requests() {
-			assert.False(w.t, r.Time.After(w.goneAt.Add(noticeAfter)), "%s after %v without the kind",
-				r.Verb, r.Time.Sub(w.goneAt))
+			assert.False(w.t, r.Time.After(w.goneAt.Add(noticeAfter)),
+				"%s after %v without the kind", r.Verb, r.Time.Sub(w.goneAt))
 		}
 	}
 	for _, s := range w.kinds.Status() {

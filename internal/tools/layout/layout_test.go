@@ -61,6 +61,10 @@ var rules = map[string]rule{
 			"internal/helpers/objects"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
+	"informer/served": {
+		ours:    []string{"client", "informer", "reflector", "internal/helpers/listwatch"},
+		outside: []string{"k8s.io/client-go/rest"},
+	},
 	"controller": {
 		ours: []string{"workqueue", "internal/helpers/objects", "internal/helpers/termcontext"},
 	},
