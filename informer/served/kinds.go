@@ -203,8 +203,8 @@ const (
 // If the definitions cannot be listed, because that is forbidden or Kinds has stopped, the informer
 // is an ordinary one. If they are not listed within ten seconds, it begins as an ordinary one.
 //
-// The wrappers of o are inside: its WrapListerWatcher sees the requests to the server. With package
-// shard, give the result to Options of shard.Shards.
+// The wrappers of o are inside: its WrapListerWatcher sees the requests to the server. A wrapper
+// outside must pass on the reflector.Reselector of a watch; package shard does not.
 func (k *Kinds) Options(
 	resource schema.GroupVersionResource, policy Policy, o informer.Options,
 ) informer.Options {

@@ -19,8 +19,8 @@
 // serve them on loopback, or behind an authorization. See Handler.AllowHosts for the protection
 // against DNS rebinding.
 //
-// Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go and
-// shards.go (its sources), text.go and web.go (its forms), answer.go, why.go, stored.go,
+// Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go,
+// shards.go and kinds.go (its sources), text.go and web.go (its forms), answer.go, why.go, stored.go,
 // lastchange.go and lasterror.go (about one key), sizes.go and findings.go. Then run
 // go test -v ./observe/health. Goroutines: none; those of the HTTP server call a Handler. Locking:
 // the Handler's mutex guards its lists; no check and no snapshot runs under it. Each informer and
@@ -50,6 +50,7 @@ type Handler struct {
 	controllers []*func(wanted) Controller
 	elections   []*func(wanted) Election
 	groups      []*func(wanted) Group
+	kinds       []*func(wanted) []Kind
 	journal     *journal.Journal
 	frames      []Page // of NewReplay
 }

@@ -35,6 +35,7 @@ type Page struct {
 	Queues      []Queue      `json:"queues"`
 	Elections   []Election   `json:"elections,omitempty"`
 	Groups      []Group      `json:"groups,omitempty"` // of replicas, see package shard
+	Kinds       []Kind       `json:"kinds,omitempty"`  // that informers follow
 
 	// Findings say what is wrong. Journal is nil without SetJournal.
 	Findings []Finding      `json:"findings"`
@@ -291,6 +292,7 @@ func (h *Handler) snapshot(w wanted) Page {
 		Controllers: each(current(h, &h.controllers), w),
 		Elections:   each(current(h, &h.elections), w),
 		Groups:      each(current(h, &h.groups), w),
+		Kinds:       h.kindsOf(w),
 	}
 }
 

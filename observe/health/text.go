@@ -35,6 +35,7 @@ func (p Page) String() string {
 	for _, g := range p.Groups {
 		t.group(g)
 	}
+	t.kinds(p.Kinds)
 	if p.Journal != nil {
 		t.journal(*p.Journal)
 	}

@@ -164,6 +164,9 @@ func (s *search) answer(p Page) Answer {
 	for _, group := range p.Groups {
 		s.group(group)
 	}
+	for _, kind := range p.Kinds {
+		s.kind(kind)
+	}
 	s.journal()
 	if s.knowsNothing() {
 		s.unknown()

@@ -121,8 +121,8 @@ var rules = map[string]rule{
 		outside: []string{"sigs.k8s.io/structured-merge-diff/", "github.com/petermattis/goid"},
 	},
 	"observe/health": {
-		ours: []string{"store", "reflector", "informer", "workqueue", "controller",
-			"leaderelection", "shard", "observe/journal", "observe/sizes",
+		ours: []string{"store", "reflector", "informer", "informer/served", "workqueue",
+			"controller", "leaderelection", "shard", "observe/journal", "observe/sizes",
 			"internal/helpers/hostheader", "internal/helpers/printable"},
 	},
 	"observe/operator": {

@@ -226,6 +226,15 @@ function showGroups() {
         [m.leaving ? dim(text("leaving")) : "", m.stuck ? el("span", { class: "hot" }, text("stuck")) : ""]]))]));
 }
 
+function showKinds() {
+  const all = page.kinds || [];
+  byId("kinds-section").hidden = !all.length;
+  show("kinds", table([[text("kinds")], [text("version")], [text("phase")], [text("informers"), "number"], [text("state")]],
+    all.map((k) => [k.resource, k.version,
+      [el("span", { class: k.phase === "serving" ? "ok" : k.required ? "hot" : "wait" }, k.phase), dim(` ${since(k.since)}`)],
+      k.informers, k.reason || ""])));
+}
+
 function showAnswer() {
   if (!answer) return show("answer");
   if (answer.error) return show("answer", el("p", { class: "card hot" }, answer.error));
@@ -289,7 +298,7 @@ function showAll() {
   const mode = frames ? text("recorded") : paused ? text("paused") : text("live");
   state.textContent = lost ? text("lost")
     : `${mode} · ${clock(page.time)}${page.journal ? ` · ${text("since")} ${clock(page.journal.since)}` : ""}`;
-  for (const section of [showAnswer, showTimeline, showFindings, showPaths, showInformers, showQueues, showRates, showBusiest, showElections, showGroups]) section();
+  for (const section of [showAnswer, showTimeline, showFindings, showPaths, showInformers, showQueues, showRates, showBusiest, showElections, showGroups, showKinds]) section();
   const keys = new Set((page.journal ? page.journal.keys : []).map((k) => k.key));
   for (const q of page.queues) for (const k of [...q.ready.items, ...q.processing.items]) keys.add(k);
   const options = [...keys].map((value) => el("option", { value }));
