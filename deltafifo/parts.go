@@ -65,8 +65,9 @@ func (f *Parts) Pop(process PopProcessFunc) (any, error) {
 	})
 }
 
-// Replace is DeltaFIFO.Replace for the keys without a Part: of these, exactly those of list exist.
-// It ends the first list, which has everything that the parts have queued until then.
+// Replace is DeltaFIFO.Replace for the keys without a Part, and those of a Part that has not listed:
+// of these, exactly those of list exist. It ends the first list, which has everything that the parts
+// have queued until then.
 func (f *Parts) Replace(list []any, _ string) error {
 	all, err := f.prepareAll(list)
 	if err != nil {
@@ -79,23 +80,36 @@ func (f *Parts) Replace(list []any, _ string) error {
 			return fmt.Errorf("replace object %q: it belongs to part %q", p.key, part)
 		}
 	}
-	f.replaceLocked(all, f.known.ListKeys(), func(key string) bool {
-		return f.parts[f.partOf(key)] == nil
+	before := len(f.queue)
+	f.replaceLocked(all, f.queue, f.known.ListKeys(), func(key string) bool {
+		part := f.parts[f.partOf(key)]
+		return part == nil || !part.listed
 	})
+	f.countLocked(before)
 	f.handedLocked(f.queued)
 	return nil
 }
 
-// replaceLocked queues that of the keys that belong, exactly the objects of a list exist. known
-// has all known keys that belong, and may have others. See DeltaFIFO.Replace for the order.
-func (f *Parts) replaceLocked(all []prepared, known []string, belongs func(key string) bool) {
-	queuedBefore := f.queue
+// countLocked counts the items that were queued behind the first before items.
+func (f *Parts) countLocked(before int) {
+	for _, key := range f.queue[before:] {
+		if p := f.parts[f.partOf(key)]; p != nil {
+			p.queued++
+		}
+	}
+}
+
+// replaceLocked queues that of the keys that belong, exactly the objects of a list exist. queued and
+// known have all such keys that belong, and may have others. See DeltaFIFO.Replace for the order.
+func (f *Parts) replaceLocked(
+	all []prepared, queued, known []string, belongs func(key string) bool,
+) {
 	listed := make(map[string]struct{}, len(all))
 	for _, p := range all {
 		listed[p.key] = struct{}{}
 		f.appendLocked(p.key, Delta{f.listType, p.obj})
 	}
-	for _, key := range queuedBefore {
+	for _, key := range queued {
 		if _, isListed := listed[key]; !isListed && belongs(key) {
 			f.appendLocked(key, tombstone(key, f.items[key].Newest().Object))
 		}
@@ -116,6 +130,7 @@ type Part struct {
 	progress Progress
 
 	// handover.mu guards the fields below.
+	listed         bool // Replace has queued a list
 	removed        bool
 	queued, popped int // items of this part so far: see Q3
 }
@@ -162,7 +177,9 @@ func (p *Part) put(t DeltaType, obj any) error {
 		return err
 	}
 	if t != Deleted || f.isQueuedLocked(ready.key) || f.known.has(ready.key) {
-		p.queueLocked(func() { f.appendLocked(ready.key, Delta{t, ready.obj}) })
+		before := len(f.queue)
+		f.appendLocked(ready.key, Delta{t, ready.obj})
+		f.countLocked(before)
 	}
 	p.progress.Queued(p.queued)
 	return nil
@@ -181,6 +198,7 @@ func (p *Part) Replace(list []any, _ string) error {
 	if err := p.checkLocked(all...); err != nil {
 		return err
 	}
+	p.listed = true
 	p.replaceLocked(all)
 	p.progress.Queued(p.queued)
 	return nil
@@ -205,18 +223,14 @@ func (p *Part) Remove() {
 
 func (p *Part) replaceLocked(all []prepared) {
 	f := p.parts
-	p.queueLocked(func() {
-		f.replaceLocked(all, f.knownIn(p.name), func(key string) bool {
-			return f.partOf(key) == p.name
-		})
+	before, queued := len(f.queue), f.queue
+	if p.queued == p.popped { // so the first lists of many parts are linear in their sizes
+		queued = nil
+	}
+	f.replaceLocked(all, queued, f.knownIn(p.name), func(key string) bool {
+		return f.partOf(key) == p.name
 	})
-}
-
-// queueLocked calls queue and counts the items that it queues.
-func (p *Part) queueLocked(queue func()) {
-	before := p.parts.queued
-	queue()
-	p.queued += p.parts.queued - before
+	f.countLocked(before)
 }
 
 // checkLocked reports what the part does not accept.

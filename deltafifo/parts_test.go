@@ -221,9 +221,11 @@ func TestParts_ReplaceDeletesWhatHasNoPart(t *testing.T) {
 	a := w.add("a")
 	a.replace("a/x")
 	w.popAll()
+	w.known.objs["again/x"] = object("again/x", "1")
 	w.known.objs["gone/x"] = object("gone/x", "1")
+	w.add("again") // and has not listed yet
 	require.NoError(t, w.queue.Replace(nil, ""))
-	assert.Equal(t, []string{"gone/x Deleted"}, w.popAll())
+	assert.Equal(t, []string{"again/x Deleted", "gone/x Deleted"}, w.popAll())
 	w.checkContent()
 	assert.ErrorContains(t, w.queue.Replace(objects("a/y@2"), ""), `part "a"`)
 }
@@ -280,10 +282,12 @@ func TestModel_Parts(t *testing.T) {
 					}
 				}
 				p.replace(keys...)
-			case n == 6:
+			case n == 6 && p.part.listed:
 				p.hand(key, (*Part).Delete, true)
 			case n == 7 && r.IntN(10) == 0:
 				require.NoError(t, w.queue.Replace(nil, ""))
+			case !p.part.listed: // a reflector lists first
+				p.replace(key)
 			default:
 				p.hand(key, (*Part).Update, false)
 			}

@@ -16,10 +16,10 @@ import (
 	"example.com/informerstack/store"
 )
 
-// root is what the informer itself lists and watches: the set, and no server. Its list has no
-// objects. It ends when each namespace of the start has handed over its first list, is left out or
-// was removed. When the queue gets this list, it has all of theirs, so HasSynced, isInInitialList
-// and resyncs work as for any informer. Its watch brings nothing.
+// root is what the informer itself lists and watches: the set, and no server. Its lists have no
+// objects. The first one ends when each namespace of the start has handed over its first list, is
+// left out or was removed. When the queue gets this list, it has all of theirs, so HasSynced,
+// isInInitialList and resyncs work as for any informer. Its watch brings nothing.
 //
 // If a change cannot be stored, the informer relists: its member lists again, and the root's list
 // deletes what belongs to no namespace any more.
@@ -33,6 +33,9 @@ var _ reflector.StreamLister = root{}
 func (r root) ListStream(
 	ctx context.Context, _ metav1.ListOptions, _ func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
+	if r.set.queue.HasSynced() {
+		return metav1.ListMeta{}, nil
+	}
 	r.set.changing.Lock()
 	selections := r.set.selections
 	r.set.changing.Unlock()
