@@ -25,7 +25,7 @@ var (
 // member is one namespace of a Set, from the time when it is added until it is removed, or until it
 // may not be read any more: a reflector, its part of the queue, and the Tracker of that part.
 //
-//	M1  a member that is left out has listed nothing
+//	M1  a member that has listed is not left out
 //	M2  decided is closed  <=>  it has handed over its first list, is or was left out, or has ended
 type member struct {
 	set       *Set
@@ -100,7 +100,6 @@ type view struct {
 }
 
 func (v view) Replace(list []any, resourceVersion string) error {
-	v.member.leaveOut(false) // before its objects can be read: N5
 	err := v.Part.Replace(list, resourceVersion)
 	if err == nil {
 		v.member.listed()
@@ -137,18 +136,20 @@ func (p progress) Process(items, deltas int, process func() error) (err error) {
 	})
 }
 
+// listed notes that a list was handed over. From now on the member counts.
 func (m *member) listed() {
+	m.leaveOut(false)
 	m.mu.Lock()
 	m.isListed = true
 	m.mu.Unlock()
 	m.decide()
 }
 
-// leaveOut changes whether the member counts. Once it has listed, it always does: M1.
+// leaveOut changes whether the member counts.
 func (m *member) leaveOut(isLeftOut bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if isLeftOut = isLeftOut && !m.isListed; isLeftOut == m.isLeftOut {
+	if isLeftOut == m.isLeftOut {
 		return
 	}
 	m.isLeftOut = isLeftOut

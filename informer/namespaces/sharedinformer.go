@@ -40,6 +40,39 @@ func (s *sharedInformer) Run(ctx context.Context) {
 	}
 }
 
+func (s *sharedInformer) AddEventHandler(
+	handler informer.ResourceEventHandler,
+) (informer.ResourceEventHandlerRegistration, error) {
+	return s.AddEventHandlerWithOptions(handler, informer.HandlerOptions{})
+}
+
+func (s *sharedInformer) AddEventHandlerWithOptions(
+	handler informer.ResourceEventHandler, options informer.HandlerOptions,
+) (informer.ResourceEventHandlerRegistration, error) {
+	r, err := s.SharedIndexInformer.AddEventHandlerWithOptions(handler, options)
+	if err != nil {
+		return nil, err
+	}
+	return registration{r, s.set}, nil
+}
+
+func (s *sharedInformer) RemoveEventHandler(
+	handle informer.ResourceEventHandlerRegistration,
+) error {
+	if r, ok := handle.(registration); ok {
+		handle = r.ResourceEventHandlerRegistration
+	}
+	return s.SharedIndexInformer.RemoveEventHandler(handle)
+}
+
+// registration is that of a handler, with the errors of the namespaces.
+type registration struct {
+	informer.ResourceEventHandlerRegistration
+	set *Set
+}
+
+func (r registration) Err() error { return r.set.err() }
+
 func (s *sharedInformer) Health() informer.Health {
 	return s.set.health(s.SharedIndexInformer.Health())
 }

@@ -145,6 +145,29 @@ func TestStory_ForbiddenIsTolerated(t *testing.T) {
 	}, in("a", "b"), tolerant)
 }
 
+// A namespace that is forbidden is left out from then on, even if its next request hangs.
+func TestStory_ForbiddenThenSilent(t *testing.T) {
+	var w *world
+	hanging := func(o *Options) {
+		o.Tolerate = func(namespace string, err error) bool {
+			w.server.hang(namespace)
+			return Forbidden(namespace, err)
+		}
+	}
+	story(t, func(created *world) {
+		w = created
+		w.create("b/y")
+		w.start()
+		w.fail("b", errForbidden) // the watch cannot be opened again
+		w.heal("b")
+		w.fail("b", errForbidden) // it cannot be listed
+		w.after(time.Minute)
+		w.handlerSaw("add b/y@1 (initial)", "tombstone b/y@1")
+		assert.True(w.t, w.status("b").LeftOut)
+		assert.NoError(w.t, w.informer.Health().Fresh(time.Now(), time.Minute))
+	}, in("b"), hanging)
+}
+
 // By default, a namespace that is forbidden keeps the informer from being ready, and its objects stay.
 func TestStory_ForbiddenIsRequired(t *testing.T) {
 	story(t, func(w *world) {
@@ -154,7 +177,7 @@ func TestStory_ForbiddenIsRequired(t *testing.T) {
 		assert.False(w.t, w.informer.HasSynced())
 		ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 		defer cancel()
-		err := informer.WaitForSync(ctx, w.informer)
+		err := informer.WaitForSync(ctx, w.synced)
 		assert.ErrorContains(w.t, err, `namespace "b"`)
 		assert.ErrorContains(w.t, err, "no role")
 		w.heal("b")
@@ -239,9 +262,17 @@ func TestStory_WaitForAVersion(t *testing.T) {
 		var behind *informer.BehindError
 		require.ErrorAs(w.t, err, &behind)
 		assert.Contains(w.t, behind.Informer, "namespace b")
-		time.AfterFunc(time.Minute, w.server.bookmark)
-		w.set.Add("c") // lists
-		require.NoError(w.t, w.informer.WaitForResourceVersion(w.t.Context(), version))
+		w.server.hang("c")
+		reached := make(chan error, 1)
+		go func() { reached <- w.informer.WaitForResourceVersion(w.t.Context(), version) }()
+		w.settle()
+		w.set.Add("c")
+		w.server.bookmark() // of a and b
+		w.settle()
+		assert.Empty(w.t, reached)
+		w.heal("c")
+		w.after(time.Minute)
+		require.NoError(w.t, <-reached)
 		assert.ErrorContains(w.t, w.set.WaitForResourceVersionIn(w.t.Context(), "d", "1"), "not in the set")
 		require.Error(w.t, w.informer.WaitForResourceVersion(w.t.Context(), "x"))
 		time.AfterFunc(time.Minute, func() { w.set.Remove("c") })
@@ -346,5 +377,8 @@ func TestStory_AHandlerChangesTheSet(t *testing.T) {
 		w.after(time.Second)
 		assert.Equal(w.t, []string{"a/b@1", "b/y@2"}, w.stored())
 		assert.Equal(w.t, []string{"a", "b"}, w.set.Names())
+		require.NoError(w.t, w.informer.RemoveEventHandler(w.synced))
+		w.update("a/b")
+		assert.Len(w.t, w.handler.calls, 2)
 	}, in("a"))
 }

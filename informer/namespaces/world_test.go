@@ -155,7 +155,11 @@ func (w *world) settle() {
 	synctest.Wait()
 	w.remember()
 	w.checkClaims()
-	w.checkHandler()
+	select {
+	case <-w.synced.ShutdownChan():
+	default:
+		w.checkHandler()
+	}
 }
 
 // remember notes in the twin what can be read now.
