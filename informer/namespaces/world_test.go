@@ -28,6 +28,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(benchServerOn) != "" {
+		serveBench()
+		return
+	}
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] // the tests provoke errors
 	klog.LogToStderr(false)
 	klog.SetLogger(klog.Logger{})
