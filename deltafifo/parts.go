@@ -10,8 +10,8 @@ import (
 // ErrPartRemoved is the error of a Part that was removed.
 var ErrPartRemoved = errors.New("part of the queue was removed")
 
-// Parts is a DeltaFIFO of a collection in parts, such as namespaces. Each Part has a producer of its
-// own, which lists and watches that part alone.
+// Parts is a DeltaFIFO of a collection in parts, such as namespaces. Each Part has a producer of
+// its own, which lists and watches that part alone.
 //
 //	reflector of a -> Part a --.
 //	reflector of b -> Part b ---> Parts -> informer
@@ -24,8 +24,8 @@ var ErrPartRemoved = errors.New("part of the queue was removed")
 // know nothing of other parts.
 //
 //	Q1  a key belongs to the part that partOf names, and a Part accepts no other key
-//	Q2  after Remove has returned, every key of the part that is queued or known ends with Deleted,
-//	    and the Part queues nothing any more; a Part that is made later queues behind that
+//	Q2  after Remove has returned, every key of the part that is queued or known ends with
+//	    Deleted, and the Part queues nothing any more; a Part that is made later queues behind that
 //	Q3  queued - popped of a Part = items in the queue with a key of that part
 type Parts struct {
 	*DeltaFIFO
@@ -65,9 +65,9 @@ func (f *Parts) Pop(process PopProcessFunc) (any, error) {
 	})
 }
 
-// Replace is DeltaFIFO.Replace for the keys without a Part, and those of a Part that has not listed:
-// of these, exactly those of list exist. It ends the first list, which has everything that the parts
-// have queued until then.
+// Replace is DeltaFIFO.Replace for the keys without a Part, and those of a Part that has not
+// listed: of these, exactly those of list exist. It ends the first list, which has everything that
+// the parts have queued until then.
 func (f *Parts) Replace(list []any, _ string) error {
 	all, err := f.prepareAll(list)
 	if err != nil {
@@ -99,8 +99,9 @@ func (f *Parts) countLocked(before int) {
 	}
 }
 
-// replaceLocked queues that of the keys that belong, exactly the objects of a list exist. queued and
-// known have all such keys that belong, and may have others. See DeltaFIFO.Replace for the order.
+// replaceLocked queues that of the keys that belong, exactly the objects of a list exist. queued
+// and known have all such keys that belong, and may have others. See DeltaFIFO.Replace for the
+// order.
 func (f *Parts) replaceLocked(
 	all []prepared, queued, known []string, belongs func(key string) bool,
 ) {

@@ -37,7 +37,9 @@ type partWorld struct {
 }
 
 func newPartsWorld(t *testing.T) *partsWorld {
-	w := &partsWorld{t: t, known: &knownObjects{objs: map[string]any{}}, parts: map[string]*partWorld{}}
+	w := &partsWorld{
+		t: t, known: &knownObjects{objs: map[string]any{}}, parts: map[string]*partWorld{},
+	}
 	w.queue = NewParts(Options{KnownObjects: w.known, EmitDeltaTypeReplaced: true},
 		partOfKey, func(part string) []string {
 			return slices.DeleteFunc(w.known.ListKeys(), func(key string) bool {
@@ -64,7 +66,7 @@ func (w *partsWorld) remove(name string) {
 	delete(w.parts, name)
 }
 
-// Queued implements Progress. What is handed over is set before the call.
+// Queued implements Progress. held is set before the call.
 func (p *partWorld) Queued(items int) { p.marks[items] = maps.Clone(p.held) }
 
 // Process implements Progress: what was handed over up to items is known after it.
@@ -209,7 +211,8 @@ func TestParts_AddedAgainBehindItsDeletes(t *testing.T) {
 	old.Remove()
 	w.checkLaws()
 	w.add("a").replace("a/x")
-	assert.Equal(t, []string{"a/z Added Deleted", "a/x Deleted Replaced", "a/y Deleted"}, w.popAll())
+	assert.Equal(t, []string{"a/z Added Deleted", "a/x Deleted Replaced", "a/y Deleted"},
+		w.popAll())
 	w.checkContent()
 }
 

@@ -26,7 +26,8 @@ var (
 // may not be read any more: a reflector, its part of the queue, and the Tracker of that part.
 //
 //	M1  a member that has listed is not left out
-//	M2  decided is closed  <=>  it has handed over its first list, is or was left out, or has ended
+//	M2  decided is closed  <=>  it has handed over its first list, is or was left out, or has
+//	    ended
 type member struct {
 	set       *Set
 	namespace string

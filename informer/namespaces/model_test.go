@@ -20,7 +20,7 @@ import (
 // settled is how long a namespace must be readable, or forbidden, until the store must show it.
 const settled = 3 * time.Minute
 
-// model applies random steps to a world and to what is known of its namespaces.
+// model applies random steps to a world, and remembers when the state of each namespace changed.
 type model struct {
 	*world
 	random *rand.Rand

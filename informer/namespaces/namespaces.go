@@ -15,10 +15,10 @@
 // of [Set], or with Select, which follows Namespace objects by their labels.
 //
 // Read set.go (which namespaces there are), member.go (one namespace), root.go (the informer behind
-// them), and sharedinformer.go (what the whole promises). Then run go test -v ./informer/namespaces.
-// Goroutines: those of an informer, and for each namespace those of a reflector. Run returns when
-// all have ended. Locking: changing serializes changes of the set, and may wait for the queue; no
-// status takes it.
+// them), and sharedinformer.go (what the whole promises). Then run go test -v
+// ./informer/namespaces. Goroutines: those of an informer, and for each namespace those of a
+// reflector. Run returns when all have ended. Locking: changing serializes changes of the set, and
+// may wait for the queue; no status takes it.
 package namespaces
 
 import (
@@ -43,21 +43,21 @@ import (
 type Options struct {
 	// Options are those of an informer. Namespace, InOrder, NewQueue and WrapQueue are not
 	// supported: the queue is a deltafifo.Parts. WrapListerWatcher and NewReflector are called each
-	// time that a namespace is listed anew from nothing. Of Reflector's options, Transform may run
-	// for several namespaces at once, Name gets the namespace added, and
-	// Metrics.LastResourceVersion is not called.
+	// time that a namespace is listed anew from nothing. The options of Reflector
+	// are those of each namespace: Transform may run for several at once, Name gets the namespace
+	// added, and Metrics.LastResourceVersion is not called.
 	informer.Options
 
 	// Namespaces are the first ones.
 	Namespaces []string
 	// Tolerate, if set, says whether the informer is ready without a namespace that holds nothing,
 	// because its requests fail with err. Such a namespace is left out: HasSynced, Health and
-	// WaitForResourceVersion do not count it, until a LIST of it succeeds. If err is a 403 to a LIST
-	// of a namespace that holds objects, these are deleted, with tombstones. After any other error
-	// they stay, and Health reports their age.
+	// WaitForResourceVersion do not count it, until a LIST of it succeeds. If err is a 403 to a
+	// LIST of a namespace that holds objects, these are deleted, with tombstones. After any other
+	// error they stay, and Health reports their age.
 	//
-	// nil tolerates nothing: a namespace that fails keeps its objects, and Health reports their age.
-	// Tolerate must return quickly, and not call the informer.
+	// nil tolerates nothing: a namespace that fails keeps its objects, and Health reports their
+	// age. Tolerate must return quickly, and not call the informer.
 	Tolerate func(namespace string, err error) bool
 }
 
@@ -99,7 +99,8 @@ func New[T interface {
 // what lists and watches one namespace. exampleObject is an example of the objects. The store has
 // an index by namespace.
 func NewSharedIndexInformer(
-	lw func(namespace string) reflector.ListerWatcher, exampleObject runtime.Object, options Options,
+	lw func(namespace string) reflector.ListerWatcher, exampleObject runtime.Object,
+	options Options,
 ) (informer.SharedIndexInformer, *Set) {
 	if options.Namespace != "" || options.InOrder ||
 		options.NewQueue != nil || options.WrapQueue != nil {

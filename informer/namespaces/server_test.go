@@ -122,7 +122,8 @@ func (s *server) fail(namespace string, err error) {
 	space := s.spaceLocked(namespace)
 	space.failure = err
 	if err != nil {
-		s.narrate.Event("server", "namespace %s fails: %v", namespace, apierrors.ReasonForError(err))
+		reason := apierrors.ReasonForError(err)
+		s.narrate.Event("server", "namespace %s fails: %v", namespace, reason)
 		space.cut()
 	}
 }

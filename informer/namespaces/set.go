@@ -23,15 +23,15 @@ import (
 // Set is the changing set of namespaces of one informer. Every method may be called from any
 // goroutine, even from a handler, before, during and after Run.
 //
-//	N1  once synced, and when nothing changes any more, the store holds exactly the objects of the
-//	    present namespaces that can be read, and the last state of those that cannot be read any
-//	    more, unless that is tolerated
+//	N1  once synced, and when nothing changes any more, the store holds exactly the objects of
+//	    the present namespaces that can be read, and the last state of those that cannot be read
+//	    any more, unless that is tolerated
 //	N2  what happens to one namespace changes no object, version or error of another
 //	N3  handlers get one OnDelete for each object of a namespace that was removed
-//	N4  a namespace that was removed and added again has all its objects, and handlers get an OnAdd
-//	    after the OnDelete of each
-//	N5  Health and WaitForResourceVersion claim nothing that is not true of every namespace that is
-//	    not left out
+//	N4  a namespace that was removed and added again has all its objects, and handlers get an
+//	    OnAdd after the OnDelete of each
+//	N5  Health and WaitForResourceVersion claim nothing that is not true of every namespace that
+//	    is not left out
 type Set struct {
 	options       Options
 	listerWatcher func(namespace string) reflector.ListerWatcher

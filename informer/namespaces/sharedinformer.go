@@ -14,18 +14,19 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// sharedInformer is the informer of all members. What it says of its store is the least that is
-// true of each member that is not left out.
+// sharedInformer is the informer of all members. Its answers about the store are true of each
+// member that is not left out.
 //
 //   - HasSynced: the store has held the first list of each namespace that was there when it
 //     started. Namespaces that come later do not change it.
 //   - ResourceVersion and CurrentAsOf of Health: the store holds every change of every namespace up
-//     to the oldest of theirs. A namespace that was just added has none, so there is none. Without
-//     a namespace the store is current.
+//     to the oldest of theirs. They are zero while a namespace has not been listed. Without a
+//     namespace the store is current.
 //   - Reflector of Health: the status of the namespace with that CurrentAsOf.
 //   - Err: the error of the first namespace in order of names that has one, and how many have one.
-//   - WaitForResourceVersion: waits for each namespace. A namespace in which nothing changes reaches
-//     a version with its next bookmark, after about a minute: see Set.WaitForResourceVersionIn.
+//   - WaitForResourceVersion: waits for each namespace. A namespace in which nothing changes
+//     reaches a version with its next bookmark, after about a minute: see
+//     Set.WaitForResourceVersionIn.
 type sharedInformer struct {
 	informer.SharedIndexInformer
 	set *Set

@@ -67,7 +67,7 @@ func TestStory_SyncedWithTheNamespacesOfTheStart(t *testing.T) {
 	}, in("a", "b"))
 }
 
-// A namespace that is removed before its list arrives keeps nobody waiting.
+// A namespace that is removed before its list arrives is not awaited.
 func TestStory_ANamespaceThatGoesIsNotAwaited(t *testing.T) {
 	story(t, func(w *world) {
 		w.server.hang("b")
@@ -79,7 +79,7 @@ func TestStory_ANamespaceThatGoesIsNotAwaited(t *testing.T) {
 	}, in("a", "b"))
 }
 
-// A namespace that is forbidden, sick or silent delays no other. Health tells which, and since when.
+// A namespace that is forbidden, sick or silent delays no other. Health has its name.
 func TestStory_ASickNamespaceDelaysNoOther(t *testing.T) {
 	for _, trouble := range []func(w *world){
 		func(w *world) { w.fail("b", errForbidden) },
@@ -129,7 +129,8 @@ func TestStory_ForbiddenIsTolerated(t *testing.T) {
 		assert.ErrorContains(w.t, w.status("b").Reflector.LastError, "no role")
 		assert.NoError(w.t, w.informer.Health().Fresh(time.Now(), time.Minute))
 		assert.NoError(w.t, w.informer.Err())
-		assert.ErrorContains(w.t, w.set.WaitForResourceVersionIn(w.t.Context(), "b", "1"), "left out")
+		err := w.set.WaitForResourceVersionIn(w.t.Context(), "b", "1")
+		assert.ErrorContains(w.t, err, "left out")
 		w.heal("b")
 		w.after(time.Minute)
 		w.handlerSaw("add b/y@2")
@@ -168,7 +169,8 @@ func TestStory_ForbiddenThenSilent(t *testing.T) {
 	}, in("b"), hanging)
 }
 
-// By default, a namespace that is forbidden keeps the informer from being ready, and its objects stay.
+// By default, a namespace that is forbidden keeps the informer from being ready, and its objects
+// stay.
 func TestStory_ForbiddenIsRequired(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a/x")
@@ -273,10 +275,12 @@ func TestStory_WaitForAVersion(t *testing.T) {
 		w.heal("c")
 		w.after(time.Minute)
 		require.NoError(w.t, <-reached)
-		assert.ErrorContains(w.t, w.set.WaitForResourceVersionIn(w.t.Context(), "d", "1"), "not in the set")
+		err = w.set.WaitForResourceVersionIn(w.t.Context(), "d", "1")
+		assert.ErrorContains(w.t, err, "not in the set")
 		require.Error(w.t, w.informer.WaitForResourceVersion(w.t.Context(), "x"))
 		time.AfterFunc(time.Minute, func() { w.set.Remove("c") })
-		assert.ErrorContains(w.t, w.set.WaitForResourceVersionIn(w.t.Context(), "c", "9"), "removed")
+		err = w.set.WaitForResourceVersionIn(w.t.Context(), "c", "9")
+		assert.ErrorContains(w.t, err, "removed")
 	}, in("a", "b"))
 }
 

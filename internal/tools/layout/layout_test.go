@@ -65,6 +65,11 @@ var rules = map[string]rule{
 		ours:    []string{"client", "informer", "reflector", "internal/helpers/listwatch"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
+	"informer/namespaces": {
+		ours: []string{"internal/freshness", "store", "deltafifo", "reflector",
+			"reflector/outage", "reflector/wire", "informer"},
+		outside: []string{"k8s.io/client-go/rest"},
+	},
 	"controller": {
 		ours: []string{"workqueue", "internal/helpers/objects", "internal/helpers/termcontext"},
 	},
