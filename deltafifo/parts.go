@@ -25,7 +25,8 @@ var ErrPartRemoved = errors.New("part of the queue was removed")
 //
 //	Q1  a key belongs to the part that partOf names, and a Part accepts no other key
 //	Q2  after Remove has returned, every key of the part that is queued or known ends with
-//	    Deleted, and the Part queues nothing any more; a Part that is made later queues behind that
+//	    Deleted, and the Part queues nothing any more; a Part that is made later queues behind
+//	    that
 //	Q3  queued - popped of a Part = items in the queue with a key of that part
 type Parts struct {
 	*DeltaFIFO

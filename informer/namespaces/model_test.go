@@ -32,7 +32,7 @@ type model struct {
 // the store refuses changes. Claims and notifications are checked after every step, content after
 // quiet times.
 func TestModel_Namespaces(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(60) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			var options []func(*Options)
 			if seed%2 == 0 {

@@ -43,9 +43,9 @@ import (
 type Options struct {
 	// Options are those of an informer. Namespace, InOrder, NewQueue and WrapQueue are not
 	// supported: the queue is a deltafifo.Parts. WrapListerWatcher and NewReflector are called each
-	// time that a namespace is listed anew from nothing. The options of Reflector
-	// are those of each namespace: Transform may run for several at once, Name gets the namespace
-	// added, and Metrics.LastResourceVersion is not called.
+	// time that a namespace is listed anew from nothing. The options of Reflector are those of each
+	// namespace: Transform may run for several at once, Name gets the namespace added, and
+	// Metrics.LastResourceVersion is not called. No option may call the Set.
 	informer.Options
 
 	// Namespaces are the first ones.

@@ -18,6 +18,7 @@ import (
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/store/compact"
 )
 
 func in(namespaces ...string) func(*Options) {
@@ -362,6 +363,25 @@ func TestStory_SelectNamespaces(t *testing.T) {
 		w.handlerSaw("tombstone c/z@3")
 		assert.Equal(w.t, []string{"b"}, w.set.Names())
 	})
+}
+
+// A form packs the objects of all namespaces.
+func TestStory_CompressedObjects(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a/x")
+		w.create("b/y")
+		w.start()
+		w.add("b")
+		w.handlerSaw("add a/x@1 (initial)", "add b/y@2")
+		w.expireWatch("b")
+		w.delete("b/y")
+		w.create("b/z")
+		w.after(time.Minute)
+		w.handlerSaw("tombstone b/y@2", "add b/z@4")
+		w.remove("a")
+		w.handlerSaw("tombstone a/x@1")
+		w.holds()
+	}, in("a"), func(o *Options) { o.Form = compact.Compressed() })
 }
 
 // A handler may change the set.
