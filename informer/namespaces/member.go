@@ -124,8 +124,10 @@ func (p progress) Queued(items int) { p.member.tracker.Queued(items) }
 func (p progress) Process(items, deltas int, process func() error) (err error) {
 	err = errProcessingPanics
 	defer func() {
-		if err != nil { // after the Tracker has noted it: a list before that would not repair it
-			p.member.reflector.Load().Relist(err)
+		// After the Tracker has noted it: a list before that would not repair it. Without a
+		// reflector, the item is from before the member, which will list.
+		if r := p.member.reflector.Load(); err != nil && r != nil {
+			r.Relist(err)
 		}
 	}()
 	return p.member.tracker.Process(items, deltas, func() error {
