@@ -4,6 +4,7 @@ package served
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -138,6 +139,20 @@ func (kd *kind) look() view {
 	v := kd.view()
 	v.asOf = asOf
 	return v
+}
+
+// pause waits until the view is old, for at most d.
+func (v view) pause(ctx context.Context, d time.Duration) (hasChanged bool, err error) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-v.changed:
+		return true, nil
+	case <-timer.C:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
 }
 
 // NotServedError reports that a kind is not served, and why.

@@ -222,7 +222,7 @@ func (k *Kinds) Options(
 		if wrapListerWatcher != nil {
 			inner = wrapListerWatcher(ctx, inner, example)
 		}
-		lw = newListWatch(ctx, inner, k.follow(ctx, resource, policy), policy, example)
+		lw = newListWatch(inner, k.follow(ctx, resource, policy), policy, example)
 		return lw
 	}
 	o.NewReflector = func(

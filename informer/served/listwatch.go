@@ -7,11 +7,10 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/reflector"
@@ -56,7 +55,7 @@ type content int
 const nothing content = -1 // 0 before the first list
 
 func newListWatch(
-	ctx context.Context, inner reflector.ListerWatcher, kd *kind, policy Policy, example any,
+	inner reflector.ListerWatcher, kd *kind, policy Policy, example any,
 ) *listWatch {
 	return &listWatch{
 		inner: inner, kind: kd, policy: policy, example: example, began: time.Now(),
@@ -109,37 +108,38 @@ func (lw *listWatch) ListStream(
 	return reflector.ListPage(ctx, lw.inner, lw.example, options, each)
 }
 
+// known waits until the definitions are listed, but not longer than patience.
+func (lw *listWatch) known(ctx context.Context) (view, error) {
+	for {
+		v := lw.kind.view()
+		wait := time.Until(lw.began.Add(patience))
+		if v.Phase != Unknown || wait <= 0 {
+			return v, nil
+		}
+		if _, err := v.pause(ctx, wait); err != nil {
+			return v, err
+		}
+	}
+}
+
 // admit waits until a list can be answered: with nothing if the kind is gone. A required kind that
 // was never served is an error, once for each reason, so that Err of the informer has it; then the
 // list waits.
 func (lw *listWatch) admit(ctx context.Context) (view, error) {
 	for {
-		v := lw.kind.view()
-		var wait time.Duration
-		switch {
-		case v.Phase == Unknown:
-			if wait = time.Until(lw.began.Add(patience)); wait <= 0 {
-				return v, nil
-			}
-		case !v.Phase.isGone(), lw.policy == Optional, lw.version() != "":
-			return v, nil
-		case !lw.isReported(v):
-			wait = reportAfter
+		v, err := lw.known(ctx)
+		if err != nil || !v.Phase.isGone() || lw.policy == Optional || lw.version() != "" {
+			return v, err
 		}
-		var timeout <-chan time.Time
-		if wait > 0 {
-			timer := time.NewTimer(wait)
-			defer timer.Stop()
-			timeout = timer.C
+		wait := reportAfter
+		if lw.isReported(v) {
+			wait = forever
 		}
-		select {
-		case <-v.changed:
-		case <-timeout:
-			if v.Phase.isGone() {
-				return v, lw.report(v)
-			}
-		case <-ctx.Done():
-			return v, ctx.Err()
+		switch hasChanged, err := v.pause(ctx, wait); {
+		case err != nil:
+			return v, err
+		case !hasChanged:
+			return v, lw.report(v)
 		}
 	}
 }
@@ -148,8 +148,7 @@ func (lw *listWatch) admit(ctx context.Context) (view, error) {
 func (lw *listWatch) WatchWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (watch.Interface, error) {
-	isStream := options.SendInitialEvents != nil && *options.SendInitialEvents
-	if isStream {
+	if options.SendInitialEvents != nil && *options.SendInitialEvents {
 		return lw.stream(ctx, options)
 	}
 	v := lw.kind.view()
@@ -167,20 +166,9 @@ func (lw *listWatch) WatchWithContext(
 func (lw *listWatch) stream(
 	ctx context.Context, options metav1.ListOptions,
 ) (watch.Interface, error) {
-	v := lw.kind.view()
-	for wait := time.Until(lw.began.Add(patience)); v.Phase == Unknown && wait > 0; {
-		timer := time.NewTimer(wait)
-		select {
-		case <-v.changed:
-		case <-timer.C:
-			wait = 0
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		v = lw.kind.view()
+	v, err := lw.known(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if v.Phase.isGone() {
 		return nil, lw.report(v)
@@ -204,20 +192,14 @@ func (lw *listWatch) open(
 
 // goes reports whether the kind turns out to be gone, or another one, soon after v.
 func (lw *listWatch) goes(ctx context.Context, v view) bool {
-	timer := time.NewTimer(noticeAfter)
-	defer timer.Stop()
-	for epoch := v.epoch; ; v = lw.kind.view() {
-		if v.Phase.isGone() || v.epoch != epoch {
-			return true
-		}
-		select {
-		case <-v.changed:
-		case <-timer.C:
-			return false
-		case <-ctx.Done():
+	ctx, cancel := context.WithTimeout(ctx, noticeAfter)
+	defer cancel()
+	for epoch := v.epoch; !v.Phase.isGone() && v.epoch == epoch; v = lw.kind.view() {
+		if _, err := v.pause(ctx, forever); err != nil {
 			return false
 		}
 	}
+	return true
 }
 
 // show notes what the list shows that is requested now, unless it was given up.

@@ -210,7 +210,7 @@ func TestStory_ClaimsWhileTheKindIsGone(t *testing.T) {
 		for i := range 60 {
 			w.server.CreateMap(fmt.Sprint(i)) // so that there are bookmarks
 			w.after(time.Minute)
-			require.NoError(t, w.informer.Health().Fresh(time.Now(), 2*time.Minute))
+			require.NoError(t, w.informer.Health().Fresh(time.Now(), 3*time.Minute))
 		}
 		assert.False(t, w.informer.Health().CurrentAsOf.After(w.kinds.currentAsOf()))
 		silent := time.Now()
@@ -221,7 +221,8 @@ func TestStory_ClaimsWhileTheKindIsGone(t *testing.T) {
 	})
 }
 
-// A definition that is replaced while the watch of the definitions is broken is another kind.
+// A definition that is replaced while its watch is broken is another kind, even if the watch of the
+// objects is dead, so that nothing shows it.
 func TestStory_AnUnseenReplacementIsListedAgain(t *testing.T) {
 	story(t, Optional, func(w *world) {
 		w.define(true, "v1")
@@ -232,6 +233,7 @@ func TestStory_AnUnseenReplacementIsListedAgain(t *testing.T) {
 		definitions := apitest.Match{Resource: "customresourcedefinitions"}
 		works := w.server.Faults().Fail(0, definitions, apierrors.NewServiceUnavailable("down"))
 		w.server.Faults().Break(definitions, apitest.CloseStream)
+		w.server.Faults().Break(ofWebsites, apitest.StallStream)
 		w.undefine()
 		w.define(true, "v1")
 		w.create("b")
@@ -239,7 +241,7 @@ func TestStory_AnUnseenReplacementIsListedAgain(t *testing.T) {
 		w.after(time.Minute)
 		w.isFaulty = false
 		w.isRight()
-		w.handlerSaw("add b", "delete a")
+		w.handlerSaw("add b", "tombstone a")
 	})
 }
 

@@ -52,8 +52,8 @@ func (t *text) kinds(all []Kind) {
 		t.head("kinds that informers follow")
 	}
 	for _, k := range all {
-		t.line("  %s in %s: %s since %s, informers: %d, required: %d%s", k.Resource, k.Version, k.Phase,
-			t.ago(k.Since), k.Informers, k.Required, withColon(k.Reason))
+		t.line("  %s in %s: %s since %s, informers: %d, required: %d%s", k.Resource, k.Version,
+			k.Phase, t.ago(k.Since), k.Informers, k.Required, withColon(k.Reason))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"example.com/informerstack/observe/health"
 )
 
-// kinds are two kinds, of which one is not served.
+// kinds are two kinds. The first is not served.
 type kinds struct{}
 
 func (kinds) Status() []served.Status {
