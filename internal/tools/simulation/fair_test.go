@@ -10,7 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/workqueue"
@@ -71,6 +75,17 @@ type tenancy struct {
 type tenantLevel struct {
 	tenant   string
 	priority int
+}
+
+// The step keeps invariant 11 with each of its numbers.
+func TestTenants(t *testing.T) {
+	for n := range 64 {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{ctx: t.Context(), report: report{coverage: map[string]int{}}}
+			w.tenants(n)
+			require.Empty(t, w.report.violations, n)
+		})
+	}
 }
 
 // tenants lets tenants share a Fair, and then drains it.
@@ -211,29 +226,39 @@ func (t *tenancy) finish() {
 	t.note()
 }
 
-// drain checks that workers get all keys of a queue that is shut down.
+// drain checks that workers get all keys of a queue that is shut down. The worker that has keys
+// ends its work when the others have got all that no limit keeps back.
 func (t *tenancy) drain() {
 	var mu sync.Mutex
+	ended := 0
+	work := func() {
+		for {
+			key, _, shutdown := t.q.GetWithPriority()
+			mu.Lock()
+			if shutdown {
+				ended++
+				mu.Unlock()
+				return
+			}
+			delete(t.added, key)
+			mu.Unlock()
+			time.Sleep(time.Millisecond)
+			t.q.Done(key)
+		}
+	}
 	var workers sync.WaitGroup
 	for range 3 {
-		workers.Go(func() {
-			for {
-				key, _, shutdown := t.q.GetWithPriority()
-				if shutdown {
-					return
-				}
-				mu.Lock()
-				delete(t.added, key)
-				mu.Unlock()
-				time.Sleep(time.Millisecond)
-				t.q.Done(key)
-			}
-		})
+		workers.Go(work)
 	}
 	drained := drain(t.q)
+	time.Sleep(time.Second)
+	if n := t.q.Len(); n > 0 && ended > 0 {
+		t.w.violate(11, "%d workers end, and a limit keeps %d keys back", ended, n)
+	}
 	for key := range t.working {
 		t.q.Done(key)
 	}
+	work()
 	select {
 	case <-drained:
 	case <-time.After(time.Minute):
