@@ -105,6 +105,9 @@ func (e *StaleError) Error() string {
 	fmt.Fprintf(&b, "%s is not fresh: %v", e.Health.Name, e.Why)
 	if e.Health.Started && !e.Health.Stopped {
 		fmt.Fprintf(&b, "; it is %s", e.Health.Reflector.Phase)
+		if e.Health.Reflector.Waiting != nil {
+			fmt.Fprintf(&b, " (%v)", e.Health.Reflector.Waiting)
+		}
 	}
 	if err := currentError(e.Health.Reflector); err != nil {
 		failures := e.Health.Reflector.ConsecutiveFailures
@@ -148,7 +151,10 @@ func (s *sharedIndexInformer) LastSyncResourceVersion() string {
 	return s.reflectorStatus().ResourceVersion
 }
 
-func (s *sharedIndexInformer) Err() error { return currentError(s.reflectorStatus()) }
+func (s *sharedIndexInformer) Err() error {
+	status := s.reflectorStatus()
+	return cmp.Or(currentError(status), status.Waiting)
+}
 
 func (s *sharedIndexInformer) reflectorStatus() reflector.Status {
 	if r := s.reflector.Load(); r != nil {

@@ -272,7 +272,8 @@ func listPage(
 	if err := e.checkList(list); err != nil {
 		return metav1.ListMeta{}, err
 	}
-	got := metav1.ListMeta{ResourceVersion: m.GetResourceVersion(), Continue: m.GetContinue()}
+	got := metav1.ListMeta{ResourceVersion: m.GetResourceVersion(), Continue: m.GetContinue(),
+		RemainingItemCount: m.GetRemainingItemCount()}
 	// WithAlloc, so that one object that lives on does not keep the whole list in memory.
 	return got, meta.EachListItemWithAlloc(list, each)
 }

@@ -66,6 +66,9 @@ type Options struct {
 	// end of the Backoff: see package outage. Default: no Group, and client-go's waits.
 	// informer.New sets the Group of its client and server, see outage.Of.
 	Outage *outage.Group
+	// Starts, if not nil, limits how many of the reflectors that share it fetch everything at the
+	// same time. Default: each begins at once.
+	Starts *Starts
 	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again
 	// at once instead of listing again. 0 means never.
 	MaxInternalErrorRetryDuration time.Duration

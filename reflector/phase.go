@@ -12,15 +12,17 @@ import (
 // Phase is the present work of a reflector. Reflector.decide chooses the next phase.
 type Phase string
 
-// The phases. BackingOff is a wait before one of the others; only Status shows it.
+// The phases. BackingOff and AwaitingTurn are waits before one of the others; only Status shows
+// them.
 const (
-	Idle       Phase = "idle"        // not running
-	Starting   Phase = "starting"    // a round begins: everything must be fetched
-	Streaming  Phase = "streaming"   // fetching it through a watch that sends it first (WatchList)
-	Listing    Phase = "listing"     // fetching it through LIST
-	Opening    Phase = "opening"     // opening a WATCH at the last resourceVersion
-	Watching   Phase = "watching"    // following that watch
-	BackingOff Phase = "backing off" // waiting before the next phase
+	Idle         Phase = "idle"               // not running
+	Starting     Phase = "starting"           // a round begins: everything must be fetched
+	Streaming    Phase = "streaming"          // fetching it through a watch that sends it first
+	Listing      Phase = "listing"            // fetching it through LIST
+	Opening      Phase = "opening"            // opening a WATCH at the last resourceVersion
+	Watching     Phase = "watching"           // following that watch
+	BackingOff   Phase = "backing off"        // waiting before the next phase
+	AwaitingTurn Phase = "waiting for a turn" // before Streaming or Listing, see Options.Starts
 )
 
 // Transition is one decision of the state machine.
@@ -46,9 +48,9 @@ func (r *Reflector) step(ctx context.Context, now Phase, pause bool) Transition 
 		r.setPhase(now)
 		switch now {
 		case Streaming:
-			err = r.streamList(ctx)
+			err = r.inTurn(ctx, now, r.streamList)
 		case Listing:
-			err = r.list(ctx)
+			err = r.inTurn(ctx, now, r.list)
 		case Opening:
 			err = r.openWatch(ctx)
 		case Watching:

@@ -50,6 +50,9 @@ type Status struct {
 	LastEvent    time.Time // when the last event but bookmarks and initial events was taken
 	LastBookmark time.Time // when the last bookmark was: the server says that nothing changed
 
+	// Waiting says what the reflector waits for if the Phase is AwaitingTurn; otherwise nil.
+	Waiting error
+
 	// TransformingSince is when the present call of Options.Transform began; otherwise zero.
 	TransformingSince time.Time
 
@@ -77,6 +80,9 @@ func (r *Reflector) Status() Status {
 	status.LastEvent, status.LastBookmark = handedOver.Change, handedOver.Bookmark
 	if since := r.transformingSince.Load(); since != 0 {
 		status.TransformingSince = time.Unix(0, since)
+	}
+	if status.Phase == AwaitingTurn {
+		status.Waiting = r.opts.Starts.why()
 	}
 	return status
 }

@@ -52,7 +52,7 @@ func (d *informerDescs) init(f *family) {
 
 var phases = []reflector.Phase{
 	reflector.Idle, reflector.Starting, reflector.Streaming, reflector.Listing,
-	reflector.Opening, reflector.Watching, reflector.BackingOff,
+	reflector.Opening, reflector.Watching, reflector.BackingOff, reflector.AwaitingTurn,
 }
 
 func (d *informerDescs) send(s sample, status informer.Status, now time.Time) {
