@@ -4,12 +4,15 @@ package informer
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/informerstack/reflector"
 )
@@ -87,6 +90,37 @@ func TestHealth_NotSynced(t *testing.T) {
 			"is not fresh: it has not synced; it is backing off; failures in a row: 1,"+
 				" the last: failed to list *v1.ConfigMap: configmaps is forbidden")
 	}, bothQueues)
+}
+
+// An informer that waits for a turn says so, until it has one.
+func TestHealth_WaitsForATurn(t *testing.T) {
+	starts := &reflector.Starts{}
+	story(t, func(w *world) {
+		answer := make(chan struct{})
+		hanging := NewSharedIndexInformer(&reflector.ListWatch{
+			ListWithContextFunc: func(
+				ctx context.Context, o metav1.ListOptions,
+			) (runtime.Object, error) {
+				<-answer
+				return w.server.list(ctx, o)
+			},
+			WatchFuncWithContext: w.server.watch,
+		}, nil, Options{Reflector: reflector.Options{Starts: starts, UseWatchList: new(bool)}})
+		defer background(hanging.Run)()
+		w.settle()
+		w.start()
+		const why = "1 of 2 informers have a turn to fetch everything, the others wait for one"
+		assert.EqualError(t, w.fresh(time.Hour), "SharedIndexInformer *v1.ConfigMap is not fresh:"+
+			" it has not synced; it is waiting for a turn ("+why+")")
+		ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
+		defer cancel()
+		assert.EqualError(t, WaitForSync(ctx, w.ours()), "failed to sync all caches:"+
+			" SharedIndexInformer *v1.ConfigMap ("+why+"): context deadline exceeded")
+		close(answer)
+		w.settle()
+		assert.NoError(t, w.fresh(time.Second))
+		assert.NoError(t, w.ours().Err())
+	}, bothQueues, withOptions(func(o *Options) { o.Reflector.Starts = starts }))
 }
 
 func TestAllFresh_NamesEachThatIsNot(t *testing.T) {

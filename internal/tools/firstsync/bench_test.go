@@ -49,12 +49,17 @@ func TestMain(m *testing.M) {
 type config struct {
 	URL, Way, Content, Impl string
 	Slow                    bool // with a transform that takes -transform for each pod
+	Kinds                   int  // informers that start together, each of all pods; 0 means 1
+	Limit                   int  // of reflector.Starts; 0 means none
 }
 
 func (c config) name() string {
 	name := fmt.Sprintf("way=%s/content=%s/impl=%s", c.Way, c.Content, c.Impl)
 	if c.Slow {
 		name = "transform=slow/" + name
+	}
+	if c.Kinds > 1 {
+		name = fmt.Sprintf("kinds=%d/limit=%d/%s", c.Kinds, c.Limit, name)
 	}
 	return name
 }
@@ -71,11 +76,13 @@ func configs(url string) (all []config) {
 				impls = append(impls, "compressed")
 			}
 			for _, impl := range impls {
-				all = append(all, config{url, way, content, impl, false})
+				all = append(all, config{URL: url, Way: way, Content: content, Impl: impl})
 			}
 			if way != "list" {
-				all = append(all, config{url, way, content, "ours", true},
-					config{url, way, content, "client-go", true})
+				for _, impl := range []string{"ours", "client-go"} {
+					all = append(all,
+						config{URL: url, Way: way, Content: content, Impl: impl, Slow: true})
+				}
 			}
 		}
 	}
@@ -100,6 +107,23 @@ func BenchmarkFirstSync(b *testing.B) {
 	}
 }
 
+// BenchmarkFirstSync_OfManyKinds is a program with twenty kinds, which all start at once or in
+// turns.
+func BenchmarkFirstSync_OfManyKinds(b *testing.B) {
+	if _, err := peakBytes(); err != nil {
+		b.Skip(err)
+	}
+	url := measure.StartServer(b, process(b, server))
+	for _, content := range []string{"json", "protobuf"} {
+		for _, c := range []config{
+			{Impl: "client-go"}, {Impl: "ours"}, {Impl: "ours", Limit: 2},
+		} {
+			c.URL, c.Way, c.Content, c.Kinds = url, "streamed", content, 20
+			b.Run(c.name(), func(b *testing.B) { benchmarkSubject(b, c) })
+		}
+	}
+}
+
 func benchmarkSubject(b *testing.B, c config) {
 	var sum result
 	n := 0
@@ -111,7 +135,7 @@ func benchmarkSubject(b *testing.B, c config) {
 		sum.LiveBytes += r.LiveBytes
 		n++
 	}
-	objects := float64(n * *podCount)
+	objects := float64(n * *podCount * max(c.Kinds, 1))
 	b.ReportMetric(0, "ns/op") // it contains the start of the process
 	b.ReportMetric(float64(sum.CPUNanos)/objects, "cpu-ns/object")
 	b.ReportMetric(float64(sum.WallNanos)/objects, "wall-ns/object")

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -39,25 +41,41 @@ type synced interface {
 func measureSync(podCount int) {
 	var c config
 	must(json.NewDecoder(os.Stdin).Decode(&c))
-	subject, err := newSubject(c)
-	must(err)
+	subjects := make([]synced, max(c.Kinds, 1))
+	var starts *reflector.Starts
+	if c.Limit > 0 {
+		starts = &reflector.Starts{Limit: c.Limit}
+	}
+	var err error
+	for i := range subjects {
+		subjects[i], err = newSubject(c, starts)
+		must(err)
+	}
 	before := measure.Live()
 	start, cpu := time.Now(), cpuTime()
-	added := 0
-	must(subject.start(context.Background(), func() { added++ }))
+	var added atomic.Int64
+	var running sync.WaitGroup
+	for _, subject := range subjects {
+		running.Go(func() {
+			must(subject.start(context.Background(), func() { added.Add(1) }))
+		})
+	}
+	running.Wait()
 	r := result{
 		WallNanos: int64(time.Since(start)),
 		CPUNanos:  int64(cpuTime() - cpu),
 	}
-	if added != podCount {
-		must(fmt.Errorf("handler saw %d pods", added))
+	if added.Load() != int64(len(subjects)*podCount) {
+		must(fmt.Errorf("handlers saw %d pods", added.Load()))
 	}
 	r.PeakBytes, err = peakBytes()
 	must(err)
 	r.LiveBytes = measure.Live() - before
 	must(json.NewEncoder(os.Stdout).Encode(r))
-	if len(subject.list()) != podCount { // and the store is alive until here
-		must(fmt.Errorf("store has %d pods", len(subject.list())))
+	for _, subject := range subjects {
+		if len(subject.list()) != podCount { // and the store is alive until here
+			must(fmt.Errorf("store has %d pods", len(subject.list())))
+		}
 	}
 }
 
@@ -74,7 +92,7 @@ func cpuTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-func newSubject(c config) (synced, error) {
+func newSubject(c config, starts *reflector.Starts) (synced, error) {
 	clients, err := newClients(c)
 	if err != nil {
 		return nil, err
@@ -107,7 +125,7 @@ func newSubject(c config) (synced, error) {
 	}
 	useWatchList := c.Way == "watchlist"
 	options := informer.Options{Reflector: reflector.Options{
-		UseWatchList: &useWatchList, Transform: c.transform(),
+		UseWatchList: &useWatchList, Transform: c.transform(), Starts: starts,
 	}}
 	if c.Impl == "compressed" {
 		options.Form = compact.Compressed()

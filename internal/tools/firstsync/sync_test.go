@@ -35,7 +35,7 @@ func TestSubjects_StoreTheSamePods(t *testing.T) {
 	}
 	for _, c := range configs(server.URL) {
 		t.Run(c.name(), func(t *testing.T) {
-			subject, err := newSubject(c)
+			subject, err := newSubject(c, nil)
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
