@@ -12,17 +12,20 @@ import (
 // Phase is the present work of a reflector. Reflector.decide chooses the next phase.
 type Phase string
 
-// The phases. BackingOff and AwaitingTurn are waits before one of the others; only Status shows
-// them.
+// The phases.
 const (
-	Idle         Phase = "idle"               // not running
-	Starting     Phase = "starting"           // a round begins: everything must be fetched
-	Streaming    Phase = "streaming"          // fetching it through a watch that sends it first
-	Listing      Phase = "listing"            // fetching it through LIST
-	Opening      Phase = "opening"            // opening a WATCH at the last resourceVersion
-	Watching     Phase = "watching"           // following that watch
-	BackingOff   Phase = "backing off"        // waiting before the next phase
-	AwaitingTurn Phase = "waiting for a turn" // before Streaming or Listing, see Options.Starts
+	Idle      Phase = "idle"      // not running
+	Starting  Phase = "starting"  // a round begins: everything must be fetched
+	Streaming Phase = "streaming" // fetching it through a watch that sends it first (WatchList)
+	Listing   Phase = "listing"   // fetching it through LIST
+	Opening   Phase = "opening"   // opening a WATCH at the last resourceVersion
+	Watching  Phase = "watching"  // following that watch
+)
+
+// Waits before one of the phases; only Status shows them.
+const (
+	BackingOff   Phase = "backing off"        // after a failure, or before another round
+	AwaitingTurn Phase = "waiting for a turn" // of Options.Starts
 )
 
 // Transition is one decision of the state machine.

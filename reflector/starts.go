@@ -24,9 +24,9 @@ import (
 //
 // A reflector waits for a turn before each LIST of everything, of one page or more, and before each
 // streaming list. The turn ends when the store has been given everything, or the attempt has
-// failed: a reflector that backs off has none. A turn lasts at most a minute, as long as an API
-// server works on a LIST; a request that takes longer continues without one. So a server or a
-// transform that hangs delays the others for a minute.
+// failed: a reflector does not back off in a turn. It lasts at most a minute, as long as an API
+// server works on a LIST; a request that takes longer continues without one. So an
+// attempt that hangs, in the server or in a transform, delays the others for a minute.
 //
 // Other requests need no turn: watches, LISTs of one object that ask for the newest
 // resourceVersion, and those that package shard makes beside a watch.
@@ -39,8 +39,8 @@ import (
 type Starts struct {
 	// Limit is how many reflectors may fetch everything at the same time. Less than 1 means 1.
 	Limit int
-	// SmallFirst gives the next turn to the reflector with the fewest objects, and not to the one
-	// that has waited longest. Before it waits, each asks the server for their number, by a LIST of
+	// SmallFirst gives the next turn to the reflector with the fewest objects, instead of in the
+	// order of asking. Before it waits, each asks the server for their number, by a LIST of
 	// one object. If the server does not say it, as with a selector, the number counts as the
 	// largest.
 	SmallFirst bool

@@ -81,10 +81,10 @@ func drawable(t *testing.T) (words map[string]bool, complete map[string][]string
 				if pkg == "metrics" && series.MatchString(node.Value) {
 					show = strings.Trim(node.Value, `"`)
 				}
-			case *ast.ValueSpec: // BackingOff is an arrow, the controller's drawing that of a key
+			case *ast.ValueSpec: // waits are arrows, the controller's drawing is that of a key
 				name := node.Names[0].Name
 				if node.Type != nil && types.ExprString(node.Type) == "Phase" &&
-					name != "BackingOff" && pkg != "controller" {
+					name != "BackingOff" && name != "AwaitingTurn" && pkg != "controller" {
 					show = name
 				}
 			}
