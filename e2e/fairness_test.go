@@ -52,7 +52,7 @@ type tenants struct {
 	worked map[string]bool // the written values that were reconciled
 }
 
-// Of ten tenants one changes its objects faster than workers can reconcile them. 99 of 100 changes
+// Among ten tenants one changes its objects faster than workers can reconcile them. 99 of 100 changes
 // of the others take at most twice as long as in the idle system.
 func TestFair_OneTenantFloods(t *testing.T) {
 	s := newTenants(t)
