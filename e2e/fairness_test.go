@@ -28,7 +28,7 @@ import (
 // The tenants of a controller, and their changes. Workers are fewer than the flood needs: they take
 // 80 of its keys per second.
 const (
-	tenantCount    = 10 // the first one floods
+	floodTenants   = 10 // the first one floods
 	tenantObjects  = 20
 	floodObjects   = 400
 	floodPerSecond = 160
@@ -52,7 +52,7 @@ type tenants struct {
 	worked map[string]bool // the written values that were reconciled
 }
 
-// Among ten tenants one changes its objects faster than workers can reconcile them. 99 of 100 changes
+// One of ten tenants changes its objects faster than workers can reconcile them. 99 of 100 changes
 // of the others take at most twice as long as in the idle system.
 func TestFair_OneTenantFloods(t *testing.T) {
 	s := newTenants(t)
@@ -76,7 +76,7 @@ func newTenants(t *testing.T) *tenants {
 	limited.QPS, limited.Burst = floodPerSecond, 1
 	s.flooding = kubernetes.NewForConfigOrDie(limited)
 	label := map[string]string{"tenants": strconv.FormatInt(time.Now().UnixNano(), 10)}
-	for i := range tenantCount {
+	for i := range floodTenants {
 		namespace := cluster.NewNamespace(t, s.client)
 		s.namespaces = append(s.namespaces, namespace)
 		count := tenantObjects
@@ -172,13 +172,13 @@ func (s *tenants) measure(flood bool) time.Duration {
 	}
 	var writing sync.WaitGroup
 	for i, namespace := range s.namespaces[1:] {
-		writing.Go(func() { s.change(namespace, time.Duration(i)*tenantPeriod/tenantCount) })
+		writing.Go(func() { s.change(namespace, time.Duration(i)*tenantPeriod/floodTenants) })
 	}
 	writing.Wait()
 	if flood {
 		s.waits()
 	}
-	want := (tenantCount - 1) * int(measured/tenantPeriod)
+	want := (floodTenants - 1) * int(measured/tenantPeriod)
 	require.Eventually(s.t, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
