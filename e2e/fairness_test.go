@@ -39,8 +39,8 @@ const (
 	measured       = 20 * time.Second
 )
 
-// tenants are namespaces with the objects of one controller.
-type tenants struct {
+// floodedTenants are namespaces with the objects of one controller.
+type floodedTenants struct {
 	t          *testing.T
 	namespaces []string
 	client     kubernetes.Interface
@@ -55,7 +55,7 @@ type tenants struct {
 // One of ten tenants changes its objects faster than workers can reconcile them. 99 of 100 changes
 // of the others take at most twice as long as in the idle system.
 func TestFair_OneTenantFloods(t *testing.T) {
-	s := newTenants(t)
+	s := newFloodedTenants(t)
 	var idle, flooded time.Duration
 	for range 3 { // another process may have the processors
 		idle = s.measure(false)
@@ -68,10 +68,10 @@ func TestFair_OneTenantFloods(t *testing.T) {
 	assert.LessOrEqual(t, flooded, 2*idle)
 }
 
-func newTenants(t *testing.T) *tenants {
+func newFloodedTenants(t *testing.T) *floodedTenants {
 	config := shared.Config(cluster.AdminToken)
 	config.QPS = -1
-	s := &tenants{t: t, client: kubernetes.NewForConfigOrDie(config), worked: map[string]bool{}}
+	s := &floodedTenants{t: t, client: kubernetes.NewForConfigOrDie(config), worked: map[string]bool{}}
 	limited := shared.Config(cluster.AdminToken)
 	limited.QPS, limited.Burst = floodPerSecond, 1
 	s.flooding = kubernetes.NewForConfigOrDie(limited)
@@ -133,7 +133,7 @@ func newTenantQueue(
 }
 
 // work takes its time, and notes how long ago the object was written.
-func (s *tenants) work(ctx context.Context, object *corev1.ConfigMap) error {
+func (s *floodedTenants) work(ctx context.Context, object *corev1.ConfigMap) error {
 	select {
 	case <-time.After(tenantWork):
 	case <-ctx.Done():
@@ -154,7 +154,7 @@ func (s *tenants) work(ctx context.Context, object *corev1.ConfigMap) error {
 }
 
 // measure returns the p99 of the time that the changes of nine tenants take.
-func (s *tenants) measure(flood bool) time.Duration {
+func (s *floodedTenants) measure(flood bool) time.Duration {
 	s.t.Helper()
 	s.isIdle()
 	s.mu.Lock()
@@ -191,7 +191,7 @@ func (s *tenants) measure(flood bool) time.Duration {
 }
 
 // waits waits until more keys of the flood are queued than workers take in a second.
-func (s *tenants) waits() {
+func (s *floodedTenants) waits() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		most, _ := s.controller.Groups(1)
@@ -199,7 +199,7 @@ func (s *tenants) waits() {
 	}, patience, 10*time.Millisecond, "the flood waits")
 }
 
-func (s *tenants) isIdle() {
+func (s *floodedTenants) isIdle() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		status := s.controller.Status()
@@ -208,7 +208,7 @@ func (s *tenants) isIdle() {
 }
 
 // flood changes objects of the first tenant until ctx is done.
-func (s *tenants) flood(ctx context.Context, from int) {
+func (s *floodedTenants) flood(ctx context.Context, from int) {
 	for i := from; ctx.Err() == nil; i += 4 {
 		err := write(ctx, s.flooding, s.namespaces[0], i%floodObjects)
 		assert.True(s.t, err == nil || ctx.Err() != nil, "%v", err)
@@ -216,7 +216,7 @@ func (s *tenants) flood(ctx context.Context, from int) {
 }
 
 // change changes an object of a tenant in each period.
-func (s *tenants) change(namespace string, after time.Duration) {
+func (s *floodedTenants) change(namespace string, after time.Duration) {
 	<-time.After(after)
 	period := time.NewTicker(tenantPeriod)
 	defer period.Stop()
