@@ -71,7 +71,9 @@ func TestFair_OneTenantFloods(t *testing.T) {
 func newFloodedTenants(t *testing.T) *floodedTenants {
 	config := shared.Config(cluster.AdminToken)
 	config.QPS = -1
-	s := &floodedTenants{t: t, client: kubernetes.NewForConfigOrDie(config), worked: map[string]bool{}}
+	s := &floodedTenants{
+		t: t, client: kubernetes.NewForConfigOrDie(config), worked: map[string]bool{},
+	}
 	limited := shared.Config(cluster.AdminToken)
 	limited.QPS, limited.Burst = floodPerSecond, 1
 	s.flooding = kubernetes.NewForConfigOrDie(limited)
