@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,7 @@ func TestDefinition_ServesAndUnserves(t *testing.T) {
 		require.NoError(t, s.Create(object(
 			`{"apiVersion":"example.org/v1","kind":"Gadget","metadata":{"name":"a"}}`)))
 		watch := get("?watch=true")
+		synctest.Wait() // the server sends the headers before the objects
 		change("false")
 		assert.Equal(t, []string{"ADDED"}, events(watch))
 		assert.Equal(t, http.StatusNotFound, get("").StatusCode)
@@ -68,6 +70,7 @@ func TestDefinition_ServesAndUnserves(t *testing.T) {
 		assert.Equal(t, http.StatusOK, get("").StatusCode)
 
 		watch = get("?watch=true")
+		synctest.Wait()
 		require.NoError(t, s.Delete(define("true")))
 		assert.Equal(t, []string{"ADDED", "DELETED"}, events(watch))
 		require.NoError(t, s.Create(define("true")))

@@ -210,7 +210,6 @@ func (w *world) fail(namespace string, err error) { w.server.fail(namespace, err
 func (w *world) heal(namespace string)            { w.server.heal(namespace) }
 
 func (w *world) expireWatch(namespace string) { w.server.cut(namespace, true); w.settle() }
-func (w *world) cutWatch(namespace string)    { w.server.cut(namespace, false); w.settle() }
 
 func (w *world) after(d time.Duration) { time.Sleep(d); w.settle() }
 
