@@ -12,10 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
 )
 
 // A controller starts before its kind exists. It has synced with nothing, and makes no request.
@@ -210,7 +212,9 @@ func TestStory_ClaimsWhileTheKindIsGone(t *testing.T) {
 		for i := range 60 {
 			w.server.CreateMap(fmt.Sprint(i)) // so that there are bookmarks
 			w.after(time.Minute)
-			require.NoError(t, w.informer.Health().Fresh(time.Now(), 3*time.Minute))
+			if i > 0 { // the first one ends an hour without a bookmark
+				require.NoError(t, w.informer.Health().Fresh(time.Now(), 3*time.Minute))
+			}
 		}
 		assert.False(t, w.informer.Health().CurrentAsOf.After(w.kinds.currentAsOf()))
 		silent := time.Now()
@@ -345,6 +349,26 @@ func TestStory_AServedKindThatIsForbidden(t *testing.T) {
 		w.after(time.Minute)
 		w.handlerSaw("add a")
 		w.isRight()
+	})
+}
+
+// While the kind is gone, no page of an earlier list is empty, and no question is answered.
+func TestListStream_OfAKindThatIsGone(t *testing.T) {
+	inBubble(t, worldOptions{policy: Optional}, func(w *world) {
+		w.start()
+		ctx, stop := context.WithCancel(w.t.Context())
+		defer stop()
+		followed := w.kinds.follow(ctx, websites, Optional)
+		lw := newListWatch(&reflector.ListWatch{}, followed, Optional, nil)
+		for _, options := range []metav1.ListOptions{{Limit: 1}, {Limit: 500, Continue: "next"}} {
+			_, err := lw.ListStream(w.t.Context(), options, nil)
+			var notServed *NotServedError
+			require.ErrorAs(w.t, err, &notServed)
+			assert.Equal(w.t, Absent, notServed.Status.Phase)
+		}
+		m, err := lw.ListStream(w.t.Context(), metav1.ListOptions{Limit: 500}, nil)
+		require.NoError(w.t, err)
+		assert.Zero(w.t, m)
 	})
 }
 
