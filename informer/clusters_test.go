@@ -5,7 +5,6 @@ package informer_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,10 +60,9 @@ func (c *member) leave() {
 }
 
 // 280 clusters join and leave, at most 80 at a time; some leave before they have synced. Each has a
-// name, and nothing of them stays.
+// name, and nothing of them stays: a bubble with a goroutine that is left fails.
 func TestFactory_ClustersComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := runtime.NumGoroutine()
 		var joined []*member
 		for n := range 280 {
 			name := fmt.Sprint("cluster-", n)
@@ -81,13 +79,9 @@ func TestFactory_ClustersComeAndGo(t *testing.T) {
 				joined = joined[1:]
 			}
 		}
-		synctest.Wait()
-		assert.Greater(t, runtime.NumGoroutine(), before+len(joined))
 		for _, c := range joined {
 			c.leave()
 		}
-		synctest.Wait()
-		assert.LessOrEqual(t, runtime.NumGoroutine(), before)
 	})
 }
 
