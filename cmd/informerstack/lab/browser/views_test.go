@@ -24,8 +24,8 @@ const (
 	// cells is the number of cells of a thumbnail, in both directions.
 	cells = 32
 	// tolerance is the greatest mean difference, of 255, between two thumbnails of one view. Other
-	// times make up to 2, a missing style sheet makes 6 to 50.
-	tolerance = 6
+	// times make up to 5, if a line has to wrap; a missing style sheet makes 9 to 51.
+	tolerance = 8
 )
 
 // thumbnail reduces a picture to the mean grey of its cells.
