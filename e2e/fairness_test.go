@@ -26,12 +26,12 @@ import (
 )
 
 // The tenants of a controller, and their changes. Workers are fewer than the flood needs: they take
-// 80 of its keys per second.
+// 80 of its keys per second. It is not larger, because the server shares the processors.
 const (
 	floodTenants   = 10 // the first one floods
 	tenantObjects  = 20
 	floodObjects   = 400
-	floodPerSecond = 160
+	floodPerSecond = 120
 	tenantPeriod   = 500 * time.Millisecond // between two changes of a tenant
 	tenantWork     = 50 * time.Millisecond  // of each reconcile
 	tenantWorkers  = 8

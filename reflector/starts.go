@@ -33,7 +33,7 @@ import (
 //
 //	T1  at most Limit turns are held
 //	T2  while a reflector waits, Limit turns are held, or a count of objects is under way; one
-//	    that has waited for countPatience waits for no count
+//	    that has waited for countPatience waits for no count that begins later
 //	T3  no reflector that asks later passes one that has waited for turnPatience
 //	T4  a turn ends after turnPatience, or earlier
 type Starts struct {
