@@ -128,7 +128,7 @@ func (e *BehindError) Error() string {
 	text := fmt.Sprintf("wait for resourceVersion %q in %s, which holds everything up to %q: %v",
 		e.Want, e.Informer, e.Have, e.Cause)
 	if e.Err != nil {
-		text += fmt.Sprintf(" (last error: %v)", e.Err)
+		text += fmt.Sprintf(" (the informer: %v)", e.Err) // an error, or a wait for a turn
 	}
 	return text
 }

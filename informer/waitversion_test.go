@@ -171,7 +171,7 @@ func TestWaitForResourceVersion_NamesWantAndHave(t *testing.T) {
 		defer cancel()
 		err = w.waitFor(ctx, "5")
 		assert.ErrorIs(t, err, down)
-		assert.ErrorContains(t, err, "last error: failed to list *v1.ConfigMap: down")
+		assert.ErrorContains(t, err, "(the informer: failed to list *v1.ConfigMap: down)")
 
 		result := w.waits(w.t.Context(), "5")
 		w.stop()

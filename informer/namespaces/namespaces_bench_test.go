@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -125,10 +124,8 @@ func benchSubject(
 		informers, synced = append(informers, one), append(synced, one.HasSynced)
 	}
 	wait = func(b *testing.B) {
-		for _, hasSynced := range synced {
-			for !hasSynced() {
-				time.Sleep(time.Millisecond)
-			}
+		if !cache.WaitForCacheSync(b.Context().Done(), synced...) {
+			b.Fatal("the informers have not synced")
 		}
 	}
 	run = func(ctx context.Context) {
