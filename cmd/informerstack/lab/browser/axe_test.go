@@ -56,7 +56,6 @@ func TestPage_IsAccessible(t *testing.T) {
 	t.Parallel()
 	for name, l := range looks {
 		t.Run(name, func(t *testing.T) {
-			l.still = true // in the middle of a transition, colours have less contrast
 			s := newScene(t, l)
 			evaluate[bool](s.tab, axe+"; true")
 			s.walkViews()

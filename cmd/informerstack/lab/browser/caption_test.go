@@ -31,7 +31,7 @@ func (p *tab) captions(lang string, hops []lab.HopView) []string {
 
 // A caption says what has happened at this hop.
 func TestCaption_SaysWhatHasHappened(t *testing.T) {
-	s := newScene(t, desktop)
+	s := newScene(t, moving)
 	captionsOfFacts(t, s)
 	captionsOfAllFacts(t, s)
 	captionsOfALoop(t, s)

@@ -14,7 +14,7 @@ import (
 // The card of the store shows how current the copy is: the version that it holds, as of when it has
 // everything, and that a change may be missing, in both languages.
 func TestPage_ShowsHowCurrentTheStoreIs(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	shows := func(what, version, text string) {
 		t.Helper()
 		s.await(what, fmt.Sprintf(`((line) => line.includes(%s) && line.includes(%s))(
@@ -51,7 +51,7 @@ func TestPage_ShowsHowCurrentTheStoreIs(t *testing.T) {
 // An empty queue says nothing about the store, which is behind while a watch is stalled, and an
 // empty log says nothing about the past: it may have been compacted.
 func TestEmpty_ClaimsNothingElse(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	s.use("stall")
 	s.use("change")
 	s.until("a change that the store lacks", func(f lab.Frame) bool {

@@ -60,7 +60,7 @@ func TestCode_LitLineFollowsTheKey(t *testing.T) {
 		"workqueue Forget":  "queue.Forget(key)",
 		"workqueue Done":    "queue.Done(key)",
 	}
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	key := s.work()
 	s.await("it rests after Done", litLine+` === "queue.Done(key)"`)
 	s.click(button(" "))
@@ -96,7 +96,7 @@ func TestCode_LitLineFollowsTheKey(t *testing.T) {
 // Without Done a key stays in processing, on the card too, until the call is put back. The switch
 // works with the keyboard.
 func TestCode_RemovesDone(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	key := s.work()
 	s.tabTo("#change-done")
 	s.press(" ")
@@ -125,7 +125,7 @@ func TestCode_RemovesDone(t *testing.T) {
 
 // With Add in place of AddRateLimited a failing key is tried all the time, and never waits.
 func TestCode_AddsAtOnce(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	key := s.work()
 	s.toggle("add", true)
 	s.await("the text shows it", element(".source ins")+`?.textContent.trim() === "queue.Add(key)"`)
@@ -162,7 +162,7 @@ func TestCode_AddsAtOnce(t *testing.T) {
 
 // A slow handler has a backlog on its card, and the other one has not.
 func TestCode_SlowsTheHandler(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	s.work()
 	s.toggle("slow", true)
 	s.await("the text shows it",

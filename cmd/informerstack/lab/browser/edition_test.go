@@ -117,9 +117,9 @@ func TestEdition_PlaysFromFiles(t *testing.T) {
 	e, err := twoLessons()
 	require.NoError(t, err)
 	for name, l := range map[string]look{
-		"desktop": {width: 1440, height: 900, offline: true},
-		"phone":   {width: 390, height: 844, phone: true, offline: true},
-		"still":   {width: 1440, height: 900, offline: true, still: true, dark: true},
+		"moving": {width: 1440, height: 900, offline: true, moving: true},
+		"phone":  {width: 390, height: 844, phone: true, offline: true},
+		"dark":   {width: 1440, height: 900, offline: true, dark: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -215,8 +215,8 @@ func TestEdition_HasEveryLesson(t *testing.T) {
 	for _, l := range e.lessons {
 		t.Run(l.ID, func(t *testing.T) {
 			t.Parallel()
-			still := look{width: 1440, height: 900, offline: true, still: true}
-			s := &scene{tab: open(t, e.address(l.ID+".html"), still)}
+			alone := look{width: 1440, height: 900, offline: true}
+			s := &scene{tab: open(t, e.address(l.ID+".html"), alone)}
 			s.reads(l, "zh")
 			links := evaluate[[]string](s.tab, `[...document.querySelectorAll(".links a")]
 				.map((link) => link.href)`)
@@ -349,7 +349,6 @@ func TestEdition_IsAccessible(t *testing.T) {
 	for name, l := range looks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l.still = true
 			s := &scene{tab: open(t, e.address("onadd.html"), l)}
 			evaluate[bool](s.tab, axe+"; true")
 			s.hurries()

@@ -119,7 +119,7 @@ func (s *scene) fitsEverywhere(view string) {
 // No text is cut and no ring covers one, on four sizes of screen and in both languages, while the
 // cards are full and keys are long.
 func TestPage_FitsEveryText(t *testing.T) {
-	s := newScene(t, look{width: 1280, height: 800, still: true})
+	s := newScene(t, look{width: 1280, height: 800})
 	s.watching()
 	s.fitsEverywhere("quiet")
 

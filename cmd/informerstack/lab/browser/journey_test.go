@@ -73,7 +73,7 @@ const stops = `new Promise((resolve) => {
 // In slow motion a journey takes at least the delay per hop, and causes come before their effects:
 // the store changes when the item has arrived.
 func TestPage_ShowsCausesFirst(t *testing.T) {
-	s := newScene(t, desktop)
+	s := newScene(t, moving)
 	s.control = clickControl
 	s.watching()
 	key := s.follow(".card-store .chip")

@@ -53,7 +53,7 @@ func (s *scene) tabTo(selector string) {
 
 // Tab reaches every control of the page, each one visibly, and leaves the page at its end.
 func TestKeyboard_ReachesEveryControl(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	s.watching()
 	reached := map[string]bool{}
 	for range 120 {
@@ -74,7 +74,7 @@ func TestKeyboard_ReachesEveryControl(t *testing.T) {
 
 // The first stop skips the header.
 func TestKeyboard_SkipsTheHeader(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	s.press(kb.Tab)
 	s.await("the link is shown", `document.activeElement.matches(".skip") &&
 		document.activeElement.getBoundingClientRect().width > 40`)
@@ -86,7 +86,7 @@ func TestKeyboard_SkipsTheHeader(t *testing.T) {
 
 // The arrow keys move within a list of keys, Enter follows a key, and Escape ends that.
 func TestKeyboard_FollowsAKey(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	s.watching()
 	s.tabTo(".card-store .chip")
 	s.press(kb.ArrowDown)
@@ -105,7 +105,7 @@ func TestKeyboard_PlaysALesson(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"onadd", "resync"} {
 		t.Run(id, func(t *testing.T) {
-			newScene(t, calm).playByKeys(id)
+			newScene(t, desktop).playByKeys(id)
 		})
 	}
 }
@@ -147,7 +147,7 @@ func (s *scene) playByKeys(id string) {
 
 // Keys that belong to a field are not commands.
 func TestKeyboard_LeavesFieldsAlone(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	before := s.watching()
 	s.tabTo(".slow input")
 	s.press(kb.ArrowRight)

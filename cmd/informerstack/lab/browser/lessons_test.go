@@ -99,13 +99,13 @@ func (p *program) lessons() []lesson {
 
 // Every lesson can be played to its end, half of them in each language, and what the page shows is
 // the text of that language. Each lesson is played on one of the sizes of screen. Without the flag
-// -every-lesson, two of three are played without motion, which takes half of the time.
+// -every-lesson, one in six is played with motion, which takes three times as long.
 func TestLessons_PlayToTheirEnd(t *testing.T) {
 	t.Parallel()
 	for i, l := range start(t, "run", "--rate", "0").lessons() {
 		t.Run(l.ID, func(t *testing.T) {
 			size := sizes[i/2%len(sizes)]
-			size.still = i%3 != 0 && !*everyLesson
+			size.moving = i%6 == 0 || *everyLesson
 			s := newScene(t, size)
 			s.use("lessons")
 			if i%2 == 0 {
@@ -389,7 +389,7 @@ func (s *scene) followKey(key string) {
 
 // A task has a hint, and the program shows how it is done.
 func TestLessons_ShowATask(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	s.openAt("tombstones", 0)
 	s.await("it is the reader's turn", element(".task.yours"))
 	s.click(".task .btn:first-of-type")
@@ -402,7 +402,7 @@ func TestLessons_ShowATask(t *testing.T) {
 
 // A step that fails says so in one sentence, and is offered again.
 func TestLessons_OfferAFailedStepAgain(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	s.openAt("lease", 0)
 	s.click(".question .btn")
 	s.until("the leader's clock is ahead", func(f lab.Frame) bool {
@@ -458,7 +458,7 @@ func list(values []string) string {
 
 // The page says that requests fail at random, and that they do not during a lesson.
 func TestLessons_PauseRandomFaults(t *testing.T) {
-	s := newScene(t, calm, "--faults")
+	s := newScene(t, desktop, "--faults")
 	badge := func(want string) {
 		s.await("the page says: "+want, `[...document.querySelectorAll(".state .badge")].some(
 			(badge) => badge.textContent === `+quoted(want)+`)`)

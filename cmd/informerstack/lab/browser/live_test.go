@@ -118,7 +118,7 @@ var liveLessons = []string{"onadd", "forgotten", "race"}
 // before, in one page: the program is loaded once.
 func TestLive_PlaysTheLessons(t *testing.T) {
 	t.Parallel()
-	s := openLive(t, serveLive(t, plain), calm)
+	s := openLive(t, serveLive(t, plain), desktop)
 	for i, l := range s.known() {
 		if !*everyLesson && !slices.Contains(liveLessons, l.ID) {
 			continue

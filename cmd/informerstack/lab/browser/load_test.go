@@ -75,7 +75,7 @@ func (p *tab) usage() usage {
 func TestLoad_IsDrawnSmoothly(t *testing.T) {
 	p := start(t, "run", "--objects", "10000", "--rate", "1000")
 	f := p.frames()
-	s := open(t, p.url+"/", desktop)
+	s := open(t, p.url+"/", moving)
 	call(s, performance.Enable, performance.EnableParams{})
 	s.await("the page shows that it samples", element(".badge.warn"))
 	evaluate[pace](s, fmt.Sprintf(drawn, slice.Milliseconds())) // the rings fill

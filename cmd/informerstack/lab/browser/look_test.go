@@ -28,16 +28,16 @@ const countTokens = `window.tokens = 0; window.lit = 0;
 // Changes travel as tokens. A reader with reduced motion sees cards light up, and nothing moves.
 func TestMotion_IsReducedOnRequest(t *testing.T) {
 	t.Parallel()
-	for name, still := range map[string]bool{"moving": false, "still": true} {
+	for name, moves := range map[string]bool{"moving": true, "still": false} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t, look{width: 1440, height: 900, still: still})
+			s := newScene(t, look{width: 1440, height: 900, moving: moves})
 			s.watching()
 			s.await("the rails are drawn", `document.querySelectorAll(".rails .head").length === 8`)
 			evaluate[bool](s.tab, countTokens)
 			s.press("n", "u", "h", "n")
 			s.frames.untilHop("worker", "reconciled", "")
 			s.await("cards are lit", `window.lit > 2`)
-			if !still {
+			if moves {
 				s.await("tokens travel", `window.tokens > 2`)
 				return
 			}

@@ -45,7 +45,7 @@ func TestPictures_ShowThePresentPage(t *testing.T) {
 // photograph writes lab.png, the opening minute: one object on its way, and why it goes there.
 func photograph(t *testing.T) {
 	p := start(t, "run", "--objects", "6", "--rate", "0")
-	s := open(t, p.url+"/#lesson=first", look{width: 1440, height: 1000})
+	s := open(t, p.url+"/#lesson=first", look{width: 1440, height: 1000, moving: true})
 	s.await("the handler adds the key", `document.querySelector(".caption b")?.textContent ===
 		"workqueue Add" && [...document.querySelectorAll("#overlay .tokens > *")].some(
 			(token) => getComputedStyle(token).opacity === "1")`)
@@ -59,7 +59,7 @@ func photograph(t *testing.T) {
 // animate writes lab.gif: one change in slow motion, recorded four times as slowly as it is shown,
 // so that it has many frames per second even from a slow machine.
 func animate(t *testing.T) {
-	s := openScene(t, look{width: 1440, height: 940}, "--objects", "12")
+	s := openScene(t, look{width: 1440, height: 940, moving: true}, "--objects", "12")
 	s.watching()
 	around := evaluate[page.Viewport](s.tab, `(() => {
 		const server = document.querySelector(".card-server");

@@ -14,7 +14,7 @@ import (
 // The page waits for a program that has ended. Another one at the same address has another token:
 // the page says that its link is needed, and shows nothing of it.
 func TestPage_SurvivesARestartOfTheProgram(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	s.excuse("/lab/")
 	s.program.stop()
 	s.await("the page shows that it has no connection",
@@ -39,7 +39,7 @@ func TestPage_SurvivesARestartOfTheProgram(t *testing.T) {
 
 // A reader who reloads the page sees the same program, in the same language and theme.
 func TestPage_SurvivesAReload(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	s.press("z", "b")
 	s.await("Chinese and dark", `document.documentElement.lang === "zh-Hans" &&
 		document.documentElement.dataset.theme === "dark"`)
@@ -53,7 +53,7 @@ func TestPage_SurvivesAReload(t *testing.T) {
 // A message changes nothing else on the page: the arrows between the pieces, and the elements that
 // have the focus and the scrolled positions, stay. A restart of the program does not either.
 func TestPage_KeepsItsFlow(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	s.excuse("/lab/")
 	s.await("the rails are drawn", `document.querySelectorAll(".rails .head").length === 8`)
 	evaluate[bool](s.tab, `window.desk = document.querySelector(".desk"), true`)

@@ -112,7 +112,6 @@ func TestViews_LookAsBefore(t *testing.T) {
 		"desktop": desktop, "tablet": tablet, "phone": phone, "dark": dark,
 	} {
 		t.Run(name, func(t *testing.T) {
-			l.still = true // a token would be at another place each time
 			s := newScene(t, l)
 			s.views(name)
 		})
@@ -154,7 +153,7 @@ func (s *scene) views(name string) {
 
 // The Chinese texts have glyphs: a Chinese font is installed.
 func TestViews_HaveChineseGlyphs(t *testing.T) {
-	s := newScene(t, calm)
+	s := newScene(t, desktop)
 	s.press("z")
 	distinct := evaluate[bool](s.tab, `(() => {
 		const draw = (text) => {
