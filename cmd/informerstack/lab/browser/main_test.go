@@ -95,6 +95,8 @@ func startBrowser(path string) (stop func(), err error) {
 		chromedp.NoSandbox, // a container has no user namespaces
 		chromedp.Flag("lang", "en-US"),
 		chromedp.Flag("force-color-profile", "srgb"),
+		// A page lives for seconds: to optimize its code takes longer than it saves.
+		chromedp.Flag("js-flags", "--no-opt --no-maglev"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 	)
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
