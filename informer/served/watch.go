@@ -99,9 +99,7 @@ func (w *servedWatch) Reselected() *reflector.Selection {
 // selectNothing returns a selection that empties the store. The version is the reflector's: the
 // store has every change up to it, and later ones.
 func (lw *listWatch) selectNothing(asOf time.Time) *reflector.Selection {
-	lw.mu.Lock()
-	defer lw.mu.Unlock()
-	lw.shown, lw.asOf = nothing, asOf
+	lw.show(nothing, asOf)
 	return &reflector.Selection{ResourceVersion: lw.version(), AsOf: asOf, Inferred: true}
 }
 
@@ -228,9 +226,7 @@ func (w *waitingWatch) Reselected() *reflector.Selection {
 	case w.isEmpty:
 		return w.lw.selectNothing(w.asOf)
 	case w.selection != nil:
-		w.lw.mu.Lock()
-		defer w.lw.mu.Unlock()
-		w.lw.shown, w.lw.asOf = content(w.epoch), time.Time{}
+		w.lw.listed(content(w.epoch), w.selection.ResourceVersion)
 	}
 	return w.selection
 }
