@@ -92,7 +92,7 @@ func (r *relist) run(ctx context.Context) error {
 func (r *relist) take(ctx context.Context, s *reflector.Selection) {
 	r.requested = allShards(r.cache.count)
 	r.asOf, r.version = s.AsOf, s.ResourceVersion
-	if s.Inferred {
+	if s.Inferred != nil {
 		r.version = r.from
 	}
 	for _, obj := range s.Items {
@@ -168,8 +168,9 @@ func (r *relist) selectionLocked() *reflector.Selection {
 	c := r.cache
 	c.listedLocked(r.listing)
 	c.ahead, c.backoff = r.newer, newBackoff()
-	return &reflector.Selection{
-		Items: r.items, ResourceVersion: r.version, AsOf: r.asOf,
-		Inferred: r.selected != nil && r.selected.Inferred,
+	s := &reflector.Selection{Items: r.items, ResourceVersion: r.version, AsOf: r.asOf}
+	if r.selected != nil {
+		s.Inferred = r.selected.Inferred
 	}
+	return s
 }

@@ -49,7 +49,7 @@ type listWatch struct {
 	shown    content
 	asOf     time.Time // of the newest selection of nothing; zero after a list
 	list     *list     // the newest one, if no watch was opened since
-	reported string    // the newest reason for which a list or a stream has failed
+	reported string    // the newest reason for which a list has failed
 }
 
 // list is a list that was answered.
@@ -186,7 +186,7 @@ func (lw *listWatch) stream(
 		return nil, err
 	}
 	if v.Phase.isGone() {
-		return nil, lw.report(v)
+		return nil, v.err()
 	}
 	w, err := lw.open(ctx, options, v)
 	if err == nil {
