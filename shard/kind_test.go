@@ -368,7 +368,7 @@ func TestKind_ClaimsWhileItIsGone(t *testing.T) {
 // Random changes of the kind, its objects and the ownership, on a server that fails at random: once
 // it is well, the store and the handler have exactly what is owned.
 func TestKind_Model(t *testing.T) {
-	for seed := range uint64(16) {
+	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				policy := []served.Policy{served.Optional, served.Required}[seed%2]

@@ -39,6 +39,9 @@ const (
 //	follow   changes of what is held
 //	list     beside them, a list of what is wanted; its result is kept back
 //	end      the list, with the changes that are newer, replaces the content of the store
+//
+// If the inner watch has ended in order to select something else, as that of package served does,
+// its selection is the list.
 type selectiveWatch struct {
 	lw     listWatch
 	cache  *informerCache

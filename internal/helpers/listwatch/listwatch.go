@@ -18,8 +18,8 @@ import (
 // Question returns the options of a LIST that asks only for the newest resourceVersion.
 func Question() metav1.ListOptions { return metav1.ListOptions{Limit: 1} }
 
-// ErrNotSent is matched by the errors of a decorator that has sent no request, because it knows that
-// the server would refuse it.
+// ErrNotSent is matched by the errors of a decorator that has sent no request, because it knows
+// that the server would refuse it.
 var ErrNotSent = errors.New("no request was sent")
 
 // IsQuestion reports whether options are those of a Question, or of a list of the newest state in
