@@ -360,7 +360,7 @@ func TestStory_AWatchThatIsNotThere(t *testing.T) {
 		}
 		before := failures()
 		refuse()
-		w.after(noticeAfter - 1)
+		w.after(time.Second - 1)
 		assert.Equal(t, before, failures())
 		w.after(1)
 		assert.Equal(t, before+1, failures())
@@ -370,7 +370,7 @@ func TestStory_AWatchThatIsNotThere(t *testing.T) {
 		before = failures()
 		w.handler.take()
 		refuse()
-		w.after(noticeAfter - time.Millisecond)
+		w.after(999 * time.Millisecond)
 		w.undefine()
 		w.handlerSaw("tombstone a")
 		w.after(time.Minute)
@@ -577,6 +577,18 @@ func TestListStream_OfAKindThatIsGone(t *testing.T) {
 		require.NoError(w.t, err)
 		assert.Zero(w.t, m)
 	})
+}
+
+// A list counts if the next watch begins at its version. Otherwise it was given up: L3.
+func TestListWatch_AListCountsAtItsVersion(t *testing.T) {
+	lw := newListWatch(nil, nil, Optional, nil)
+	lw.listed(1, "5")
+	assert.Equal(t, content(1), lw.shows("5"))
+	lw.listed(2, "9")
+	assert.Equal(t, content(1), lw.shows("7"), "the list beside the watch was given up")
+	assert.Equal(t, content(1), lw.shows("9"), "it is forgotten")
+	lw.listed(2, "9")
+	assert.Equal(t, content(2), lw.shows("9"))
 }
 
 // Informers stop while they wait, and Kinds stops before an informer: nothing is left.
