@@ -91,9 +91,10 @@ type SharedInformer interface {
 	//
 	// If the informer does not select the object, the wait ends at the next bookmark, after about a
 	// minute. The error is a *BehindError if ctx is done, if the informer has stopped, if the
-	// server's resourceVersions are not numbers, or if the queue does not report all that it holds.
-	// Any other error means that resourceVersion is not a positive decimal number. A handler may
-	// call it; that delays only this handler.
+	// server's resourceVersions are not numbers, if the queue does not report all that it holds, or
+	// if the kind is known not to be served (see package served). Any other error means that
+	// resourceVersion is not a positive decimal number. A handler may call it; that delays only
+	// this handler.
 	WaitForResourceVersion(ctx context.Context, resourceVersion string) error
 
 	// IsStopped is true once Run has ended. Then handlers and indexers can no longer be added.

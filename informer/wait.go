@@ -116,8 +116,8 @@ type BehindError struct {
 	// change up to Have; "" before the first list.
 	Want, Have string
 	// Cause is why the wait ended: the context's cause, ErrStopped, or an error that says that the
-	// server's resourceVersions are not numbers, or that the queue does not report all that it
-	// holds (see Options.WrapQueue).
+	// server's resourceVersions are not numbers, that the queue does not report all that it holds
+	// (see Options.WrapQueue), or that the kind is not served (see package served).
 	Cause error
 	// Err is the informer's Err at that time.
 	Err error

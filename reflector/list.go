@@ -25,6 +25,7 @@ type listed struct {
 	resourceVersion string
 	asOf            time.Time // zero if it is that of the last version
 	paged           bool
+	inferred        error // of a Selection
 }
 
 // list fetches everything by LIST and replaces the store's content with it.
@@ -90,7 +91,7 @@ func (r *Reflector) replace(got listed) error {
 	r.empty.listed(got.items, r.LastSyncResourceVersion()) // before the store owns the items
 	handover := freshness.Handover{
 		Kind: freshness.List, ResourceVersion: got.resourceVersion, At: got.asOf,
-		Losses: r.round.losses,
+		Losses: r.round.losses, Inferred: got.inferred,
 	}
 	r.freshness.Begin(handover)
 	err := r.store.Replace(got.items, got.resourceVersion)
@@ -111,13 +112,13 @@ func (r *Reflector) replace(got listed) error {
 
 // reselect replaces the store's content with that of another selection.
 func (r *Reflector) reselect(ctx context.Context, s *Selection) error {
-	if now := r.opts.Clock.Now(); !s.Inferred {
+	if now := r.opts.Clock.Now(); s.Inferred == nil {
 		r.contact.Store(&now)
 		count(r.opts.Metrics.Lists)
 		report(r.opts.Metrics.ListDuration, now.Sub(s.AsOf))
 		report(r.opts.Metrics.ItemsInList, len(s.Items))
 	}
-	got := listed{resourceVersion: s.ResourceVersion, asOf: s.AsOf}
+	got := listed{resourceVersion: s.ResourceVersion, asOf: s.AsOf, inferred: s.Inferred}
 	for _, item := range s.Items {
 		if err := r.collect(ctx, &got, item); err != nil {
 			return fmt.Errorf("select other %v: %w", r.TypeDescription(), err)

@@ -65,9 +65,10 @@ type Selection struct {
 	Items           []runtime.Object
 	ResourceVersion string
 	AsOf            time.Time // when the list was requested
-	// Inferred means that nothing was requested: the content follows from something else. Metrics
-	// and Status.LastContact do not count it.
-	Inferred bool
+	// Inferred, if not nil, says that nothing was requested, and why: the content follows from
+	// something else. Metrics and Status.LastContact do not count it. A wait for a newer version,
+	// begun before AsOf, ends with this error: see WaitForResourceVersion of an informer.
+	Inferred error
 }
 
 // ListWatch makes a ListerWatcher of two functions. Both must be set.

@@ -207,6 +207,8 @@ func (r *Reflector) isUnreachable() bool {
 func (r *Reflector) logFailure(ctx context.Context, t Transition) {
 	logger := r.log(ctx).WithValues("err", bounded(t.Err))
 	switch {
+	case errors.Is(t.Err, listwatch.ErrNotSent): // the list may be known all the same
+		logger.V(4).Info("No streaming list was requested, trying LIST")
 	case t.From == Streaming && t.To == Listing:
 		if r.fellBack {
 			logger = logger.V(4)

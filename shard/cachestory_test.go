@@ -320,14 +320,14 @@ func TestStory_NothingOwned(t *testing.T) {
 		w.create(someKeys(40)...)
 		w.start()
 		require.True(t, w.informer.HasSynced())
-		assert.Equal(t, []string{"list 1"}, w.requests())
+		assert.Equal(t, []string{"list 2"}, w.requests())
 		for range 30 {
 			w.update(someKeys(2)...)
 			w.after(time.Minute)
 			require.NoError(t, w.informer.Health().Fresh(time.Now(), 2*time.Minute))
 		}
 		lists := w.requests()
-		assert.Equal(t, slices.Repeat([]string{"list 1"}, len(lists)), lists)
+		assert.Equal(t, slices.Repeat([]string{"list 2"}, len(lists)), lists)
 		assert.LessOrEqual(t, len(lists), 41)
 		w.own(1)
 		w.settled(2 * time.Second)

@@ -47,7 +47,8 @@ const zeroBy = "shard: By is zero; use ByUID, ByNamespace, ByOwner or ByFunc"
 // possibly none; Ready of Shards says more. With a queue that does not report what it holds, see
 // WrapQueue of informer.Options, new shards do not become active.
 //
-// The wrappers of o are inside: its WrapListerWatcher sees the requests to the server.
+// The wrappers of o are inside: its WrapListerWatcher sees the requests to the server. So o may be
+// the result of Options of a served.Kinds, for a kind that comes and goes.
 //
 // Options panics if by is the zero By.
 func (s *Shards) Options(by By, o informer.Options) informer.Options {

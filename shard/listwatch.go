@@ -88,10 +88,8 @@ func (c *informerCache) newListingLocked() *listing {
 
 // choose makes options select what the list does. A list is not older than what is held.
 func (l *listing) choose(options *metav1.ListOptions) {
-	if l.wanted.empty() { // an answer needs a version
-		timeout := options.TimeoutSeconds
-		*options = listwatch.Question()
-		options.TimeoutSeconds = timeout
+	if l.wanted.empty() { // an answer needs a version; a limit of one would make it a question
+		*options = metav1.ListOptions{Limit: 2, TimeoutSeconds: options.TimeoutSeconds}
 		l.requested = allShards(l.cache.count)
 		return
 	}

@@ -29,8 +29,9 @@ const settleCheck = 10 * time.Millisecond
 type relist struct {
 	*listing
 	lw        listWatch
-	from      string    // the version that the watch had reached when the list began
-	asOf      time.Time // when the list began
+	from      string               // the version that the watch had reached when the list began
+	asOf      time.Time            // when the list began
+	selected  *reflector.Selection // by the inner watch, which has ended; or nil
 	items     []runtime.Object
 	meanwhile map[uint64]change // by key, the newest changes that the watch has brought since then
 	unordered bool              // one of them has a version that cannot be compared
@@ -59,6 +60,10 @@ func (lw listWatch) newRelist(resourceVersion string) *relist {
 // run lists everything. Then it waits until the store has what was passed on before the list began:
 // what is written later of a new shard is from the list.
 func (r *relist) run(ctx context.Context) error {
+	if r.selected != nil {
+		r.take(ctx, r.selected)
+		return r.cache.settle(ctx, r.from)
+	}
 	options := metav1.ListOptions{ResourceVersion: r.from}
 	r.choose(&options)
 	var tokens listwatch.ContinueTokens
@@ -78,6 +83,21 @@ func (r *relist) run(ctx context.Context) error {
 			return r.cache.settle(ctx, r.from)
 		case tokens.Repeat(options.Continue):
 			return fmt.Errorf("server repeated the continue token %.64q", options.Continue)
+		}
+	}
+}
+
+// take takes what the inner watch has selected: of all shards, or nothing. If that is known without
+// a list, what was passed on reaches no older version than the watch has.
+func (r *relist) take(ctx context.Context, s *reflector.Selection) {
+	r.requested = allShards(r.cache.count)
+	r.asOf, r.version = s.AsOf, s.ResourceVersion
+	if s.Inferred != nil {
+		r.version = r.from
+	}
+	for _, obj := range s.Items {
+		if r.takes(ctx, obj) {
+			r.items = append(r.items, obj)
 		}
 	}
 }
@@ -148,5 +168,9 @@ func (r *relist) selectionLocked() *reflector.Selection {
 	c := r.cache
 	c.listedLocked(r.listing)
 	c.ahead, c.backoff = r.newer, newBackoff()
-	return &reflector.Selection{Items: r.items, ResourceVersion: r.version, AsOf: r.asOf}
+	s := &reflector.Selection{Items: r.items, ResourceVersion: r.version, AsOf: r.asOf}
+	if r.selected != nil {
+		s.Inferred = r.selected.Inferred
+	}
+	return s
 }

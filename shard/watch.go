@@ -39,6 +39,9 @@ const (
 //	follow   changes of what is held
 //	list     beside them, a list of what is wanted; its result is kept back
 //	end      the list, with the changes that are newer, replaces the content of the store
+//
+// If the inner watch has ended in order to select something else, as that of package served does,
+// its selection is the list.
 type selectiveWatch struct {
 	lw     listWatch
 	cache  *informerCache
@@ -149,8 +152,18 @@ func (w *selectiveWatch) run() {
 		select {
 		case e, open := <-events:
 			w.waits.Store(false)
-			if !open || !w.pass(e) {
+			switch {
+			case open && w.pass(e):
+			case open:
 				return
+			default:
+				selected := reselected(w.inner)
+				if selected == nil {
+					return
+				}
+				events = nil
+				listAfter(forever)
+				listed = w.beginList(selected)
 			}
 		case <-w.moved:
 			w.moved = w.cache.nextMove()
@@ -160,7 +173,7 @@ func (w *selectiveWatch) run() {
 		case <-lists.C:
 			due = time.Now().Add(forever)
 			if w.inner == nil || !w.cache.isSettled() {
-				listed = w.beginList()
+				listed = w.beginList(nil)
 			}
 		case answer := <-listed:
 			_, err := answer.Unpack()
@@ -190,9 +203,21 @@ func (w *selectiveWatch) firstList() time.Duration {
 	return forever
 }
 
+// reselected returns what inner, which has ended, has selected instead.
+func reselected(inner watch.Interface) *reflector.Selection {
+	if reselector, ok := inner.(reflector.Reselector); ok {
+		return reselector.Reselected()
+	}
+	return nil
+}
+
 // beginList lists what is wanted, for no longer than the watch may last: the server may be silent.
-func (w *selectiveWatch) beginList() <-chan async.Outcome[struct{}] {
+// If the inner watch has selected something, that is the list, and replaces one that is under way.
+func (w *selectiveWatch) beginList(
+	selected *reflector.Selection,
+) <-chan async.Outcome[struct{}] {
 	list := w.lw.newRelist(w.reached)
+	list.selected = selected
 	w.list = list
 	return async.Call(func() (struct{}, error) {
 		ctx, cancel := context.WithTimeout(w.ctx, w.timeout)

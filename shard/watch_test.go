@@ -419,7 +419,7 @@ func TestWatch_NothingIsWanted(t *testing.T) {
 		c := holding(t)
 		var works atomic.Bool
 		lw := listWatch{&scripted{list: func(o metav1.ListOptions) (runtime.Object, error) {
-			assert.Equal(t, metav1.ListOptions{Limit: 1}, o)
+			assert.Equal(t, metav1.ListOptions{Limit: 2}, o)
 			if !works.Load() {
 				return nil, io.EOF
 			}

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/informerstack/internal/helpers/listwatch"
 )
 
 // kind is a kind that informers follow.
@@ -167,5 +169,8 @@ func (e *NotServedError) Error() string {
 	return fmt.Sprintf("%s in version %s is not served: %s", r.GroupResource(), r.Version,
 		e.Status.Reason)
 }
+
+// Is reports that no request was sent.
+func (e *NotServedError) Is(target error) bool { return target == listwatch.ErrNotSent }
 
 func (v view) err() error { return &NotServedError{v.Status} }

@@ -196,15 +196,17 @@ const (
 // The informer may have objects of any type. Its handlers and its store stay when the kind goes and
 // comes: they get an OnDelete with a store.DeletedFinalStateUnknown, or an OnAdd that is not of the
 // initial list, for each object. While the kind is not served, the informer's resourceVersion is
-// the last one that it had, or "", and CurrentAsOf is that of the definitions: so it is fresh, and
-// a WaitForResourceVersion for a newer version ends with its context. Kinds of built-in groups are
-// always served.
+// the last one that it had, or "", and CurrentAsOf is that of the definitions: so it is fresh. A
+// WaitForResourceVersion for a newer version ends with a NotServedError once the definitions are
+// current as of a time after the call; before the first list, with its context. Kinds of built-in
+// groups are always served.
 //
 // If the definitions cannot be listed, because that is forbidden or Kinds has stopped, the informer
 // is an ordinary one. If they are not listed within ten seconds, it begins as an ordinary one.
 //
 // The wrappers of o are inside: its WrapListerWatcher sees the requests to the server. A wrapper
-// outside must pass on the reflector.Reselector of a watch; package shard does not.
+// outside must pass on the reflector.Reselector of a watch, as package shard does: give the result
+// to Options of its Shards, not the other way round.
 func (k *Kinds) Options(
 	resource schema.GroupVersionResource, policy Policy, o informer.Options,
 ) informer.Options {

@@ -31,7 +31,9 @@ const (
 //
 //	L1  no request is made while the kind is known to be gone
 //	L2  a watch of the server is opened only if the reflector has a list of the same epoch
-//	L3  shown is what the reflector's content is from, as soon as it opens a watch
+//	L3  shown is what the reflector's content is from, as soon as it opens a watch. A list counts
+//	    then, and only if the watch begins at its version: a list beside a watch may have been
+//	    given up, see package shard
 //
 // A reflector that has a list of another epoch, or objects of a kind that is gone, gets a
 // waitingWatch, which hands over the right content: see watch.go.
@@ -44,9 +46,16 @@ type listWatch struct {
 	version func() string // that the reflector has reached; set before it runs
 
 	mu       sync.Mutex
-	shown    content   // of the newest list
+	shown    content
 	asOf     time.Time // of the newest selection of nothing; zero after a list
-	reported string    // the newest reason for which a list or a stream has failed
+	list     *list     // the newest one, if no watch was opened since
+	reported string    // the newest reason for which a list has failed
+}
+
+// list is a list that was answered.
+type list struct {
+	content content
+	version string
 }
 
 // content is what a list shows: the objects of an epoch, or nothing.
@@ -100,12 +109,18 @@ func (lw *listWatch) ListStream(
 	case isGone && !isWhole:
 		return metav1.ListMeta{}, v.err()
 	case isGone:
-		lw.show(ctx, nothing)
-		return metav1.ListMeta{ResourceVersion: lw.version()}, nil
-	case isWhole:
-		lw.show(ctx, content(v.epoch))
+		version := options.ResourceVersion // not older than what was asked for
+		if version == "" || version == "0" {
+			version = lw.version()
+		}
+		lw.listed(nothing, version)
+		return metav1.ListMeta{ResourceVersion: version}, nil
 	}
-	return reflector.ListPage(ctx, lw.inner, lw.example, options, each)
+	m, err := reflector.ListPage(ctx, lw.inner, lw.example, options, each)
+	if err == nil && isWhole {
+		lw.listed(content(v.epoch), m.ResourceVersion)
+	}
+	return m, err
 }
 
 // known waits until the definitions are listed, but not longer than patience.
@@ -152,7 +167,7 @@ func (lw *listWatch) WatchWithContext(
 		return lw.stream(ctx, options)
 	}
 	v := lw.kind.view()
-	if v.Phase.isGone() || lw.shows() != content(v.epoch) {
+	if lw.shows(options.ResourceVersion) != content(v.epoch) || v.Phase.isGone() {
 		return lw.wait(ctx, options), nil
 	}
 	w, err := lw.open(ctx, options, v)
@@ -171,10 +186,13 @@ func (lw *listWatch) stream(
 		return nil, err
 	}
 	if v.Phase.isGone() {
-		return nil, lw.report(v)
+		return nil, v.err()
 	}
-	lw.show(ctx, content(v.epoch))
-	return lw.open(ctx, options, v)
+	w, err := lw.open(ctx, options, v)
+	if err == nil {
+		lw.show(content(v.epoch), time.Time{})
+	}
+	return w, err
 }
 
 // open opens a watch of the server.
@@ -202,19 +220,29 @@ func (lw *listWatch) goes(ctx context.Context, v view) bool {
 	return true
 }
 
-// show notes what the list shows that is requested now, unless it was given up.
-func (lw *listWatch) show(ctx context.Context, c content) {
+// listed notes a list of c.
+func (lw *listWatch) listed(c content, version string) {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
-	if ctx.Err() == nil {
-		lw.shown, lw.asOf = c, time.Time{}
-	}
+	lw.list = &list{c, version}
 }
 
-func (lw *listWatch) shows() content {
+// shows returns what the reflector's content is from when it opens a watch at resourceVersion.
+func (lw *listWatch) shows(resourceVersion string) content {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
+	if lw.list != nil && lw.list.version == resourceVersion {
+		lw.shown, lw.asOf = lw.list.content, time.Time{}
+	}
+	lw.list = nil
 	return lw.shown
+}
+
+// show notes what the reflector gets from a stream or a selection. asOf is that of nothing.
+func (lw *listWatch) show(c content, asOf time.Time) {
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	lw.shown, lw.asOf, lw.list = c, asOf, nil
 }
 
 // report returns the error of v, and notes that the reflector gets it.

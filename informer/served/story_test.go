@@ -5,10 +5,12 @@ package served
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/client"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/reflector"
 )
@@ -203,12 +206,6 @@ func TestStory_ClaimsWhileTheKindIsGone(t *testing.T) {
 		w.undefine()
 		w.after(5 * time.Second)
 		require.NoError(t, w.informer.WaitForResourceVersion(t.Context(), reached))
-
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		var behind *informer.BehindError
-		require.ErrorAs(t, w.informer.WaitForResourceVersion(ctx, w.server.ResourceVersion()),
-			&behind)
 		for i := range 60 {
 			w.server.CreateMap(fmt.Sprint(i)) // so that there are bookmarks
 			w.after(time.Minute)
@@ -223,6 +220,216 @@ func TestStory_ClaimsWhileTheKindIsGone(t *testing.T) {
 		w.after(time.Hour) // the last watch of the definitions has ended after ten minutes
 		assert.Less(t, w.informer.Health().CurrentAsOf.Sub(silent), 11*time.Minute)
 	})
+}
+
+// A wait for a newer version has no deadline. It ends when the definitions are known to be current
+// as of a time after the call: then the kind is gone, and not only late.
+func TestStory_AWaitForAVersionOfAKindThatIsGone(t *testing.T) {
+	for _, policy := range []Policy{Optional, Required} {
+		story(t, policy, func(w *world) {
+			t := w.t
+			w.define(true, "v1")
+			w.start()
+			w.after(time.Minute)
+			w.undefine()
+			w.after(5 * time.Second)
+			result := make(chan error, 1)
+			wait := func() {
+				version := w.server.ResourceVersion()
+				go func() { result <- w.informer.WaitForResourceVersion(t.Context(), version) }()
+				w.settle()
+			}
+			wait()
+			w.server.CreateMap("a") // so that there is a bookmark
+			w.after(5 * time.Second)
+			require.Empty(t, result, "nothing shows that it is still gone")
+			w.after(2 * time.Minute)
+			require.Len(t, result, 1)
+			err := <-result
+			var behind *informer.BehindError
+			require.ErrorAs(t, err, &behind)
+			var notServed *NotServedError
+			require.ErrorAs(t, behind.Cause, &notServed)
+			assert.Equal(t, Absent, notServed.Status.Phase)
+
+			wait()
+			w.define(true, "v1")
+			w.after(time.Second)
+			require.Len(t, result, 1)
+			require.NoError(t, <-result, "the kind is back, and everything is listed")
+		})
+	}
+}
+
+// A required kind that is absent is an error in the log, once. No line says that a list or a stream
+// was tried: nothing was requested.
+func TestStory_TheLogOfAnAbsentKind(t *testing.T) {
+	for policy, count := range map[Policy]int{Required: 1, Optional: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			var lines []string
+			logger := funcr.New(func(_, args string) { lines = append(lines, args) },
+				funcr.Options{Verbosity: 3})
+			options := informer.Options{Reflector: reflector.Options{Logger: &logger}}
+			options.Reflector.WatchErrorHandler = func(
+				_ context.Context, _ *reflector.Reflector, err error,
+			) {
+				lines = append(lines, "handled: "+err.Error())
+			}
+			w := newWorld(t, worldOptions{policy: policy, options: options})
+			defer w.close()
+			w.start()
+			w.after(time.Hour)
+			handled := 0
+			for _, line := range lines {
+				assert.NotContains(t, line, "treaming", line)
+				if strings.HasPrefix(line, "handled: ") {
+					handled++
+					assert.Contains(t, line, "is not served: there is no CustomResourceDefinition")
+				}
+			}
+			assert.Equal(t, count, handled, lines)
+		})
+	}
+}
+
+// A definition says that the kind is served, and the server answers 404 all the same. It is asked
+// again later and later; then the reflector lists, with waits of its own, and shows the error.
+func TestStory_AnEndpointThatIsNotThere(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		t := w.t
+		w.start()
+		answers := w.server.Faults().Fail(0, ofWebsites,
+			apierrors.NewNotFound(websites.GroupResource(), ""))
+		var want []time.Duration
+		for _, ms := range []time.Duration{0, 100, 300, 700, 1500, 3100} {
+			want = append(want, ms*time.Millisecond)
+		}
+		asked := func(since time.Time) (after []time.Duration) {
+			for _, r := range w.requests() {
+				if !r.Time.Before(since) {
+					after = append(after, r.Time.Sub(since))
+				}
+			}
+			return after
+		}
+		w.after(time.Minute)
+		began := time.Now()
+		w.define(true, "v1")
+		w.after(time.Second)
+		assert.Equal(t, want[:4], asked(began))
+		w.undefine() // ends the tries
+		w.after(time.Minute)
+		assert.Equal(t, want[:4], asked(began))
+		require.NoError(t, w.informer.Err())
+
+		began = time.Now()
+		w.define(true, "v1")
+		w.after(3100*time.Millisecond - 1)
+		assert.Equal(t, want[:5], asked(began), "the waits begin again")
+		require.NoError(t, w.informer.Err())
+		w.after(1)
+		assert.Equal(t, want, asked(began))
+		require.ErrorContains(t, w.informer.Err(), "is served now, and must be listed: ")
+		w.after(time.Minute)
+		assert.Greater(t, len(asked(began)), len(want), "the reflector's")
+		answers()
+		w.create("a")
+		w.after(time.Minute)
+		w.handlerSaw("add a")
+		w.isRight()
+	})
+}
+
+// The server answers a watch with 404. If the definition goes soon after, nothing has failed.
+// Otherwise that is an error.
+func TestStory_AWatchThatIsNotThere(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		t := w.t
+		w.define(true, "v1")
+		w.create("a")
+		w.start()
+		w.after(time.Minute)
+		w.handlerSaw("initial a")
+		failures := func() int { return w.informer.Status().Reflector.Failures }
+		refuse := func() {
+			match := ofWebsites
+			match.Verb = "watch"
+			w.server.Faults().Fail(1, match, apierrors.NewNotFound(websites.GroupResource(), ""))
+			require.Equal(t, 1, w.server.Faults().Break(ofWebsites, apitest.CloseStream))
+			w.settle()
+		}
+		before := failures()
+		refuse()
+		w.after(time.Second - 1)
+		assert.Equal(t, before, failures())
+		w.after(1)
+		assert.Equal(t, before+1, failures())
+		w.after(time.Minute)
+		w.isRight()
+
+		before = failures()
+		w.handler.take()
+		refuse()
+		w.after(999 * time.Millisecond)
+		w.undefine()
+		w.handlerSaw("tombstone a")
+		w.after(time.Minute)
+		assert.Equal(t, before, failures())
+		w.isRight()
+	})
+}
+
+// A Factory shares an informer of each form that follows its kind.
+func TestFactory_FollowsItsKinds(t *testing.T) {
+	for i, form := range forms {
+		t.Run(form.name, func(t *testing.T) {
+			inBubble(t, worldOptions{policy: Optional}, func(w *world) {
+				t := w.t
+				factory := informer.NewFactory(
+					func(key informer.FactoryKey) (informer.SharedIndexInformer, error) {
+						c, err := client.New[*Website](w.server.Config(), key.Resource,
+							client.Options{})
+						if err != nil {
+							return nil, err
+						}
+						return forms[i].make(c.REST(), w.kinds.Options(key.Resource, Optional,
+							informer.Options{Namespace: key.Namespace, Kind: websiteKind})), nil
+					})
+				var all []informer.SharedIndexInformer
+				for _, namespace := range []string{"", "default", "other"} {
+					made, err := factory.Informer(informer.FactoryKey{
+						Resource: websites, Namespace: namespace})
+					require.NoError(t, err)
+					all = append(all, made)
+				}
+				stored := func() (counts []int) {
+					w.settle()
+					for _, made := range all {
+						counts = append(counts, len(made.GetStore().ListKeys()))
+					}
+					return counts
+				}
+				stopKinds := background(w.kinds.Run)
+				defer stopKinds()
+				ctx, stop := context.WithCancel(t.Context())
+				factory.Start(ctx)
+				require.NoError(t, factory.WaitForSync(ctx))
+				w.after(time.Hour)
+				assert.Equal(t, 3, w.status().Informers)
+				for range 3 {
+					assert.Equal(t, []int{0, 0, 0}, stored())
+					w.define(true, "v1")
+					w.create("a")
+					w.after(time.Second)
+					assert.Equal(t, []int{1, 1, 0}, stored())
+					w.undefine()
+					w.after(5 * time.Second)
+				}
+				stop()
+				factory.Shutdown()
+			})
+		})
+	}
 }
 
 // A definition that is replaced while its watch is broken is another kind, even if the watch of the
@@ -370,6 +577,18 @@ func TestListStream_OfAKindThatIsGone(t *testing.T) {
 		require.NoError(w.t, err)
 		assert.Zero(w.t, m)
 	})
+}
+
+// A list counts if the next watch begins at its version. Otherwise it was given up: L3.
+func TestListWatch_AListCountsAtItsVersion(t *testing.T) {
+	lw := newListWatch(nil, nil, Optional, nil)
+	lw.listed(1, "5")
+	assert.Equal(t, content(1), lw.shows("5"))
+	lw.listed(2, "9")
+	assert.Equal(t, content(1), lw.shows("7"), "the list beside the watch was given up")
+	assert.Equal(t, content(1), lw.shows("9"), "it is forgotten")
+	lw.listed(2, "9")
+	assert.Equal(t, content(2), lw.shows("9"))
 }
 
 // Informers stop while they wait, and Kinds stops before an informer: nothing is left.

@@ -93,16 +93,14 @@ func (w *servedWatch) Reselected() *reflector.Selection {
 	if !v.Phase.isGone() {
 		return nil
 	}
-	return w.lw.selectNothing(v.asOf)
+	return w.lw.selectNothing(v)
 }
 
 // selectNothing returns a selection that empties the store. The version is the reflector's: the
 // store has every change up to it, and later ones.
-func (lw *listWatch) selectNothing(asOf time.Time) *reflector.Selection {
-	lw.mu.Lock()
-	defer lw.mu.Unlock()
-	lw.shown, lw.asOf = nothing, asOf
-	return &reflector.Selection{ResourceVersion: lw.version(), AsOf: asOf, Inferred: true}
+func (lw *listWatch) selectNothing(v view) *reflector.Selection {
+	lw.show(nothing, v.asOf)
+	return &reflector.Selection{ResourceVersion: lw.version(), AsOf: v.asOf, Inferred: v.err()}
 }
 
 // waitingWatch is a watch without a server. It ends when it has another content for the store, and
@@ -124,7 +122,7 @@ type waitingWatch struct {
 	// Set before events is closed.
 
 	isEmpty   bool
-	asOf      time.Time            // if isEmpty
+	gone      view                 // if isEmpty
 	selection *reflector.Selection // otherwise, or nil
 	epoch     int                  // of the selection
 }
@@ -159,7 +157,7 @@ func (w *waitingWatch) run() {
 		wait := renewal
 		if v.Phase.isGone() {
 			if retry = firstRetry; w.lw.isNewer(v.asOf) {
-				w.isEmpty, w.asOf = true, v.asOf
+				w.isEmpty, w.gone = true, v
 				return
 			}
 		} else {
@@ -174,7 +172,7 @@ func (w *waitingWatch) run() {
 		case <-v.changed:
 		case <-next.C:
 		case <-expired.C: // the reflector expects an end
-			w.isEmpty, w.asOf = v.Phase.isGone(), v.asOf
+			w.isEmpty, w.gone = v.Phase.isGone(), v
 		case <-w.ctx.Done():
 		}
 		next.Stop()
@@ -226,11 +224,9 @@ func (w *waitingWatch) list(v view, isLast bool) (isOver bool) {
 func (w *waitingWatch) Reselected() *reflector.Selection {
 	switch {
 	case w.isEmpty:
-		return w.lw.selectNothing(w.asOf)
+		return w.lw.selectNothing(w.gone)
 	case w.selection != nil:
-		w.lw.mu.Lock()
-		defer w.lw.mu.Unlock()
-		w.lw.shown, w.lw.asOf = content(w.epoch), time.Time{}
+		w.lw.listed(content(w.epoch), w.selection.ResourceVersion)
 	}
 	return w.selection
 }

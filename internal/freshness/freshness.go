@@ -37,7 +37,8 @@ type Handover struct {
 	Kind            Kind
 	ResourceVersion string // that it reaches; "" unless it is a list, a change or a bookmark
 	At              time.Time
-	Losses          int // of a list: the result of Losses before it was requested
+	Losses          int   // of a list: the result of Losses before it was requested
+	Inferred        error // of a list that was not requested: why; no watch follows it
 }
 
 // Kind is the kind of a Handover.
@@ -100,6 +101,7 @@ type Tracker struct {
 	losses     int           // so far
 	lost       bool          // no list that was requested since the last loss was handed over
 	failed     bool          // no list was handed over since the consumer failed, or at all
+	inferred   error         // of the last list
 	blind      chan struct{} // closed once blind
 	isBlind    bool
 	marks      []mark // oldest first
@@ -212,7 +214,7 @@ func (t *Tracker) noteAndUnlock(h Handover, items int) {
 	case Bookmark:
 		all.ResourceVersion, all.Bookmark = h.ResourceVersion, h.At
 	case List:
-		t.lost, t.failed = t.isBlind || h.Losses < t.losses, false
+		t.lost, t.failed, t.inferred = t.isBlind || h.Losses < t.losses, false, h.Inferred
 		all.ResourceVersion = h.ResourceVersion
 		if !h.At.IsZero() {
 			all.AsOf = h.At
@@ -404,19 +406,22 @@ func (t *Tracker) Err() error {
 func (t *Tracker) Synced() <-chan struct{} { return t.synced }
 
 // Await blocks until the copy holds every change up to resourceVersion. Otherwise it fails with the
-// cause of ctx, with Stop's error, or because the versions cannot be compared or are not known.
+// cause of ctx, with Stop's error, or because the versions cannot be compared or are not known; or
+// with Inferred of the last list, once the copy is current as of a time after the call.
 func (t *Tracker) Await(ctx context.Context, resourceVersion string) error {
+	began := time.Now()
 	for {
 		isDone := ctx.Err() != nil
 		t.mu.Lock()
-		held, ended, isBlind := t.held.ResourceVersion, t.ended, t.isBlind
+		held, ended, isBlind := t.held, t.ended, t.isBlind
+		inferred := t.inferred
 		if t.moved == nil {
 			t.moved = make(chan struct{})
 		}
 		moved := t.moved
 		t.mu.Unlock()
-		if held != "" {
-			order, err := resourceversion.CompareResourceVersion(held, resourceVersion)
+		if has := held.ResourceVersion; has != "" {
+			order, err := resourceversion.CompareResourceVersion(has, resourceVersion)
 			if err != nil || order >= 0 {
 				return err
 			}
@@ -426,6 +431,8 @@ func (t *Tracker) Await(ctx context.Context, resourceVersion string) error {
 			return ended
 		case isBlind:
 			return errBlind
+		case inferred != nil && !held.AsOf.Before(began):
+			return inferred
 		case isDone:
 			return context.Cause(ctx)
 		}

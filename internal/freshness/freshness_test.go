@@ -310,6 +310,17 @@ func TestTracker_Await(t *testing.T) {
 
 		ctx = t.Context()
 		await("8")
+		gone := f.list("7", time.Now().Add(-1))
+		gone.Inferred = errors.New("not served")
+		arrives(gone)
+		require.Empty(t, take(), "that was before the call")
+		gone.At = time.Now()
+		arrives(gone)
+		require.Equal(t, []string{"8 not served"}, take())
+		require.NoError(t, f.Await(ctx, "7"))
+		arrives(f.list("7", time.Now()))
+
+		await("8")
 		f.Stop(errors.New("stopped"))
 		require.Equal(t, []string{"8 stopped"}, take())
 		require.EqualError(t, f.Await(ctx, "8"), "stopped")

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package listwatch recognizes what means the same to a reflector and to a decorator of its
-// ListerWatcher: a question to the server, pages that go round in a circle, and a watch that has no
-// server.
+// ListerWatcher: a question to the server, a request that was not sent, pages that go round in a
+// circle, and a watch that has no server.
 //
 // Read this file; then go test ./internal/helpers/listwatch. Goroutines: none. Locking: none.
 package listwatch
 
 import (
+	"errors"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,10 @@ import (
 
 // Question returns the options of a LIST that asks only for the newest resourceVersion.
 func Question() metav1.ListOptions { return metav1.ListOptions{Limit: 1} }
+
+// ErrNotSent is matched by the errors of a decorator that has sent no request, because it knows
+// that the server would refuse it.
+var ErrNotSent = errors.New("no request was sent")
 
 // IsQuestion reports whether options are those of a Question, or of a list of the newest state in
 // pages of one object.
