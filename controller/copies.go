@@ -108,17 +108,8 @@ func (c *copies) deleted(id identity, now time.Time) {
 }
 
 func (c *copies) stale(obj metav1.Object, now time.Time) bool {
-	id := identityOf(obj)
-	k := c.objects[id]
-	switch {
-	case k == nil:
-		return false
-	case k.old(obj, now):
-		return true
-	case k.sending == 0:
-		delete(c.objects, id)
-	}
-	return false
+	k := c.objects[identityOf(obj)]
+	return k != nil && k.old(obj, now)
 }
 
 func (k *known) over(now time.Time) bool { return now.Sub(k.at) >= conflictWait }

@@ -25,10 +25,18 @@ func (e *staleError) Unwrap() error { return e.err }
 
 func (e *staleError) Is(target error) bool { return target == ErrStale }
 
-// Patient returns a ReconcileFunc that calls reconcile. A call that returns ErrStale, and no other
-// error, is no failure: the key is called again after wait, which is positive, or at its next event.
-func Patient[K comparable](wait time.Duration, reconcile ReconcileFunc[K]) ReconcileFunc[K] {
+// Patient returns a ReconcileFunc that calls reconcile, unless one of seen is false for the key. A
+// call that returns ErrStale, and no other error, is no failure. In both cases the key is called
+// again after wait, which is positive, or at its next event. Writes.SeenBy makes a seen.
+func Patient[K comparable](
+	wait time.Duration, reconcile ReconcileFunc[K], seen ...func(key K) bool,
+) ReconcileFunc[K] {
 	return func(ctx context.Context, key K) (Result, error) {
+		for _, isSeen := range seen {
+			if !isSeen(key) {
+				return Result{RequeueAfter: wait}, nil
+			}
+		}
 		result, err := reconcile(ctx, key)
 		if onlyStale(err) {
 			return Result{RequeueAfter: wait}, nil

@@ -25,11 +25,11 @@ import (
 //
 // A write of an old copy is refused with a Conflict, and so is every other write of that copy,
 // until the watch has brought a newer one. A client that Note returns does not send such a write:
-// its error is ErrStale. Controllers that write the same objects of a resource share one Writes.
+// its error is ErrStale. Patient waits for the newer copy, and asks Seen. Controllers that write the same objects of a resource share one Writes.
 // Ask Stale before work that is in vain with an old copy.
 //
-// In W2 to W5, what an answer has proved about an object is forgotten conflictWait after the last
-// such answer, or when Stale is called with a copy for which it is false.
+// In W2 to W5, what answers have proved about an object is forgotten conflictWait after the last of
+// them. A newer copy in the cache is no reason to forget: a slow reconcile may still have an old one.
 //
 //	W1  if Seen(k, v) was true since the last Wrote(k, ...), newest[k] is newer than v
 //	W2  Stale is true for a copy that was refused with a Conflict, and for older ones
@@ -80,6 +80,13 @@ func (w *Writes[K]) Seen(key K, resourceVersion string) bool {
 	}
 	delete(w.newest, key)
 	return true
+}
+
+// SeenBy returns Seen for a store of package informer. The result is for Patient.
+func (w *Writes[K]) SeenBy(
+	cache interface{ LastStoreSyncResourceVersion() string },
+) func(key K) bool {
+	return func(key K) bool { return w.Seen(key, cache.LastStoreSyncResourceVersion()) }
 }
 
 // Forget drops the writes of key.
