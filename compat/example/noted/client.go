@@ -183,8 +183,12 @@ func (s subresource[K]) Update(
 	ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption,
 ) error {
 	options := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
-	write := controller.Write{Locked: obj.GetResourceVersion() != ""}
-	return s.send(options.DryRun, obj, options.SubResourceBody, write, func() error {
+	body := options.SubResourceBody
+	if body == nil {
+		body = obj
+	}
+	write := controller.Write{Locked: body.GetResourceVersion() != ""}
+	return s.send(options.DryRun, obj, body, write, func() error {
 		return s.SubResourceClient.Update(ctx, obj, opts...)
 	})
 }
@@ -202,7 +206,7 @@ func (s subresource[K]) Patch(
 	if err != nil {
 		return err
 	}
-	return s.send(options.DryRun, obj, options.SubResourceBody, write, func() error {
+	return s.send(options.DryRun, obj, body, write, func() error {
 		return s.SubResourceClient.Patch(ctx, obj, patch, opts...)
 	})
 }
@@ -217,17 +221,18 @@ func (s subresource[K]) Apply(
 	})
 }
 
-// send sends a write of obj, or of a body such as a Scale, which then has the answer: its version
-// is the object's.
+// send sends a write of obj. The client stores the answer in body, which may be another object, such
+// as a Scale. Its version is that of obj.
 func (s subresource[K]) send(
 	dryRun []string, obj, body client.Object, write controller.Write, send func() error,
 ) error {
-	if body == nil {
+	if body == obj {
 		return s.of.send(dryRun, obj, write, send)
 	}
 	copied := obj.DeepCopyObject().(client.Object)
-	copied.SetResourceVersion(body.GetResourceVersion())
-	write.Locked = copied.GetResourceVersion() != ""
+	if version := body.GetResourceVersion(); version != "" {
+		copied.SetResourceVersion(version)
+	}
 	return s.of.send(dryRun, copied, write, func() error {
 		err := send()
 		copied.SetResourceVersion(body.GetResourceVersion())
