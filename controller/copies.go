@@ -42,7 +42,7 @@ type known struct {
 // such as a webhook or too many writers; then no newer copy arrives.
 const conflictWait = time.Minute
 
-// at returns what is known about an object now, for a change by an answer.
+// at returns the facts about an object, for a change by an answer.
 func (c *copies) at(id identity, now time.Time) *known {
 	if now.Sub(c.swept) >= conflictWait {
 		maps.DeleteFunc(c.objects, func(_ identity, k *known) bool {

@@ -118,7 +118,7 @@ func (n Noted[K, T]) UpdateStatus(
 	})
 }
 
-// Patch changes the object of which obj is a copy, or its subresource. The server applies a patch
+// Patch changes the object that obj is a copy of, or its subresource. The server applies a patch
 // to the newest copy, unless data has a resourceVersion. For a server-side apply, obj may have only
 // a namespace and a name.
 func (n Noted[K, T]) Patch(
@@ -131,7 +131,7 @@ func (n Noted[K, T]) Patch(
 	})
 }
 
-// Delete deletes the object of which obj is a copy. Unless opts has Preconditions, a successor of
+// Delete deletes the object that obj is a copy of. Unless opts has Preconditions, a successor of
 // the same name is not deleted: the error is a Conflict.
 func (n Noted[K, T]) Delete(ctx context.Context, obj T, opts metav1.DeleteOptions) error {
 	if uid := obj.GetUID(); opts.Preconditions == nil && uid != "" {

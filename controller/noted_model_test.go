@@ -206,7 +206,7 @@ func (s *podServer) isBusy(pod *corev1.Pod) bool {
 	return s.sending[string(pod.UID)] > 0 || s.sending[""] > 0 // a patch has no UID
 }
 
-// writer writes random pods for a while, and checks that what is not sent would be in vain.
+// writer writes random pods for a while, and checks that a write that is not sent would be refused.
 func (s *podServer) writer(writes *controller.Writes[string], key string, patches bool) {
 	n := controller.Note(writes, key, controller.Writer[*corev1.Pod](s))
 	ctx := context.Background()
@@ -281,8 +281,8 @@ func TestModel_NotedWritersOfOneProcess(t *testing.T) {
 	}
 }
 
-// Two controllers of one process write the same pods. With a Writes each, one learns from a Conflict
-// what the other has written. With one Writes for both, there is no Conflict.
+// Two controllers of one process write the same pods. With a Writes each, one learns from a
+// Conflict what the other has written. With one Writes for both, there is no Conflict.
 func TestStory_TwoControllersNeverConflict(t *testing.T) {
 	for patient, wantConflicts := range map[bool]bool{true: false, false: true} {
 		synctest.Test(t, func(t *testing.T) {

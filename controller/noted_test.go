@@ -199,8 +199,8 @@ func TestNoted_AnAnswer(t *testing.T) {
 	}
 }
 
-// W4: what is deleted has no copy without a deletionTimestamp, and no write of such a copy is sent.
-// What is gone has no copy at all. A successor of the name is another object.
+// W4: after a delete, copies without a deletionTimestamp are old, and no write of them is sent. If
+// the object is gone, all copies are old. A successor of the name is another object.
 func TestNoted_ADelete(t *testing.T) {
 	now := metav1.Now()
 	terminating := copyAt("9")
@@ -219,7 +219,8 @@ func TestNoted_ADelete(t *testing.T) {
 					assert.Equal(t, types.UID("1"), *c.last.Preconditions.UID)
 				case "404":
 					c.err = apierrors.NewNotFound(podResource, "a")
-					require.True(t, apierrors.IsNotFound(kinds["update"].write(n, copyAt("5"), nil)))
+					err := kinds["update"].write(n, copyAt("5"), nil)
+					require.True(t, apierrors.IsNotFound(err))
 				case "finalizer":
 					require.NoError(t, kinds["update"].write(n, copyAt("5"), nil))
 				}
@@ -333,7 +334,7 @@ func TestNoted_ADryRunOfAnOldCopy(t *testing.T) {
 	}
 }
 
-// withoutStatus hides UpdateStatus, as client-go's client of ConfigMaps has none.
+// withoutStatus hides UpdateStatus, which client-go's client of ConfigMaps lacks.
 type withoutStatus struct{ controller.Writer[*corev1.Pod] }
 
 func TestNoted_Errors(t *testing.T) {

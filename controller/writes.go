@@ -25,20 +25,20 @@ import (
 //
 // A write of an old copy is refused with a Conflict, and so is every other write of that copy,
 // until the watch has brought a newer one. A client that Note returns does not send such a write:
-// its error is ErrStale. Patient waits for the newer copy, and asks Seen. Controllers that write the same objects of a resource share one Writes.
-// Ask Stale before work that is in vain with an old copy.
+// its error is ErrStale. Patient asks Seen, and waits for the newer copy. Controllers that write
+// the same objects share one Writes. Ask Stale before work that makes no sense with an old copy.
 //
-// In W2 to W5, what answers have proved about an object is forgotten conflictWait after the last of
-// them. A newer copy in the cache is no reason to forget: a slow reconcile may still have an old one.
+// In W2 to W5, the facts about an object are forgotten conflictWait after the last answer that
+// proves one. A newer copy in the cache does not end them: a slow reconcile may have an old one.
 //
 //	W1  if Seen(k, v) was true since the last Wrote(k, ...), newest[k] is newer than v
 //	W2  Stale is true for a copy that was refused with a Conflict, and for older ones
 //	W3  Stale is true for a copy that is older than the answer to a write
-//	W4  Stale is true for a copy without a deletionTimestamp if a delete was accepted, and for every
-//	    copy if the object is known to be gone
-//	W5  Send sends no write that depends on the version of a copy for which Stale is true, or while
-//	    another write of that object is being sent; and no write of an object that W4 knows
-//	W6  only answers change what is known: not dry runs, and no error that proves nothing
+//	W4  Stale is true for a copy without a deletionTimestamp if a delete was accepted, and for
+//	    every copy if the object is known to be gone
+//	W5  Send sends no locked write of a copy for which Stale is true, or while another write of
+//	    the object is being sent; and no write at all of a copy that is stale because of W4
+//	W6  dry runs, and errors that prove nothing about the copy, change none of this
 //
 // The zero value is ready. All methods are safe for concurrent use.
 type Writes[K comparable] struct {
@@ -124,9 +124,9 @@ type Write struct {
 }
 
 // Send sends one write for key with send, which returns the object that the server answers with.
-// It notes the answer, and returns the error. If the write is not sent, because Copy is known to be
-// old or another write of the object is being sent, the error is ErrStale. If it was refused because
-// Copy is old, the error is ErrStale and a Conflict. Do not pass dry runs to it.
+// It notes the answer, and returns the error. If the write is not sent, because of W5, the error
+// is ErrStale. If it was refused because Copy is old, the error is ErrStale and a Conflict. Do not
+// pass dry runs to it.
 func (w *Writes[K]) Send(key K, write Write, send func() (metav1.Object, error)) error {
 	// The client may store the answer in Copy.
 	id, version := identityOf(write.Copy), write.Copy.GetResourceVersion()

@@ -195,7 +195,8 @@ func (s subresource[K]) Update(
 
 // Patch implements client.SubResourceWriter.
 func (s subresource[K]) Patch(
-	ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
+	ctx context.Context, obj client.Object, patch client.Patch,
+	opts ...client.SubResourcePatchOption,
 ) error {
 	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
 	body := options.SubResourceBody
@@ -221,8 +222,8 @@ func (s subresource[K]) Apply(
 	})
 }
 
-// send sends a write of obj. The client stores the answer in body, which may be another object, such
-// as a Scale. Its version is that of obj.
+// send sends a write of obj. The client stores the answer in body, which may be another object,
+// such as a Scale. Its version is that of obj.
 func (s subresource[K]) send(
 	dryRun []string, obj, body client.Object, write controller.Write, send func() error,
 ) error {

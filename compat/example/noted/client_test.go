@@ -50,7 +50,8 @@ var verbs = map[string]struct {
 	"Patch of a version": {true, func(
 		ctx context.Context, c client.Client, copied *appsv1.Deployment, dry bool,
 	) error {
-		patch := client.MergeFromWithOptions(copied.DeepCopy(), client.MergeFromWithOptimisticLock{})
+		patch := client.MergeFromWithOptions(
+			copied.DeepCopy(), client.MergeFromWithOptimisticLock{})
 		copied.Labels = map[string]string{"patched": "yes"}
 		if dry {
 			return c.Patch(ctx, copied, patch, client.DryRunAll)
@@ -129,8 +130,8 @@ func applied(
 	return c.Apply(ctx, config, owner)
 }
 
-// likeTheServer makes the fake client answer as a server does: a Scale has the version of its object,
-// and a dry run of an apply changes nothing.
+// likeTheServer makes the fake client answer as a server does: a Scale has the version of its
+// object, and a dry run of an apply changes nothing.
 var likeTheServer = interceptor.Funcs{
 	SubResourceUpdate: func(ctx context.Context, c client.Client, name string, obj client.Object,
 		opts ...client.SubResourceUpdateOption,
@@ -188,11 +189,12 @@ func TestClient_NotesAnAnswer(t *testing.T) {
 		copied *appsv1.Deployment,
 	) {
 		old, writes := copied.DeepCopy(), notes.Writes(deployments)
-		require.NoError(t, verbs[verb].write(t.Context(), notes.For("key"), copied.DeepCopy(), true))
+		c, another := notes.For("key"), copied.DeepCopy()
+		require.NoError(t, verbs[verb].write(t.Context(), c, another, true))
 		assert.False(t, writes.Stale(old))
 		assert.True(t, writes.Seen("key", old.ResourceVersion))
 
-		require.NoError(t, verbs[verb].write(t.Context(), notes.For("key"), copied, false))
+		require.NoError(t, verbs[verb].write(t.Context(), c, copied, false))
 		assert.True(t, writes.Stale(old))
 		assert.True(t, writes.Seen("another", old.ResourceVersion))
 		assert.Equal(t, verb == "Delete", writes.Seen("key", old.ResourceVersion))

@@ -105,7 +105,7 @@ type measured struct {
 	conflicts int           // writes that the server has refused
 	sent      int           // writes
 	blocked   time.Duration // time that the workers were in calls, less the way of the writes
-	longest   time.Duration // the longest time until an object that nobody writes was reconciled
+	longest   time.Duration // the longest time until an object that is only read was reconciled
 	finished  time.Duration // when all was written
 }
 
@@ -214,7 +214,7 @@ func run(
 			for i := range written {
 				c.Enqueue(fmt.Sprint("object-", i))
 			}
-			running.Go(func() { // an object that nobody writes is reconciled again and again
+			running.Go(func() { // an object that is only read is reconciled again and again
 				for i := 0; ctx.Err() == nil; i++ {
 					name := fmt.Sprint("object-", written+i%written)
 					p.mu.Lock()
@@ -275,10 +275,10 @@ var clients = map[string]func(config *rest.Config, options client.Options) (*pro
 }
 
 // kubernetes-sigs/kueue#8258: two controllers of one process write ten objects, twelve times each,
-// and the watch is a second late. A noted client has no Conflict, and no worker waits. A client that
-// waits for its own writes in Get has Conflicts of the two controllers, and while it waits, its
-// worker reconciles no other object. If another process writes, too, a noted client has at most one
-// Conflict for each of its writes.
+// and the watch is a second late. A noted client has no Conflict, and no worker waits. A client
+// that waits for its own writes in Get has Conflicts of the two controllers, and while it waits,
+// its worker reconciles no other object. If another process writes, too, a noted client has at most
+// one Conflict for each of its writes.
 func TestConflicts_ThreeClients(t *testing.T) {
 	const writes = 2 * written * rounds
 	for _, foreign := range []bool{false, true} {
@@ -287,8 +287,9 @@ func TestConflicts_ThreeClients(t *testing.T) {
 			m := run(t, foreign, connect)
 			results[name] = m
 			t.Logf("another process: %-5v %-24s %4d conflicts, workers waited %.0fs, "+
-				"an object that nobody writes waited %.2fs, all was written after %.0fs", foreign, name,
-				m.conflicts, m.blocked.Seconds(), m.longest.Seconds(), m.finished.Seconds())
+				"an object that is only read waited %.2fs, all was written after %.0fs",
+				foreign, name, m.conflicts, m.blocked.Seconds(), m.longest.Seconds(),
+				m.finished.Seconds())
 			assert.Equal(t, writes+m.conflicts, m.sent, name)
 		}
 		ours, theirs := results["impl=ours"], results["impl=controller-runtime"]
