@@ -133,19 +133,23 @@ func identityOf(obj metav1.Object) identity {
 
 func (i identity) String() string { return i.namespace + "/" + i.name }
 
-// isConflictOfVersions excludes the conflicts of managers of fields, which a newer copy does not
-// end.
-func isConflictOfVersions(err error) bool {
-	return apierrors.IsConflict(err) &&
+// isOld excludes the conflicts of managers of fields, and those of other objects, such as a
+// ResourceQuota: a newer copy does not end them.
+func isOld(err error, id identity) bool {
+	return apierrors.IsConflict(err) && isAbout(err, id) &&
 		!apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 
-// isGone excludes the answers of a server that does not know the resource, or another object.
+// isGone excludes the answers of a server that does not know the resource.
 func isGone(err error, id identity) bool {
+	return apierrors.IsNotFound(err) && isAbout(err, id) && id.uid != "" &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// isAbout reports whether an error of the server names the object.
+func isAbout(err error, id identity) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && id.uid != "" && apierrors.IsNotFound(err) &&
-		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) &&
-		status.ErrStatus.Details != nil && status.ErrStatus.Details.Name == id.name
+	return ok && status.ErrStatus.Details != nil && status.ErrStatus.Details.Name == id.name
 }
 
 func isVersion(text string) bool {

@@ -284,6 +284,8 @@ func TestNoted_WhatProvesNothing(t *testing.T) {
 	ended.DeletionTimestamp, leaving.DeletionTimestamp = &now, &now
 	leaving.DeletionGracePeriodSeconds = new(int64(30))
 	conflict := apierrors.NewConflict(podResource, "a", errors.New("old"))
+	quota := apierrors.NewConflict(
+		schema.GroupResource{Resource: "resourcequotas"}, "all-pods", errors.New("too many writers"))
 	notFound := apierrors.NewNotFound(podResource, "a")
 	another := apierrors.NewNotFound(podResource, "b")
 	reset, all := errors.New("connection reset"), []string{metav1.DryRunAll}
@@ -296,6 +298,7 @@ func TestNoted_WhatProvesNothing(t *testing.T) {
 			"dry run":          {scripted{answer: copyAt("9")}, copyAt("5"), all},
 			"refused dry run":  {scripted{err: conflict}, copyAt("5"), all},
 			"field conflict":   {scripted{err: fieldConflict}, copyAt("5"), nil},
+			"quota":            {scripted{err: quota}, copyAt("5"), nil},
 			"no such path":     {scripted{err: noSuchPath}, copyAt("5"), nil},
 			"another name":     {scripted{err: another}, copyAt("5"), nil},
 			"a copy of no UID": {scripted{err: notFound}, withoutUID(copyAt("5")), nil},

@@ -153,7 +153,7 @@ func (w *Writes[K]) Send(key K, write Write, send func() (metav1.Object, error))
 			w.wroteLocked(key, answer.GetResourceVersion())
 		}
 		w.copies.answered(answer, now)
-	case write.Locked && isConflictOfVersions(err):
+	case write.Locked && isOld(err, id):
 		w.copies.at(id, now).learn(version, true)
 		return &staleError{err}
 	case isGone(err, id):
