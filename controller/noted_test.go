@@ -285,7 +285,7 @@ func TestNoted_WhatProvesNothing(t *testing.T) {
 	leaving.DeletionGracePeriodSeconds = new(int64(30))
 	conflict := apierrors.NewConflict(podResource, "a", errors.New("old"))
 	quota := apierrors.NewConflict(
-		schema.GroupResource{Resource: "resourcequotas"}, "all-pods", errors.New("too many writers"))
+		schema.GroupResource{Resource: "resourcequotas"}, "all-pods", errors.New("busy"))
 	notFound := apierrors.NewNotFound(podResource, "a")
 	another := apierrors.NewNotFound(podResource, "b")
 	reset, all := errors.New("connection reset"), []string{metav1.DryRunAll}
