@@ -12,9 +12,9 @@
 //
 // Read result.go (the results of reconcile), controller.go, shift.go (when a call may begin, and
 // its context), enqueue.go, priority.go and worker.go (the path of one key), keytracker.go
-// (failures and running calls), deadletters.go, writes.go, snapshot.go; then go test -v
-// ./controller. Goroutines: Run starts Options.Workers of them and returns when the last has
-// ended. Locking: the key tracker's mutex; no callback runs under it.
+// (failures and running calls), deadletters.go, writes.go, copies.go and noted.go, snapshot.go;
+// then go test -v ./controller. Goroutines: Run starts Options.Workers of them and returns when the
+// last has ended. Locking: the key tracker's mutex; no callback runs under it.
 //
 // Every controller writes this loop around util/workqueue. Results have the meanings of
 // controller-runtime.

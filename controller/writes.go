@@ -3,13 +3,10 @@
 package controller
 
 import (
-	"maps"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // Writes remembers what reconcile wrote, so that the next call for the key does not act on a cache
@@ -19,66 +16,49 @@ import (
 //		return controller.Result{RequeueAfter: time.Second}, nil // or the event of the write
 //	}
 //	...
-//	created, err := client.Create(ctx, pod, metav1.CreateOptions{})
-//	if err == nil {
-//		writes.Wrote(key, created.ResourceVersion)
-//	}
+//	created, err := controller.Note(&writes, key, client).Create(ctx, pod, metav1.CreateOptions{})
 //
 // A store of package informer reports a version when every change up to it is stored. Versions are
 // comparable within one resource only, so a controller needs one Writes for each resource that it
 // both writes and reads. If an informer's selector excludes the written object, the informer may
 // not see the write until the next bookmark.
 //
-// A write of a stale copy is refused with a Conflict, and so is every other write of that copy,
-// until the watch has brought a newer one. To wait for it, report the refusal, and ask before the
-// next write of a copy:
+// A write of an old copy is refused with a Conflict, and so is every other write of that copy,
+// until the watch has brought a newer one. A client that Note returns does not send such a write:
+// its error is ErrStale. Patient asks Seen, and waits for the newer copy. Controllers that write
+// the same objects share one Writes. Ask Stale before work that makes no sense with an old copy.
 //
-//	if writes.Stale(pod) {
-//		return controller.Result{RequeueAfter: time.Second}, nil // an event may come earlier
-//	}
-//	...
-//	if apierrors.IsConflict(err) {
-//		writes.Conflicted(pod)
-//		return controller.Result{RequeueAfter: time.Second}, nil
-//	}
+// In W2 to W5, the facts about an object are forgotten conflictWait after the last answer that
+// proves one. A newer copy in the cache does not end them: a slow reconcile may have an old one.
 //
 //	W1  if Seen(k, v) was true since the last Wrote(k, ...), newest[k] is newer than v
-//	W2  refused has the newest refused version of an object for conflictWait after the last
-//	    refusal, or until Stale was called with a newer one
+//	W2  Stale is true for a copy that was refused with a Conflict, and for older ones
+//	W3  Stale is true for a copy that is older than the answer to a write
+//	W4  Stale is true for a copy without a deletionTimestamp if a delete was accepted, and for
+//	    every copy if the object is known to be gone
+//	W5  Send sends no locked write of a copy for which Stale is true, or while another write of
+//	    the object is being sent; and no write at all of a copy that is stale because of W4
+//	W6  dry runs, and errors that prove nothing about the copy, change none of this
 //
 // The zero value is ready. All methods are safe for concurrent use.
 type Writes[K comparable] struct {
-	mu      sync.Mutex
-	newest  map[K]string
-	refused map[identity]refusal
-	swept   time.Time // when old refusals were dropped
+	mu     sync.Mutex
+	newest map[K]string
+	copies copies
 }
-
-// identity distinguishes an object from its successor of the same name. (A fake server may not set
-// UIDs.)
-type identity struct {
-	uid             types.UID
-	namespace, name string
-}
-
-type refusal struct {
-	resourceVersion string
-	at              time.Time // of the call of Conflicted
-}
-
-// conflictWait bounds the wait for a copy that is newer than a refused one. A server may refuse a
-// write for another reason, such as a webhook or too many writers; then no newer copy arrives.
-const conflictWait = time.Minute
 
 // Wrote notes that the server answered a create or an update for key with resourceVersion. A text
-// that is not a version is ignored.
+// that is not a version is ignored. Clients that Note returns call it.
 func (w *Writes[K]) Wrote(key K, resourceVersion string) {
-	_, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion)
-	if err != nil {
+	if !isVersion(resourceVersion) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.wroteLocked(key, resourceVersion)
+}
+
+func (w *Writes[K]) wroteLocked(key K, resourceVersion string) {
 	if before, ok := w.newest[key]; ok && !older(before, resourceVersion) {
 		return
 	}
@@ -102,6 +82,13 @@ func (w *Writes[K]) Seen(key K, resourceVersion string) bool {
 	return true
 }
 
+// SeenBy returns Seen for a store of package informer. The result is for Patient.
+func (w *Writes[K]) SeenBy(
+	cache interface{ LastStoreSyncResourceVersion() string },
+) func(key K) bool {
+	return func(key K) bool { return w.Seen(key, cache.LastStoreSyncResourceVersion()) }
+}
+
 // Forget drops the writes of key.
 func (w *Writes[K]) Forget(key K) {
 	w.mu.Lock()
@@ -110,51 +97,67 @@ func (w *Writes[K]) Forget(key K) {
 }
 
 // Conflicted notes that the server refused a write of the copy obj with an error for which
-// apierrors.IsConflict is true.
+// apierrors.IsConflict is true. Clients that Note returns call it.
 func (w *Writes[K]) Conflicted(obj metav1.Object) {
-	now, id, version := time.Now(), identityOf(obj), obj.GetResourceVersion()
+	id, version, now := identityOf(obj), obj.GetResourceVersion(), time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now.Sub(w.swept) >= conflictWait {
-		maps.DeleteFunc(w.refused, func(_ identity, r refusal) bool { return r.over(now) })
-		w.swept = now
-	}
-	if before, ok := w.refused[id]; ok && !before.over(now) &&
-		older(version, before.resourceVersion) {
-		version = before.resourceVersion
-	}
-	if w.refused == nil {
-		w.refused = map[identity]refusal{}
-	}
-	w.refused[id] = refusal{version, now}
+	w.copies.at(id, now).learn(version, true)
 }
 
-// Stale reports whether obj is the copy that Conflicted was called with, or an older one of the
-// same object. A minute after Conflicted it is false in any case: a server may refuse a write for
-// another reason.
+// Stale reports whether obj is known to be older than what the server has. A minute after the last
+// answer about the object it is false in any case: a server may refuse a write for another reason.
 func (w *Writes[K]) Stale(obj metav1.Object) bool {
-	id, version := identityOf(obj), obj.GetResourceVersion()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r, ok := w.refused[id]
-	switch {
-	case !ok:
-		return false
-	case r.over(time.Now()), version != r.resourceVersion && !older(version, r.resourceVersion):
-		delete(w.refused, id)
-		return false
+	return w.copies.stale(obj, time.Now())
+}
+
+// Write is a write that Send sends.
+type Write struct {
+	// Copy is what the write was made from. For a create, it has no UID.
+	Copy metav1.Object
+	// Locked means that the server refuses the write with a Conflict if Copy is not the newest.
+	Locked bool
+	// Deletes means that the write is a delete, without an answer.
+	Deletes bool
+}
+
+// Send sends one write for key with send, which returns the object that the server answers with.
+// It notes the answer, and returns the error. If the write is not sent, because of W5, the error
+// is ErrStale. If it was refused because Copy is old, the error is ErrStale and a Conflict. Do not
+// pass dry runs to it.
+func (w *Writes[K]) Send(key K, write Write, send func() (metav1.Object, error)) error {
+	// The client may store the answer in Copy.
+	id, version := identityOf(write.Copy), write.Copy.GetResourceVersion()
+	w.mu.Lock()
+	err := w.copies.begin(write, time.Now())
+	w.mu.Unlock()
+	if err != nil {
+		return err
 	}
-	return true
-}
-
-func (r refusal) over(now time.Time) bool { return now.Sub(r.at) >= conflictWait }
-
-func identityOf(obj metav1.Object) identity {
-	return identity{obj.GetUID(), obj.GetNamespace(), obj.GetName()}
-}
-
-// older reports whether a is known to be older than b.
-func older(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.copies.objects[id].sending--
+	}()
+	answer, err := send()
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case err == nil && write.Deletes:
+		w.copies.deleted(id, now)
+	case err == nil:
+		if isVersion(answer.GetResourceVersion()) {
+			w.wroteLocked(key, answer.GetResourceVersion())
+		}
+		w.copies.answered(answer, now)
+	case write.Locked && isOld(err, id):
+		w.copies.at(id, now).learn(version, true)
+		return &staleError{err}
+	case isGone(err, id):
+		w.copies.at(id, now).gone = true
+	}
+	return err
 }

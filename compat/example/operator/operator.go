@@ -38,6 +38,8 @@ type publisher struct {
 	siteWrites, pageWrites controller.Writes[store.ObjectName]
 }
 
+type notedPages = controller.Noted[store.ObjectName, *corev1.ConfigMap]
+
 // newPublisher makes the clients, the informers and the controller, and connects them.
 func newPublisher(
 	config *rest.Config, dns api.Records, o *operator.Operator,
@@ -66,7 +68,9 @@ func newPublisher(
 		return nil, err
 	}
 
-	p.ctrl, err = operator.NewController(o, "websites", p.reconcile,
+	p.ctrl, err = operator.NewController(o, "websites",
+		controller.Patient(time.Second, p.reconcile, // the event of a write comes earlier
+			p.siteWrites.SeenBy(p.sites.GetStore()), p.pageWrites.SeenBy(p.pages.GetStore())),
 		controller.Options[store.ObjectName]{
 			Workers: 4,
 			WaitFor: []controller.Synced{p.sites.HasSyncedChecker(), p.pages.HasSyncedChecker()},
@@ -91,9 +95,6 @@ func (p *publisher) run(ctx context.Context) error {
 func (p *publisher) reconcile(
 	ctx context.Context, name store.ObjectName,
 ) (controller.Result, error) {
-	if !p.seesItsWrites(name) {
-		return controller.Result{RequeueAfter: time.Second}, nil // the event comes earlier
-	}
 	cached, err := p.sites.Lister().ByNamespace(name.Namespace).Get(name.Name)
 	if apierrors.IsNotFound(err) {
 		return controller.Result{}, nil // the finalizer has done its work
@@ -108,18 +109,15 @@ func (p *publisher) reconcile(
 		return controller.Result{}, err // the event of the write follows
 	}
 	taken, failed := p.publish(ctx, site)
+	if errors.Is(failed, controller.ErrStale) {
+		return controller.Result{}, failed // no failure of the website
+	}
 	reported := p.report(ctx, site, taken, failed)
 	if err := errors.Join(failed, reported); err != nil || len(taken) == 0 {
 		return controller.Result{}, err
 	}
 	// The end of a foreign object is no event of this website.
 	return controller.Result{RequeueAfter: time.Minute}, nil
-}
-
-// seesItsWrites reports whether the caches hold what the last calls have written for a website.
-func (p *publisher) seesItsWrites(name store.ObjectName) bool {
-	return p.siteWrites.Seen(name, p.sites.GetStore().LastStoreSyncResourceVersion()) &&
-		p.pageWrites.Seen(name, p.pages.GetStore().LastStoreSyncResourceVersion())
 }
 
 // publish makes the DNS and the ConfigMaps equal to the spec. taken are the names of pages that
@@ -130,12 +128,14 @@ func (p *publisher) publish(
 	if err := p.dns.Set(ctx, site); err != nil {
 		return nil, fmt.Errorf("set DNS record: %w", err)
 	}
+	pages := controller.Note(
+		&p.pageWrites, store.MetaObjectToName(site), p.pageClient.Namespace(site.Namespace))
 	var failed []error
 	wanted := map[string]bool{}
 	for _, page := range slices.Sorted(maps.Keys(site.Spec.Pages)) {
 		want := site.Page(page)
 		wanted[want.Name] = true
-		mine, err := p.publishPage(ctx, site, want)
+		mine, err := p.publishPage(ctx, pages, site, want)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("write page: %w", err))
 		} else if !mine {
@@ -150,8 +150,7 @@ func (p *publisher) publish(
 		if wanted[page.Name] {
 			continue
 		}
-		err := p.pageClient.Namespace(page.Namespace).Delete(ctx, page.Name,
-			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(page.UID))})
+		err := pages.Delete(ctx, page, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			failed = append(failed, fmt.Errorf("delete page: %w", err))
 		}
@@ -162,14 +161,12 @@ func (p *publisher) publish(
 // publishPage creates the page, adopts it, corrects it, or leaves it alone because it is not the
 // website's.
 func (p *publisher) publishPage(
-	ctx context.Context, site *api.Website, want *corev1.ConfigMap,
+	ctx context.Context, pages notedPages, site *api.Website, want *corev1.ConfigMap,
 ) (mine bool, err error) {
-	pages := p.pageClient.Namespace(site.Namespace)
-	var written *corev1.ConfigMap
 	found, err := p.pages.Lister().ByNamespace(site.Namespace).Get(want.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		written, err = pages.Create(ctx, want, metav1.CreateOptions{})
+		_, err = pages.Create(ctx, want, metav1.CreateOptions{})
 	case err != nil:
 		return false, err
 	case !mayOwn(site, found):
@@ -180,13 +177,9 @@ func (p *publisher) publishPage(
 		changed := found.DeepCopy()
 		changed.Data = want.Data
 		site.Adopt(changed)
-		written, err = pages.Update(ctx, changed, metav1.UpdateOptions{})
+		_, err = pages.Update(ctx, changed, metav1.UpdateOptions{})
 	}
-	if err != nil {
-		return false, err
-	}
-	p.pageWrites.Wrote(store.MetaObjectToName(site), written.ResourceVersion)
-	return true, nil
+	return err == nil, err
 }
 
 // mayOwn reports whether the page is the website's, or is free, has its label, and stays.
@@ -197,15 +190,22 @@ func mayOwn(site *api.Website, page *corev1.ConfigMap) bool {
 	return page.Labels["website"] == site.Name && page.DeletionTimestamp == nil
 }
 
+// websites returns a client that notes what it writes for site.
+func (p *publisher) websites(
+	site *api.Website,
+) controller.Noted[store.ObjectName, *api.Website] {
+	return controller.Note(
+		&p.siteWrites, store.MetaObjectToName(site), p.siteClient.Namespace(site.Namespace))
+}
+
 // addFinalizer makes the server keep the website until finalize has cleaned up.
 func (p *publisher) addFinalizer(ctx context.Context, site *api.Website) (added bool, err error) {
 	if slices.Contains(site.Finalizers, api.Finalizer) {
 		return false, nil
 	}
 	site.Finalizers = append(site.Finalizers, api.Finalizer)
-	written, err := p.siteClient.Namespace(site.Namespace).Update(
-		ctx, site, metav1.UpdateOptions{})
-	return true, p.noteSite(site, written, err)
+	_, err = p.websites(site).Update(ctx, site, metav1.UpdateOptions{})
+	return true, err
 }
 
 // finalize cleans up where no owner reference reaches, and lets the server delete the website. The
@@ -219,12 +219,11 @@ func (p *publisher) finalize(ctx context.Context, site *api.Website) error {
 		return fmt.Errorf("remove DNS record: %w", err)
 	}
 	site.Finalizers = slices.Delete(site.Finalizers, at, at+1)
-	written, err := p.siteClient.Namespace(site.Namespace).Update(
-		ctx, site, metav1.UpdateOptions{})
+	_, err := p.websites(site).Update(ctx, site, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return p.noteSite(site, written, err)
+	return err
 }
 
 // report writes the status if it has changed. The text of a failure stays until another generation:
@@ -250,17 +249,6 @@ func (p *publisher) report(
 		return nil
 	}
 	site.Status.ObservedGeneration = site.Generation
-	written, err := p.siteClient.Namespace(site.Namespace).UpdateStatus(
-		ctx, site, metav1.UpdateOptions{})
-	return p.noteSite(site, written, err)
-}
-
-// noteSite notes the answer to a write of a website. A conflict is an error like any other: the
-// key is tried again, later, with the copy that the watch has brought meanwhile.
-func (p *publisher) noteSite(site, written *api.Website, err error) error {
-	if err != nil {
-		return fmt.Errorf("write website: %w", err)
-	}
-	p.siteWrites.Wrote(store.MetaObjectToName(site), written.ResourceVersion)
-	return nil
+	_, err := p.websites(site).UpdateStatus(ctx, site, metav1.UpdateOptions{})
+	return err
 }

@@ -3,17 +3,17 @@
 package main
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/compat/example/operator/api"
@@ -184,12 +184,21 @@ func TestStory_AHostHasOneWebsite(t *testing.T) {
 // The server refuses a status that was made from an old copy. It is written again.
 func TestStory_ARefusedStatusIsWrittenAgain(t *testing.T) {
 	story(t, func(w *world) {
-		conflict := apierrors.NewConflict(schema.GroupResource{Group: "example.com",
-			Resource: "websites"}, "shop", nil)
 		w.start("only")
-		w.Faults().Fail(3, apitest.Match{Verb: "update", Resource: "websites",
-			If: func(r apitest.Request) bool { return r.Subresource == "status" }}, conflict)
+		var left atomic.Int32 // statuses, before each of which another process writes the website
+		left.Store(3)
+		w.Faults().Add(apitest.Fault{Match: apitest.Match{Verb: "update", Resource: "websites",
+			If: func(r apitest.Request) bool {
+				if r.Subresource == "status" && left.Add(-1) >= 0 {
+					site := w.read()
+					site.Labels = map[string]string{"left": fmt.Sprint(left.Load())}
+					assert.NoError(w.t, w.Update(site))
+				}
+				return false
+			}}})
 		w.site()
+		time.Sleep(3 * time.Second)
+		assert.Negative(w.t, left.Load())
 		w.ready(metav1.ConditionTrue, "Published")
 	})
 }
