@@ -174,7 +174,7 @@ var commands = []struct {
 
 // sentControls uses the controls of the cards and checks what the page sends.
 func sentControls(s *scene) {
-	s.excuse("/lab/command") // the program refuses to kill a leader while there is none
+	s.excuse("/lab/command") // the program refuses to kill a leader that is dead
 	before := len(s.sent())
 	var want []string
 	for _, c := range commands {
