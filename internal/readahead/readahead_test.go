@@ -57,7 +57,8 @@ func TestReader_IdleHoldsNoChunk(t *testing.T) {
 			random := rand.New(rand.NewSource(1))
 			require.Zero(t, holds(), "before the first byte")
 			for range 300 {
-				event := make([]byte, 1+random.Intn([]int{3, smallBytes, 6 * chunkBytes}[random.Intn(3)]))
+				most := []int{3, smallBytes, 6 * chunkBytes}[random.Intn(3)]
+				event := make([]byte, 1+random.Intn(most))
 				_, _ = random.Read(event)
 				go func() { _, _ = server.Write(event) }()
 				synctest.Wait()

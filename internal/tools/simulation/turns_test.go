@@ -10,7 +10,7 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// The limits of a Starts. What is seen is up to checkEvery late.
+// The limits of a Starts. A phase is seen checkEvery late, or earlier.
 const (
 	turnLimit     = 1
 	turnPatience  = time.Minute
@@ -87,13 +87,14 @@ func (w *world) checkTurns() {
 	for _, p := range waiting {
 		waits := now.Sub(p.turn.asked)
 		if waits > 2*countPatience+checkEvery && held < turnLimit { // T2, T4
-			w.violate(12, "%s waits for a turn for %v, and %d processes have one", p.name, waits, held)
+			w.violate(12, "%s waits for a turn for %v, and %d processes have one", p.name, waits,
+				held)
 		}
 	}
 }
 
-// checkPassed checks that the process, which has got a turn, has passed none that asked earlier and
-// has waited for long: T3.
+// checkPassed checks T3 for a process that has got a turn: no other that asked earlier has waited
+// for long.
 func (p *process) checkPassed(waiting []*process, now time.Time) {
 	asked := p.turn.asked
 	if asked.IsZero() {
