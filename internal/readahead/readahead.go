@@ -104,7 +104,7 @@ func (r *Reader) commit(space []byte, n int, err error) []byte {
 	defer r.mu.Unlock()
 	if n > 0 {
 		if len(r.chunks) == 0 { // Read has released the last one
-			r.addChunk()
+			r.chunks = append(r.chunks, chunkPool.Get().(*[chunkBytes]byte)[:0])
 		}
 		last := &r.chunks[len(r.chunks)-1]
 		if r.waits {
@@ -129,17 +129,12 @@ func (r *Reader) commit(space []byte, n int, err error) []byte {
 		case hasRoom:
 			return r.chunks[last][len(r.chunks[last]):chunkBytes]
 		case r.share == nil || r.share.reserve(len(r.chunks)+1):
-			r.addChunk()
+			r.chunks = append(r.chunks, chunkPool.Get().(*[chunkBytes]byte)[:0])
 		default:
 			r.changed.Wait()
 		}
 	}
 	return nil
-}
-
-// addChunk adds an empty chunk, which is the first one or was reserved.
-func (r *Reader) addChunk() {
-	r.chunks = append(r.chunks, chunkPool.Get().(*[chunkBytes]byte)[:0])
 }
 
 // wake makes run try again to get a chunk.
@@ -149,12 +144,24 @@ func (r *Reader) wake() {
 	r.changed.Broadcast()
 }
 
-// Read implements io.Reader, for one goroutine. It panics as the body did.
+// Read implements io.Reader, for one goroutine. It panics as the body did. Without room in p it
+// waits until bytes wait.
 func (r *Reader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.awaitLocked(); err != nil {
-		return 0, err
+	for r.waiting == 0 && r.err == nil {
+		r.idles = true
+		r.changed.Wait()
+	}
+	r.idles = false
+	switch {
+	case r.err == ErrStopped:
+		return 0, r.err
+	case r.waiting > 0:
+	case r.panicked != nil:
+		panic(r.panicked)
+	default:
+		return 0, r.err
 	}
 	n := copy(p, r.chunks[0][r.read:])
 	r.read += n
@@ -163,7 +170,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 		chunkPool.Put((*[chunkBytes]byte)(r.chunks[0][:chunkBytes]))
 		r.chunks[0] = nil
 		r.chunks, r.read = r.chunks[1:], 0
-		if r.share != nil {
+		if r.share != nil && len(r.chunks)+1 >= ownChunks { // with fewer it holds nothing else
 			r.share.giveBack(len(r.chunks))
 		}
 	}
@@ -173,32 +180,15 @@ func (r *Reader) Read(p []byte) (int, error) {
 
 // First returns the first byte without reading it. It is called before Read.
 func (r *Reader) First() (byte, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch err := r.awaitLocked(); err {
-	case nil:
-		return r.chunks[0][r.read], nil
-	case io.EOF:
-		return 0, io.ErrUnexpectedEOF
-	default:
+	if _, err := r.Read(nil); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
 		return 0, err
 	}
-}
-
-// awaitLocked waits until bytes wait, and returns the error of body after all of them.
-func (r *Reader) awaitLocked() error {
-	for r.waiting == 0 && r.err == nil {
-		r.idles = true
-		r.changed.Wait()
-	}
-	r.idles = false
-	switch {
-	case r.err != ErrStopped && r.waiting > 0:
-		return nil
-	case r.err != ErrStopped && r.panicked != nil:
-		panic(r.panicked)
-	}
-	return r.err
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.chunks[0][r.read], nil
 }
 
 // Quiet reports when bytes arrived last, and whether Read waits for the body while between reports
