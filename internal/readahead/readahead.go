@@ -29,6 +29,11 @@ import (
 //	R1  Read waits only if no bytes wait
 //	R2  run pauses only while it has ownChunks or more, all are full, and share grants no other
 //	R3  the error or the panic of body follows all its bytes
+//	R4  while body has no bytes and Read waits, there are no chunks
+//
+// For R4, run waits for the body with small and copies what that receives. It reads into the last
+// chunk itself after a read that was filled, because then the body probably has more. So R4 does
+// not hold after the rare bytes that fill a read to its end.
 type Reader struct {
 	Stopped chan struct{} // closed by Stop
 	share   *share        // nil is no limit
@@ -37,12 +42,18 @@ type Reader struct {
 	changed  sync.Cond // of the fields below
 	waiting  int64     // bytes of the chunks that were not read
 	chunks   [][]byte  // each is full, except for the last one, which run fills
+	waits    bool      // run reads into small
 	read     int       // bytes of the first chunk that were read
 	err      error     // of body; ErrStopped after Stop
 	panicked any
 	arrived  time.Time // when body last returned bytes
 	idles    bool      // Read waits
+
+	small [smallBytes]byte // of run alone
 }
+
+// smallBytes are enough for most events, so that one read receives them.
+const smallBytes = 2 << 10
 
 var chunkPool = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
 
@@ -74,7 +85,7 @@ func (r *Reader) run(body io.Reader) {
 		}
 	}()
 	empty := 0
-	for space := r.commit(0, nil); space != nil; {
+	for space := r.commit(nil, 0, nil); space != nil; {
 		n, err := body.Read(space)
 		if empty++; n > 0 {
 			empty = 0
@@ -82,27 +93,40 @@ func (r *Reader) run(body io.Reader) {
 		if empty == 100 { // a reader that returns nothing and no error for ever is broken
 			err = cmp.Or(err, io.ErrNoProgress)
 		}
-		space = r.commit(n, err)
+		space = r.commit(space, n, err)
 	}
 }
 
-// commit notes that body has read n bytes into the space that commit returned last. It returns
-// space for the next bytes, for which it may have to wait, or nil if run must end.
-func (r *Reader) commit(n int, err error) (space []byte) {
+// commit notes that body has read n bytes into space, which commit returned last. It returns space
+// for the next bytes, for which it may have to wait, or nil if run must end.
+func (r *Reader) commit(space []byte, n int, err error) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last := len(r.chunks) - 1
 	if n > 0 {
-		r.chunks[last] = r.chunks[last][:len(r.chunks[last])+n]
+		if len(r.chunks) == 0 { // Read has released the last one
+			r.chunks = append(r.chunks, chunkPool.Get().(*[chunkBytes]byte)[:0])
+		}
+		last := &r.chunks[len(r.chunks)-1]
+		if r.waits {
+			*last = append(*last, space[:n]...)
+		} else {
+			*last = (*last)[:len(*last)+n]
+		}
 		r.waiting += int64(n)
 		r.arrived, r.idles = time.Now(), false
 	}
+	r.waits = n == 0 || n < len(space)
 	r.err = cmp.Or(r.err, err)
 	r.changed.Broadcast()
 	for r.err == nil {
-		last = len(r.chunks) - 1
+		last := len(r.chunks) - 1
+		hasRoom := last >= 0 && len(r.chunks[last]) < chunkBytes
 		switch {
-		case last >= 0 && len(r.chunks[last]) < chunkBytes:
+		case r.waits && last < 0:
+			return r.small[:]
+		case r.waits && hasRoom:
+			return r.small[:min(smallBytes, chunkBytes-len(r.chunks[last]))]
+		case hasRoom:
 			return r.chunks[last][len(r.chunks[last]):chunkBytes]
 		case r.share == nil || r.share.reserve(len(r.chunks)+1):
 			r.chunks = append(r.chunks, chunkPool.Get().(*[chunkBytes]byte)[:0])
@@ -120,7 +144,8 @@ func (r *Reader) wake() {
 	r.changed.Broadcast()
 }
 
-// Read implements io.Reader, for one goroutine. It panics as the body did.
+// Read implements io.Reader, for one goroutine. It panics as the body did. Without room in p it
+// waits until bytes wait.
 func (r *Reader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,11 +166,11 @@ func (r *Reader) Read(p []byte) (int, error) {
 	n := copy(p, r.chunks[0][r.read:])
 	r.read += n
 	r.waiting -= int64(n)
-	if r.read == chunkBytes {
-		chunkPool.Put((*[chunkBytes]byte)(r.chunks[0]))
+	for len(r.chunks) > 0 && r.read == len(r.chunks[0]) && (r.read == chunkBytes || r.waits) {
+		chunkPool.Put((*[chunkBytes]byte)(r.chunks[0][:chunkBytes]))
 		r.chunks[0] = nil
 		r.chunks, r.read = r.chunks[1:], 0
-		if r.share != nil {
+		if r.share != nil && len(r.chunks)+1 >= ownChunks { // with fewer it holds nothing else
 			r.share.giveBack(len(r.chunks))
 		}
 	}
@@ -155,8 +180,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 
 // First returns the first byte without reading it. It is called before Read.
 func (r *Reader) First() (byte, error) {
-	var begin [1]byte
-	if _, err := r.Read(begin[:]); err != nil {
+	if _, err := r.Read(nil); err != nil {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
@@ -164,9 +188,7 @@ func (r *Reader) First() (byte, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.read--
-	r.waiting++
-	return begin[0], nil
+	return r.chunks[0][r.read], nil
 }
 
 // Quiet reports when bytes arrived last, and whether Read waits for the body while between reports

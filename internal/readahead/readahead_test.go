@@ -3,6 +3,7 @@
 package readahead
 
 import (
+	"bytes"
 	"io"
 	"math/rand"
 	"sync/atomic"
@@ -37,6 +38,48 @@ func TestAhead_ALatePanic(t *testing.T) {
 		_, err := a.Read(make([]byte, 1))
 		require.Equal(t, ErrStopped, err)
 	})
+}
+
+// An idle Reader holds no chunk, whatever the sizes of the events before and of the reads: R4. Each
+// event is read as it was written.
+func TestReader_IdleHoldsNoChunk(t *testing.T) {
+	for _, budget := range []*Budget{nil, {}, {free: 3 * chunkBytes}} {
+		synctest.Test(t, func(t *testing.T) {
+			body, server := io.Pipe()
+			r := New(body, budget)
+			holds := func() int {
+				synctest.Wait()
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				require.True(t, r.share == nil || r.share.held == beyondOwn(len(r.chunks)))
+				return len(r.chunks)
+			}
+			random := rand.New(rand.NewSource(1))
+			require.Zero(t, holds(), "before the first byte")
+			for range 300 {
+				most := []int{3, smallBytes, 6 * chunkBytes}[random.Intn(3)]
+				event := make([]byte, 1+random.Intn(most))
+				_, _ = random.Read(event)
+				go func() { _, _ = server.Write(event) }()
+				synctest.Wait()
+				begin, err := r.First()
+				require.NoError(t, err)
+				require.Equal(t, event[0], begin)
+				got := make([]byte, len(event))
+				for left := got; len(left) > 0; {
+					n, err := r.Read(left[:min(len(left), 1+random.Intn(2*chunkBytes))])
+					require.NoError(t, err)
+					left = left[n:]
+				}
+				require.True(t, bytes.Equal(event, got))
+				if len(event)%smallBytes != 0 {
+					require.Zero(t, holds(), "after %d bytes", len(event))
+				}
+			}
+			r.Stop()
+			_ = body.Close()
+		})
+	}
 }
 
 // source is a body with other bytes at each offset, in reads of random sizes. They often end next

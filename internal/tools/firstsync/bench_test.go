@@ -23,6 +23,7 @@ var (
 	podCount      = flag.Int("pods", 30_000, "number of pods")
 	managedFields = flag.Bool("managed", false, "pods have managed fields")
 	largeBytes    = flag.Int("large", 0, "bytes of an annotation that makes pods larger")
+	http2         = flag.Bool("http2", false, "HTTP/2 over TLS, as API servers speak it")
 	transformTime = flag.Duration("transform", 100*time.Microsecond,
 		"processor time of the slow transform for each pod")
 )
@@ -116,7 +117,8 @@ func BenchmarkFirstSync_OfManyKinds(b *testing.B) {
 	url := measure.StartServer(b, process(b, server))
 	for _, content := range []string{"json", "protobuf"} {
 		for _, c := range []config{
-			{Impl: "client-go"}, {Impl: "ours"}, {Impl: "ours", Limit: 2},
+			{Impl: "client-go"}, {Impl: "ours"}, {Impl: "ours", Limit: 2}, {Impl: "compressed"},
+			{Impl: "compressed", Limit: 2},
 		} {
 			c.URL, c.Way, c.Content, c.Kinds = url, "streamed", content, 20
 			b.Run(c.name(), func(b *testing.B) { benchmarkSubject(b, c) })
@@ -161,6 +163,7 @@ func process(b *testing.B, role string) *exec.Cmd {
 	require.NoError(b, err)
 	p := exec.Command(program, "-pods", strconv.Itoa(*podCount),
 		"-managed="+strconv.FormatBool(*managedFields), "-large", strconv.Itoa(*largeBytes),
+		"-http2="+strconv.FormatBool(*http2),
 		"-transform", transformTime.String())
 	p.Env = append(os.Environ(), roleVariable+"="+role)
 	p.Stderr = os.Stderr

@@ -21,6 +21,6 @@
 //
 // Read bench_test.go, subject_test.go (the informers) and server_test.go (the pods). Then run
 // go test -run - -bench . ./internal/tools/firstsync, or with -pods 300000, or with -managed, for
-// pods with managed fields, or with -large 20000, for large pods, and -transform 1ms. Goroutines:
-// those of the HTTP server and of the informers. Locking: none.
+// pods with managed fields, or with -large 20000, for large pods, or with -http2, or with
+// -transform 1ms. Goroutines: those of the HTTP server and of the informers. Locking: none.
 package firstsync

@@ -18,7 +18,12 @@ import (
 
 // serve serves the pods, prints the URL, and returns when stdin is closed.
 func serve(podCount int) {
-	server := httptest.NewServer(podServer(podCount))
+	server := httptest.NewUnstartedServer(podServer(podCount))
+	if server.EnableHTTP2 = *http2; *http2 {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
 	defer server.Close()
 	fmt.Println(server.URL)
 	untilStdinEnds()

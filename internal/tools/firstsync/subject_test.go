@@ -164,7 +164,10 @@ func newClients(c config) (kubernetes.Interface, error) {
 		content.ContentType = runtime.ContentTypeProtobuf
 		content.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
-	config := &rest.Config{Host: c.URL, QPS: -1, ContentConfig: content}
+	config := &rest.Config{
+		Host: c.URL, QPS: -1, ContentConfig: content,
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true}, // for -http2
+	}
 	if c.Content == "json" {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return acceptJSON{next} })
 	}

@@ -43,6 +43,9 @@ func (p *process) checkAlways() {
 	p.work.checkAlways()
 	p.checkDevtools()
 	requests, refusals, election := p.gate.lastMinute()
+	if p.has(inTurn) {
+		refusals /= 2 // before each list it asks for the number of objects
+	}
 	if requests > min(requestsPerMinute+len(p.truth.times), storm) ||
 		refusals > refusalsPerMinute || election > electionPerMinute {
 		p.violate(7, "%s sent %d lists and watches, of which %d were refused, and %d requests for"+

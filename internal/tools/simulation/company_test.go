@@ -24,10 +24,13 @@ import (
 const currentWithin = 2 * time.Second
 
 // generateCompany makes a script of a seed in which the processes are informers of one program,
-// some with one client for all, some with a client of their own, and some sick.
+// some with one client for all, some with a client of their own, some sick, and in every other
+// company most in turns.
 func generateCompany(seed uint64) script {
 	s := generate(seed)
 	r := rand.New(rand.NewPCG(seed, 6))
+	turns := rand.New(rand.NewPCG(seed, 8))
+	takesTurns := turns.IntN(2) == 0
 	known := s.setups
 	s.setups = nil
 	for i := range 3 + r.IntN(3) {
@@ -35,6 +38,9 @@ func generateCompany(seed uint64) script {
 		p.election, p.group = "none", []string{single, joint, joint, joint}[r.IntN(4)]
 		if r.IntN(4) == 0 {
 			p.traits = strings.Trim(p.traits+"+"+sick, "+")
+		}
+		if takesTurns && turns.IntN(4) > 0 {
+			p.traits = strings.Trim(p.traits+"+"+inTurn, "+")
 		}
 		s.setups = append(s.setups, p)
 	}

@@ -104,6 +104,9 @@ func (p *process) checkDuties(health informer.Health) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := health.Reflector
+	if r.Phase == reflector.AwaitingTurn {
+		d.progressAt = time.Now() // see checkTurns
+	}
 	quiet := time.Since(later(d.progressAt, r.LastContact))
 	isLate := r.Phase == reflector.Listing && p.has(deadline) && quiet > 2*listDeadline+maxTakes ||
 		r.Phase == reflector.Streaming && quiet > longestStream ||

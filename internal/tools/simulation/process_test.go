@@ -67,6 +67,7 @@ type process struct {
 	added    atomic.Int64                     // how many handlers and indexes were
 	callbacks
 	duties   *duties
+	turn     turn
 	devtools *devtools // nil for every other process
 
 	cancel  context.CancelFunc
@@ -181,6 +182,7 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 			p.cover(fmt.Sprintf("reflector %s -> %s", t.From, t.To))
 			p.waits.note(t)
 			p.duties.note(t)
+			p.turn.ends()
 		},
 	}
 	if p.group == shared {
@@ -194,6 +196,9 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	}
 	if p.pages != "whole" {
 		options.Reflector.WatchListPageSize = pageSize
+	}
+	if p.has(inTurn) {
+		options.Reflector.Starts = &p.turns
 	}
 	if p.has(deadline) {
 		options.Reflector.ListDeadline = listDeadline

@@ -53,6 +53,7 @@ const (
 	bare     = "bare"     // its store has no indexes at first
 	deadline = "deadline" // a list may be silent for listDeadline
 	fair     = "fair"     // its queue is a Fair
+	inTurn   = "inturn"   // it fetches everything when the Starts of the script allows it
 	mapped   = "mapped"   // its controller also has a key for each team
 	packed   = "packed"   // its store keeps compressed objects
 	plain    = "plain"    // its lists and watches have the decoders of client-go

@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/outage"
 )
 
@@ -46,6 +47,7 @@ type world struct {
 	tokens    ledger
 	shared    outage.Group      // of the processes in the Group shared
 	peers     map[string]*peers // by their Group
+	turns     reflector.Starts  // of the processes with the trait inTurn
 	joint     *http.Client      // of all processes in the Group joint
 	leases    leases
 	contestants
@@ -90,6 +92,7 @@ func newWorld() *world {
 		report:      report{coverage: map[string]int{}},
 		contestants: contestants{locks: newLocks()}, peers: map[string]*peers{},
 		joint: &http.Client{Transport: jointNetwork{}},
+		turns: reflector.Starts{Limit: turnLimit, SmallFirst: true},
 	}
 	if err := server.StartPipe(); err != nil {
 		panic(err)
@@ -304,6 +307,7 @@ func (w *world) check() {
 		p.checkAlways()
 		p.noteRecovery()
 	}
+	w.checkTurns()
 	w.checkElection()
 	w.checkContest()
 }
