@@ -14,8 +14,9 @@ import (
 	"example.com/informerstack/store"
 )
 
-// clusterAbove2 lets three namespaces be watched as the whole cluster.
-func clusterAbove2(o *Options) { o.ClusterAbove = 2 }
+func clusterAbove(count int) func(*Options) {
+	return func(o *Options) { o.ClusterAbove = count }
+}
 
 // minutes lets time pass, with the bookmarks that a server sends.
 func (w *world) minutes(count int) {
@@ -87,7 +88,7 @@ func TestStory_OneWatchOfTheCluster(t *testing.T) {
 		w.minutes(1)
 		w.fromCluster()
 		assert.Equal(w.t, ClusterStatus{}, w.set.ClusterStatus())
-	}, in("a", "b"), clusterAbove2)
+	}, in("a", "b"), clusterAbove(2))
 }
 
 // Without the right to watch the cluster, each namespace is watched alone. The right is tried
@@ -114,7 +115,7 @@ func TestStory_TheClusterIsForbidden(t *testing.T) {
 		w.handlerSaw("update a/x@2")
 		w.fromCluster()
 		assert.ErrorContains(w.t, w.set.ClusterStatus().LastError, "no role")
-	}, in("a", "b", "c"), clusterAbove2)
+	}, in("a", "b", "c"), clusterAbove(2))
 }
 
 // A watch of the cluster that cannot be opened again, or is silent, makes no namespace old for
@@ -156,7 +157,7 @@ func TestStory_TheWatchOfTheClusterIsSick(t *testing.T) {
 				w.minutes(4)
 				w.fromCluster("a", "b", "c")
 				w.holds()
-			}, in("a", "b", "c"), clusterAbove2)
+			}, in("a", "b", "c"), clusterAbove(2))
 		})
 	}
 }
@@ -175,7 +176,7 @@ func TestStory_ErrorsNameTheWatchOfTheCluster(t *testing.T) {
 		assert.ErrorContains(w.t, err, "sick")
 		w.after(time.Minute)
 		assert.NoError(w.t, w.informer.Err())
-	}, in("a", "b", "c"), clusterAbove2)
+	}, in("a", "b", "c"), clusterAbove(2))
 }
 
 // Namespaces are added and removed while the watch of the cluster is being opened.
@@ -204,7 +205,7 @@ func TestStory_ASetThatChangesInTheMiddleOfASwitch(t *testing.T) {
 		w.add("b")
 		w.handlerSaw("update c/x@8", "add b/x@7")
 		w.holds()
-	}, in("a", "b", "c"), clusterAbove2)
+	}, in("a", "b", "c"), clusterAbove(2))
 }
 
 // A namespace of which no event is taken delays no other. It gets all later, from a watch of its
@@ -260,7 +261,7 @@ func TestStory_ALostChangeOfABranch(t *testing.T) {
 		assert.Equal(w.t, 1, w.server.spaces["b"].lists)
 		assert.True(w.t, w.status("a").FromCluster)
 		w.holds()
-	}, in("a", "b", "c"), clusterAbove2)
+	}, in("a", "b", "c"), clusterAbove(2))
 }
 
 // While the cluster is busy with other namespaces, Health is current, and one namespace does not
@@ -283,7 +284,7 @@ func TestStory_ABusyClusterIsCurrent(t *testing.T) {
 			assert.Zero(w.t, w.server.spaces[namespace].questions)
 		}
 		assert.Less(w.t, w.server.spaces[metav1.NamespaceAll].questions, 12)
-	}, in("a", "b", "c"), clusterAbove2)
+	}, in("a", "b", "c"), clusterAbove(2))
 }
 
 // A watch of the cluster ends and is opened again, as each watch does. So does a branch.
@@ -305,7 +306,7 @@ func TestStory_WatchesOfTheClusterEnd(t *testing.T) {
 		for _, namespace := range []string{"a", "b", "c"} {
 			assert.Equal(w.t, 1, w.server.spaces[namespace].opened)
 		}
-	}, in("a", "b", "c"), clusterAbove2)
+	}, in("a", "b", "c"), clusterAbove(2))
 }
 
 // take returns the calls since the last check.

@@ -169,7 +169,7 @@ func (f *feed) ListStream(
 	switch {
 	case listwatch.IsQuestion(options):
 		return reflector.ListPage(ctx, f.inner, f.example, options, each)
-	case options.ResourceVersion == "":
+	case options.ResourceVersion == "", options.ResourceVersion == "0":
 		return metav1.ListMeta{}, errBringsNothing
 	}
 	return metav1.ListMeta{ResourceVersion: options.ResourceVersion}, nil
