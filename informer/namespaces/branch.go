@@ -161,7 +161,8 @@ func (m *member) followed(t reflector.Transition) {
 }
 
 // watchesAlone returns what a member has, and its own watch. The watch is nil if the member may not
-// change it for a branch now: it does not follow one, or not for long enough.
+// change it for a branch now: it does not follow one, or not for long enough, or it is silent, and
+// the server may have forgotten the version.
 func (m *member) watchesAlone() (held freshness.Moment, own watch.Interface) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,7 +170,7 @@ func (m *member) watchesAlone() (held freshness.Moment, own watch.Interface) {
 		return freshness.Moment{}, nil
 	}
 	held = m.tracker.HandedOver().Moment
-	if held.AsOf.IsZero() || checkVersion(held.ResourceVersion) != nil {
+	if time.Since(held.AsOf) > maxSilence || checkVersion(held.ResourceVersion) != nil {
 		return freshness.Moment{}, nil
 	}
 	return held, m.own
@@ -215,9 +216,9 @@ func (c *cluster) prove(m *member) {
 		newest = b.newest
 	}
 	f.mu.Unlock()
-	held := m.tracker.Held()
-	order, err := resourceversion.CompareResourceVersion(held.ResourceVersion, newest)
-	if isComplete && err == nil && order >= 0 && !held.AsOf.IsZero() {
+	order, err := resourceversion.CompareResourceVersion(
+		m.tracker.Held().ResourceVersion, newest)
+	if isComplete && err == nil && order >= 0 {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if asOf.After(m.proved) {

@@ -49,9 +49,29 @@ func (w *world) fromCluster(namespaces ...string) {
 	assert.Zero(w.t, w.server.spaces[metav1.NamespaceAll].lists)
 }
 
-// More namespaces than ClusterAbove have one watch. Those that come later join it when there are
-// enough of them. Objects of other namespaces are dropped.
+// More namespaces than ClusterAbove have one watch. None is listed for it, and objects of other
+// namespaces are dropped.
 func TestStory_OneWatchOfTheCluster(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a/x")
+		w.start()
+		w.handlerSaw("add a/x@1 (initial)")
+		w.add("c")
+		w.minutes(1)
+		w.fromCluster("a", "b", "c")
+		w.update("a/x")
+		w.create("z/foreign")
+		w.handlerSaw("update a/x@2")
+		w.fail(metav1.NamespaceAll, errForbidden) // the right is taken away
+		w.update("a/x")
+		w.handlerSaw("update a/x@4")
+		w.fromCluster()
+	}, in("a", "b"), clusterAbove(2))
+}
+
+// Namespaces that come later join the watch of the cluster when there are enough of them. When few
+// are left, it ends.
+func TestStory_NamespacesJoinTheWatchOfTheCluster(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a/x")
 		w.create("b/y")
@@ -105,6 +125,7 @@ func TestStory_TheClusterIsForbidden(t *testing.T) {
 		assert.ErrorContains(w.t, status.LastError, "whole cluster")
 		assert.ErrorContains(w.t, status.LastError, "no role")
 		assert.NoError(w.t, w.informer.Err())
+		assert.Equal(w.t, 1, w.server.spaces["a"].opened, "watches of a namespace")
 		w.minutes(500)
 		assert.InDelta(w.t, 55, time.Until(w.set.ClusterStatus().RetryAfter).Minutes(), 60)
 		w.heal(metav1.NamespaceAll)
@@ -218,6 +239,8 @@ func TestStory_ASlowNamespaceLeavesTheCluster(t *testing.T) {
 		w.handlerSaw("add b/x@1 (initial)")
 		w.minutes(2)
 		w.fromCluster("a", "b", "c")
+		w.create("a/x")
+		w.after(10 * time.Second) // not current: see checkClaims
 		for range 2 * branchLen {
 			w.create("a/x")
 		}
@@ -261,6 +284,18 @@ func TestStory_ALostChangeOfABranch(t *testing.T) {
 		assert.Equal(w.t, 1, w.server.spaces["b"].lists)
 		assert.True(w.t, w.status("a").FromCluster)
 		w.holds()
+		w.server.hang("a") // so its list takes long
+		w.store.refuse("a", 1)
+		w.update("a/x")
+		w.after(5 * time.Second)
+		for range 2 * branchLen {
+			w.create("a/x")
+		}
+		w.handlerSaw()
+		w.heal("a")
+		w.handlerSaw(fmt.Sprintf("update a/x@%d", w.server.rv))
+		w.update("a/x")
+		w.handlerSaw(fmt.Sprintf("update a/x@%d", w.server.rv))
 	}, in("a", "b", "c"), clusterAbove(2))
 }
 
@@ -284,6 +319,35 @@ func TestStory_ABusyClusterIsCurrent(t *testing.T) {
 			assert.Zero(w.t, w.server.spaces[namespace].questions)
 		}
 		assert.Less(w.t, w.server.spaces[metav1.NamespaceAll].questions, 12)
+	}, in("a", "b", "c"), clusterAbove(2))
+}
+
+// A namespace joins with a version that is older than that of the cluster's watch: what it has not
+// seen is repeated, and before, it is not current.
+func TestStory_AnOldNamespaceJoinsTheCluster(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a/x")
+		w.start()
+		w.minutes(2)
+		w.add("d", "e", "f")
+		w.settle()
+		w.take()
+		w.server.hang("d") // its watch is silent
+		w.create("d/x")
+		w.update("a/x")
+		w.create("z/foreign")
+		w.handlerSaw("update a/x@3")
+		w.server.mute(metav1.NamespaceAll)
+		w.after(10 * time.Second)
+		assert.True(w.t, w.status("d").FromCluster)
+		w.handlerSaw()
+		w.heal(metav1.NamespaceAll)
+		w.minutes(1)
+		w.handlerSaw("add d/x@2")
+		w.fromCluster("a", "b", "c", "d", "e", "f")
+		w.heal("d")
+		w.settle()
+		w.holds()
 	}, in("a", "b", "c"), clusterAbove(2))
 }
 

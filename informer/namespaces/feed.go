@@ -50,7 +50,8 @@ type feed struct {
 	branches map[string]*branch // by namespace
 	open     watch.Interface    // nil before the first one
 	down     time.Time          // since when no watch is open; zero while one is
-	behind   string             // if not "", changes up to this version are being repeated
+	behind   string             // if not "", changes from oldest up to this version are repeated
+	oldest   string
 	fatal    error              // the server's answer after which no other try makes sense
 	wasOpen  bool
 	ended    bool
@@ -198,6 +199,9 @@ func (f *feed) join(from *string) (joining []*branch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := *from
+	if f.behind != "" { // the last watch has not brought all of them
+		before, *from = f.behind, f.oldest
+	}
 	for _, m := range *f.cluster.set.members.Load() {
 		held, own := m.watchesAlone()
 		if own == nil || f.branches[m.namespace] != nil || f.ended {
@@ -212,8 +216,8 @@ func (f *feed) join(from *string) (joining []*branch) {
 		f.branches[m.namespace] = b
 		joining = append(joining, b)
 	}
-	if *from != before && f.behind == "" {
-		f.behind = before
+	if *from != before {
+		f.behind, f.oldest = before, *from
 	}
 	return joining
 }

@@ -47,6 +47,7 @@ type entry struct {
 type space struct {
 	failure   error         // if not nil, every request fails with it
 	hanging   chan struct{} // if not nil, requests wait until it is closed, and watches are silent
+	isMute    bool          // watches that are opened are silent
 	compacted int           // watches from before this version expire
 	watches   map[*serverWatch]bool
 	lists     int
@@ -146,6 +147,13 @@ func (s *server) hang(namespace string) {
 	}
 }
 
+// mute lets the watches of a namespace that are opened from now on be silent until heal is called.
+func (s *server) mute(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spaceLocked(namespace).isMute = true
+}
+
 // heal ends all trouble of a namespace.
 func (s *server) heal(namespace string) {
 	s.fail(namespace, nil)
@@ -155,6 +163,10 @@ func (s *server) heal(namespace string) {
 	if space.hanging != nil {
 		close(space.hanging)
 		space.hanging = nil
+		space.cut()
+	}
+	if space.isMute {
+		space.isMute = false
 		space.cut()
 	}
 }
@@ -233,7 +245,8 @@ func (s *server) watch(
 	if from < space.compacted {
 		return nil, apierrors.NewResourceExpired("compacted")
 	}
-	w := &serverWatch{server: s, space: space, events: make(chan watch.Event, 10_000)}
+	w := &serverWatch{server: s, space: space, events: make(chan watch.Event, 10_000),
+		silent: space.isMute}
 	for _, e := range s.log {
 		if e.rv > from && isIn(e.key, namespace) {
 			w.send(e.event)
