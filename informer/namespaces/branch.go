@@ -68,8 +68,8 @@ type branchWatch struct {
 	timer  *time.Timer // ends it as a server would; may be nil
 }
 
-// openBranch opens the branch of a member, or returns nil. What the member has asked to be newer
-// than is skipped. A streaming list is a watch of its own.
+// openBranch opens the branch of a member, or returns nil. Events up to the version of options are
+// skipped. A streaming list is a watch of its own.
 func (f *feed) openBranch(m *member, options metav1.ListOptions) watch.Interface {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -39,10 +39,10 @@ type cluster struct {
 
 // ClusterStatus is the state of the watch of the whole cluster: see Options.ClusterAbove.
 type ClusterStatus struct {
-	// Namespaces are how many have their changes from this watch; 0 while there is none.
+	// Namespaces are how many have their changes from this watch; 0 while it is not open.
 	Namespaces int
 	// LastError is why the last such watch ended or was not granted, and RetryAfter when the next
-	// one may be requested. nil means that there was none, or that few namespaces were left.
+	// one may be requested. It is nil before the first one, and if few namespaces were left.
 	LastError     error
 	LastErrorTime time.Time
 	RetryAfter    time.Time

@@ -49,8 +49,8 @@ func (w *world) fromCluster(namespaces ...string) {
 	assert.Zero(w.t, w.server.spaces[metav1.NamespaceAll].lists)
 }
 
-// More namespaces than ClusterAbove have one watch. None is listed for it, and objects of other
-// namespaces are dropped.
+// More namespaces than ClusterAbove have one watch. No namespace is listed for it, and objects of
+// other namespaces are dropped.
 func TestStory_OneWatchOfTheCluster(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a/x")
@@ -229,8 +229,7 @@ func TestStory_ASetThatChangesInTheMiddleOfASwitch(t *testing.T) {
 	}, in("a", "b", "c"), clusterAbove(2))
 }
 
-// A namespace of which no event is taken delays no other. It gets all later, from a watch of its
-// own.
+// A namespace that takes no event delays no other. It gets all later, from a watch of its own.
 func TestStory_ASlowNamespaceLeavesTheCluster(t *testing.T) {
 	var transforming chan struct{}
 	story(t, func(w *world) {
@@ -264,8 +263,8 @@ func TestStory_ASlowNamespaceLeavesTheCluster(t *testing.T) {
 	})
 }
 
-// A change that the store refuses concerns its namespace: it lists again, and goes on with its
-// branch.
+// A change that the store refuses concerns its namespace: it lists again, and opens its branch
+// again, which has all later changes or ends.
 func TestStory_ALostChangeOfABranch(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a/x")
@@ -292,6 +291,7 @@ func TestStory_ALostChangeOfABranch(t *testing.T) {
 			w.create("a/x")
 		}
 		w.handlerSaw()
+		assert.False(w.t, w.status("a").FromCluster)
 		w.heal("a")
 		w.handlerSaw(fmt.Sprintf("update a/x@%d", w.server.rv))
 		w.update("a/x")
@@ -329,16 +329,19 @@ func TestStory_AnOldNamespaceJoinsTheCluster(t *testing.T) {
 		w.create("a/x")
 		w.start()
 		w.minutes(2)
-		w.add("d", "e", "f")
-		w.settle()
+		w.add("d", "e")
+		w.after(10 * time.Second)
 		w.take()
 		w.server.hang("d") // its watch is silent
 		w.create("d/x")
+		w.after(time.Second)
 		w.update("a/x")
 		w.create("z/foreign")
+		w.after(5 * time.Second)
 		w.handlerSaw("update a/x@3")
 		w.server.mute(metav1.NamespaceAll)
-		w.after(10 * time.Second)
+		w.add("f")
+		w.after(15 * time.Second)
 		assert.True(w.t, w.status("d").FromCluster)
 		w.handlerSaw()
 		w.heal(metav1.NamespaceAll)
@@ -349,6 +352,20 @@ func TestStory_AnOldNamespaceJoinsTheCluster(t *testing.T) {
 		w.settle()
 		w.holds()
 	}, in("a", "b", "c"), clusterAbove(2))
+}
+
+// A member that asks for less than its branch has sent may have lost events on the way: it watches
+// alone.
+func TestFeed_OpensNoBranchBeforeItsEvents(t *testing.T) {
+	for from, isOpened := range map[string]bool{"4": false, "": false, "5": true, "6": true} {
+		m := newMember(newSet(nil, Options{ClusterAbove: 1}), "a")
+		f := &feed{branches: map[string]*branch{
+			"a": {member: m, isGranted: true, newest: "5", sent: "5"},
+		}}
+		w := f.openBranch(m, metav1.ListOptions{ResourceVersion: from})
+		assert.Equal(t, isOpened, w != nil, from)
+		assert.Equal(t, isOpened, f.branches["a"] != nil, from)
+	}
 }
 
 // A watch of the cluster ends and is opened again, as each watch does. So does a branch.

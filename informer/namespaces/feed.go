@@ -22,20 +22,22 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// feed is one watch of the whole cluster, with a branch for each namespace that it serves. What is
-// in other namespaces is decoded and dropped.
+// feed is one watch of the whole cluster, with a branch for each namespace that it serves. Objects
+// of other namespaces are decoded and dropped.
 //
 //	watch of the cluster -> reflector -> [feed] -> branch of a -> reflector of a
 //	                                            -> branch of b -> reflector of b
 //
 // It is the ListerWatcher and the Store of its reflector, which opens the watch again and again.
 // Each time, the members that watch alone join: the watch begins at the oldest of their versions,
-// and their own watches end once it is granted. What a branch has had already is skipped.
+// and their own watches end once it is granted. Events that a branch has had are skipped. A server
+// gives each change of a resource another version.
 //
 //	W1  a branch that was granted has in waiting every change of its namespace after sent, or
 //	    hands it to its open watch; otherwise it ends, and the member watches alone from the
 //	    version that it has
-//	W2  no branch gets a version twice, or one that is not newer than that at which it was opened
+//	W2  each event of a branch is newer than the one before, and than the version of the watch
+//	    for which it was opened
 //	W3  a member that does not take its events delays no other: a branch with branchLen of them
 //	    ends
 type feed struct {
@@ -52,7 +54,7 @@ type feed struct {
 	down     time.Time          // since when no watch is open; zero while one is
 	behind   string             // if not "", changes from oldest up to this version are repeated
 	oldest   string
-	fatal    error              // the server's answer after which no other try makes sense
+	fatal    error // the server's answer after which no other try makes sense
 	wasOpen  bool
 	ended    bool
 }

@@ -30,8 +30,8 @@ type model struct {
 }
 
 // Namespaces come and go, fail, hang and lose their roles, while objects change, watches break and
-// the store refuses changes. In two of three runs, the whole cluster is watched now and then. Claims
-// and notifications are checked after every step, content after quiet times.
+// the store refuses changes. In two of three runs, the whole cluster is watched now and then.
+// Claims and notifications are checked after every step, content after quiet times.
 func TestModel_Namespaces(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {

@@ -16,9 +16,9 @@
 //
 // Read set.go (which namespaces there are), member.go (one namespace), root.go (the informer behind
 // them), and sharedinformer.go (what the whole promises); cluster.go, feed.go and branch.go are the
-// watch of the whole cluster. Then run go test -v ./informer/namespaces. Goroutines: those of an informer, and for each namespace those of a
-// reflector. Run returns when all have ended. Locking: changing serializes changes of the set, and
-// may wait for the queue; no status takes it.
+// watch of the whole cluster. Then run go test -v ./informer/namespaces. Goroutines: those of an
+// informer, and for each namespace those of a reflector. Run returns when all have ended. Locking:
+// changing serializes changes of the set, and may wait for the queue; no status takes it.
 package namespaces
 
 import (
@@ -104,8 +104,8 @@ func New[T interface {
 }
 
 // NewSharedIndexInformer returns an informer of the objects in the namespaces of a Set. lw returns
-// what lists and watches one namespace; with ClusterAbove, "" is the whole cluster. exampleObject is an example of the objects. The store has
-// an index by namespace.
+// what lists and watches one namespace; with ClusterAbove, "" is the whole cluster. exampleObject
+// is an example of the objects. The store has an index by namespace.
 func NewSharedIndexInformer(
 	lw func(namespace string) reflector.ListerWatcher, exampleObject runtime.Object,
 	options Options,

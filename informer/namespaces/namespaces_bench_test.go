@@ -167,8 +167,8 @@ func benchSubject(
 	return wait, run
 }
 
-// BenchmarkFeed_ForeignEvent measures an event of a namespace that is not in the set, from the bytes
-// of the cluster's watch until it is dropped: a ConfigMap of 1 kB, in JSON.
+// BenchmarkFeed_ForeignEvent measures an event of a namespace that is not in the set, from the
+// bytes of the cluster's watch until it is dropped: a ConfigMap of 1 kB, in JSON.
 func BenchmarkFeed_ForeignEvent(b *testing.B) {
 	m := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
