@@ -239,7 +239,9 @@ func TestStory_ASlowNamespaceLeavesTheCluster(t *testing.T) {
 		w.minutes(2)
 		w.fromCluster("a", "b", "c")
 		w.create("a/x")
-		w.after(10 * time.Second) // not current: see checkClaims
+		w.after(5 * time.Second) // a pause
+		w.create("z/foreign")
+		w.after(5 * time.Second) // a is not current: see checkClaims
 		for range 2 * branchLen {
 			w.create("a/x")
 		}
@@ -334,7 +336,7 @@ func TestStory_AnOldNamespaceJoinsTheCluster(t *testing.T) {
 		w.take()
 		w.server.hang("d") // its watch is silent
 		w.create("d/x")
-		w.after(time.Second)
+		w.after(5 * time.Second) // a pause
 		w.update("a/x")
 		w.create("z/foreign")
 		w.after(5 * time.Second)
