@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/internal/freshness"
@@ -45,6 +47,12 @@ type member struct {
 	isListed  bool       // a list was handed over
 	isLeftOut bool
 	changed   chan struct{} // closed when isLeftOut changes
+
+	// For the switch to a watch of the whole cluster; see branching.
+	own      watch.Interface // the last watch that was opened, unless it is a branch
+	watching time.Time       // since when; zero if no watch is followed
+	hasEnded bool
+	proved   time.Time // the store held everything of the namespace then; see held
 }
 
 func newMember(s *Set, namespace string) *member {
@@ -66,6 +74,7 @@ func (m *member) start(queue *deltafifo.Parts, r run, lw reflector.ListerWatcher
 	observe := options.Observe
 	options.Observe = func(t reflector.Transition) {
 		m.observe(t)
+		m.followed(t)
 		if observe != nil {
 			observe(t)
 		}
@@ -92,6 +101,9 @@ func (m *member) stop(err error) {
 	}
 	m.tracker.Stop(err)
 	m.decide()
+	if c := m.set.cluster; c != nil {
+		c.forget(m)
+	}
 }
 
 // view is a part of the queue as the Store of the member's reflector.
@@ -236,9 +248,16 @@ func (m *member) name() string {
 	return "namespace " + m.namespace
 }
 
+// status is that of the reflector. While the member has a branch, what fails is the watch of the
+// whole cluster.
 func (m *member) status() reflector.Status {
-	if r := m.reflector.Load(); r != nil {
-		return r.Status()
+	r := m.reflector.Load()
+	if r == nil {
+		return reflector.Status{}
 	}
-	return reflector.Status{}
+	status := r.Status()
+	if c := m.set.cluster; c != nil && failure(status) == nil && c.hasBranch(m) {
+		c.addFailure(&status)
+	}
+	return status
 }

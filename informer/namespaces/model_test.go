@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // settled is how long a namespace must be readable, or forbidden, until the store must show it.
@@ -29,14 +30,17 @@ type model struct {
 }
 
 // Namespaces come and go, fail, hang and lose their roles, while objects change, watches break and
-// the store refuses changes. Claims and notifications are checked after every step, content after
-// quiet times.
+// the store refuses changes. In two of three runs, the whole cluster is watched now and then.
+// Claims and notifications are checked after every step, content after quiet times.
 func TestModel_Namespaces(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			var options []func(*Options)
 			if seed%2 == 0 {
 				options = append(options, tolerant)
+			}
+			if seed%3 > 0 {
+				options = append(options, clusterAbove(int(seed%3)))
 			}
 			story(t, func(w *world) {
 				m := &model{w, rand.New(rand.NewPCG(seed, 2)), map[string]time.Time{}, seed}
@@ -65,7 +69,11 @@ func (m *model) change(namespace string, step func()) {
 func (m *model) step() {
 	namespace := string(rune('a' + m.random.IntN(5)))
 	key := fmt.Sprintf("%s/%d", namespace, m.random.IntN(4))
-	switch n := m.random.IntN(20); n {
+	kinds := 20
+	if m.set.cluster != nil {
+		kinds = 24
+	}
+	switch n := m.random.IntN(kinds); n {
 	case 0, 1:
 		m.change(namespace, func() { m.add(namespace) })
 	case 2, 3:
@@ -91,8 +99,32 @@ func (m *model) step() {
 		m.await(namespace)
 	case 15:
 		m.server.delete(key)
+	case 20, 21, 22:
+		m.troubleCluster()
+	case 23:
+		m.after(time.Duration(m.random.IntN(10)) * time.Second)
 	default:
 		m.server.put(key)
+	}
+}
+
+// troubleCluster changes what the watch of the whole cluster does. It may be silent for some time.
+func (m *model) troubleCluster() {
+	for namespace := range m.since {
+		m.since[namespace] = time.Now()
+	}
+	all := metav1.NamespaceAll
+	switch m.random.IntN(8) {
+	case 0:
+		m.server.fail(all, errForbidden)
+	case 1:
+		m.server.fail(all, errSick)
+	case 2:
+		m.server.hang(all)
+	case 3, 4:
+		m.server.cut(all, m.random.IntN(2) == 0)
+	default:
+		m.server.heal(all)
 	}
 }
 
@@ -157,6 +189,7 @@ func (m *model) storedIn(namespace string) (all []string) {
 // finish heals everything: then the store equals the server, and everything is current.
 func (m *model) finish() {
 	m.store.refuse("", 0)
+	m.server.heal(metav1.NamespaceAll)
 	for namespace := range m.since {
 		m.server.heal(namespace)
 	}

@@ -15,10 +15,10 @@
 // of [Set], or with Select, which follows Namespace objects by their labels.
 //
 // Read set.go (which namespaces there are), member.go (one namespace), root.go (the informer behind
-// them), and sharedinformer.go (what the whole promises). Then run go test -v
-// ./informer/namespaces. Goroutines: those of an informer, and for each namespace those of a
-// reflector. Run returns when all have ended. Locking: changing serializes changes of the set, and
-// may wait for the queue; no status takes it.
+// them), and sharedinformer.go (what the whole promises); cluster.go, feed.go and branch.go are the
+// watch of the whole cluster. Then run go test -v ./informer/namespaces. Goroutines: those of an
+// informer, and for each namespace those of a reflector. Run returns when all have ended. Locking:
+// changing serializes changes of the set, and may wait for the queue; no status takes it.
 package namespaces
 
 import (
@@ -59,6 +59,14 @@ type Options struct {
 	// nil tolerates nothing: a namespace that fails keeps its objects, and Health reports their
 	// age. Tolerate must return quickly, and not call the informer.
 	Tolerate func(namespace string, err error) bool
+	// ClusterAbove is a number of namespaces. When more have a watch of their own, one watch of the
+	// whole cluster takes their place, if the server grants it. Namespaces that come later have a
+	// watch of their own until there are more than ClusterAbove again. If the right is taken away,
+	// the watch fails for half a minute, or at most half as many namespaces are left, each has a
+	// watch of its own again. Objects stay, and nothing is listed for it: see Set.ClusterStatus.
+	//
+	// The changes of all other namespaces are received, decoded and dropped. 0 means never.
+	ClusterAbove int
 }
 
 // Forbidden is a function for Options.Tolerate: the informer is ready without the namespaces that
@@ -96,8 +104,8 @@ func New[T interface {
 }
 
 // NewSharedIndexInformer returns an informer of the objects in the namespaces of a Set. lw returns
-// what lists and watches one namespace. exampleObject is an example of the objects. The store has
-// an index by namespace.
+// what lists and watches one namespace; with ClusterAbove, "" is the whole cluster. exampleObject
+// is an example of the objects. The store has an index by namespace.
 func NewSharedIndexInformer(
 	lw func(namespace string) reflector.ListerWatcher, exampleObject runtime.Object,
 	options Options,

@@ -4,6 +4,7 @@ package namespaces
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,24 +14,32 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/freshness"
 	"example.com/informerstack/internal/tools/measure"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/wire"
 )
 
 const (
 	benchServerOn   = "INFORMERSTACK_NAMESPACES_SERVER" // set in the process that serves
 	benchNamespaces = 2000
 	benchObjects    = 10 // in each namespace
+
+	benchClusterAbove = 50
 )
 
 // BenchmarkNamespaces measures the informers of ConfigMaps in the first namespaces of a cluster of
@@ -38,6 +47,7 @@ const (
 // separate process.
 //
 //	impl=ours        one informer of this package
+//	impl=switch      the same, with ClusterAbove 50: until the whole cluster is watched
 //	impl=client-go   one informer of client-go for each namespace
 //	impl=cluster     one informer of package informer for the whole cluster, whatever is needed
 //
@@ -51,7 +61,7 @@ func BenchmarkNamespaces(b *testing.B) {
 	server.Env = append(os.Environ(), benchServerOn+"=1")
 	url := measure.StartServer(b, server)
 	for _, count := range []int{1, 100, 1000} {
-		for _, impl := range []string{"ours", "client-go", "cluster"} {
+		for _, impl := range []string{"ours", "switch", "client-go", "cluster"} {
 			b.Run(fmt.Sprintf("namespaces=%d/impl=%s", count, impl), func(b *testing.B) {
 				for b.Loop() {
 					b.StopTimer()
@@ -97,8 +107,15 @@ func benchSubject(
 ) (wait func(b *testing.B), run func(context.Context)) {
 	want := count * benchObjects
 	switch impl {
-	case "ours":
+	case "ours", "switch":
 		var options Options
+		fromCluster := 0
+		if impl == "switch" {
+			options.ClusterAbove = benchClusterAbove
+		}
+		if impl == "switch" && count > benchClusterAbove {
+			fromCluster = count
+		}
 		for i := range count {
 			options.Namespaces = append(options.Namespaces, benchNamespace(i))
 		}
@@ -106,6 +123,13 @@ func benchSubject(
 		return func(b *testing.B) {
 			require.NoError(b, informer.WaitForSync(b.Context(), maps))
 			require.Len(b, maps.Indexer().ListKeys(), want)
+			before := 0
+			require.Eventually(b, func() bool { // the connections have ended, too
+				goroutines := goruntime.NumGoroutine()
+				isStable := goroutines == before
+				before = goroutines
+				return isStable && maps.ClusterStatus().Namespaces == fromCluster
+			}, time.Minute, 500*time.Millisecond)
 		}, maps.Run
 	case "cluster":
 		maps := informer.New[*corev1.ConfigMap](client, "configmaps", informer.Options{})
@@ -142,6 +166,64 @@ func benchSubject(
 	}
 	return wait, run
 }
+
+// BenchmarkFeed_ForeignEvent measures an event of a namespace that is not in the set, from the
+// bytes of the cluster's watch until it is dropped: a ConfigMap of 1 kB, in JSON.
+func BenchmarkFeed_ForeignEvent(b *testing.B) {
+	m := &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "foreign", Name: "settings"},
+		Data:       map[string]string{"settings": strings.Repeat("0123456789abcdef", 50)},
+	}
+	m.ResourceVersion = "2"
+	object, err := json.Marshal(m)
+	require.NoError(b, err)
+	event := fmt.Appendf(nil, `{"type":"MODIFIED","object":%s}`, object)
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	events := &repeated{event: event, left: b.N, ended: make(chan struct{})}
+	newObject := func() runtime.Object { return &corev1.ConfigMap{} }
+	set := newSet(func(string) reflector.ListerWatcher {
+		return &reflector.ListWatch{WatchFuncWithContext: func(
+			context.Context, metav1.ListOptions,
+		) (watch.Interface, error) {
+			return wire.ReadWatch(events, newObject, wire.Options{}), nil
+		}}
+	}, Options{ClusterAbove: 1})
+	set.run = run{ctx: ctx, example: &corev1.ConfigMap{}}
+	f := newFeed(set.cluster)
+	f.cancel = cancel
+	f.tracker.Note(freshness.Handover{Kind: freshness.List, ResourceVersion: "1"})
+	b.SetBytes(int64(len(event)))
+	b.ReportAllocs()
+	b.ResetTimer()
+	go f.reflector.Run(ctx)
+	<-events.ended
+}
+
+// repeated is a body with one event, many times. Then it ends.
+type repeated struct {
+	event []byte
+	rest  []byte
+	left  int
+	ended chan struct{}
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if r.left == 0 {
+			close(r.ended)
+			return 0, io.EOF
+		}
+		r.left--
+		r.rest = r.event
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func (r *repeated) Close() error { return nil }
 
 func benchNamespace(i int) string { return fmt.Sprintf("tenant-%04d", i) }
 

@@ -135,5 +135,8 @@ func (s *Set) start(
 	for _, m := range *s.members.Load() {
 		s.startLocked(m)
 	}
+	if s.cluster != nil {
+		s.goroutines.Go(func() { s.cluster.run(s.run.ctx) })
+	}
 	return reflector.New(lw, example, queue, ofRoot)
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/reflector"
 )
@@ -46,9 +47,12 @@ type entry struct {
 type space struct {
 	failure   error         // if not nil, every request fails with it
 	hanging   chan struct{} // if not nil, requests wait until it is closed, and watches are silent
+	isMute    bool          // watches that are opened are silent
 	compacted int           // watches from before this version expire
 	watches   map[*serverWatch]bool
 	lists     int
+	questions int
+	opened    int // watches so far
 }
 
 func newServer() *server {
@@ -97,8 +101,10 @@ func (s *server) publishLocked(key string, t watch.EventType, obj *corev1.Config
 	s.narrate.Event("server", "%s %s@%d", t, key, s.rv)
 	e := entry{s.rv, time.Now(), key, t == watch.Deleted, watch.Event{Type: t, Object: obj}}
 	s.log = append(s.log, e)
-	for w := range s.spaceLocked(obj.Namespace).watches {
-		w.send(e.event)
+	for _, namespace := range []string{obj.Namespace, metav1.NamespaceAll} {
+		for w := range s.spaceLocked(namespace).watches {
+			w.send(e.event)
+		}
 	}
 }
 
@@ -141,6 +147,13 @@ func (s *server) hang(namespace string) {
 	}
 }
 
+// mute lets the watches of a namespace that are opened from now on be silent until heal is called.
+func (s *server) mute(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spaceLocked(namespace).isMute = true
+}
+
 // heal ends all trouble of a namespace.
 func (s *server) heal(namespace string) {
 	s.fail(namespace, nil)
@@ -150,6 +163,10 @@ func (s *server) heal(namespace string) {
 	if space.hanging != nil {
 		close(space.hanging)
 		space.hanging = nil
+		space.cut()
+	}
+	if space.isMute {
+		space.isMute = false
 		space.cut()
 	}
 }
@@ -190,14 +207,18 @@ func (s *server) answer(ctx context.Context, namespace string) error {
 }
 
 func (s *server) list(
-	ctx context.Context, namespace string,
+	ctx context.Context, namespace string, options metav1.ListOptions,
 ) (runtime.Object, error) {
 	if err := s.answer(ctx, namespace); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spaceLocked(namespace).lists++
+	if listwatch.IsQuestion(options) {
+		s.spaceLocked(namespace).questions++
+	} else {
+		s.spaceLocked(namespace).lists++
+	}
 	list := &corev1.ConfigMapList{}
 	list.ResourceVersion = strconv.Itoa(s.rv)
 	for _, obj := range s.objects {
@@ -224,14 +245,27 @@ func (s *server) watch(
 	if from < space.compacted {
 		return nil, apierrors.NewResourceExpired("compacted")
 	}
-	w := &serverWatch{server: s, space: space, events: make(chan watch.Event, 10_000)}
+	w := &serverWatch{server: s, space: space, events: make(chan watch.Event, 10_000),
+		silent: space.isMute}
 	for _, e := range s.log {
-		if e.rv > from && strings.HasPrefix(e.key, namespace+"/") {
+		if e.rv > from && isIn(e.key, namespace) {
 			w.send(e.event)
 		}
 	}
+	space.opened++
 	space.watches[w] = true
 	return w, nil
+}
+
+func isIn(key, namespace string) bool {
+	return namespace == metav1.NamespaceAll || strings.HasPrefix(key, namespace+"/")
+}
+
+// openWatches counts the watches of a namespace that are open.
+func (s *server) openWatches(namespace string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.spaceLocked(namespace).watches)
 }
 
 // serverWatch is an open watch. The server's mu guards its fields.
@@ -273,9 +307,9 @@ func (*listWatch) IsWatchListSemanticsUnSupported() bool { return true }
 func (s *server) in(namespace string) reflector.ListerWatcher {
 	return &listWatch{reflector.ListWatch{
 		ListWithContextFunc: func(
-			ctx context.Context, _ metav1.ListOptions,
+			ctx context.Context, options metav1.ListOptions,
 		) (runtime.Object, error) {
-			return s.list(ctx, namespace)
+			return s.list(ctx, namespace, options)
 		},
 		WatchFuncWithContext: func(
 			ctx context.Context, options metav1.ListOptions,

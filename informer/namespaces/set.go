@@ -32,9 +32,12 @@ import (
 //	    OnAdd after the OnDelete of each
 //	N5  Health and WaitForResourceVersion claim nothing that is not true of every namespace that
 //	    is not left out
+//	N6  no namespace is listed, and no object goes back to an older version, because the whole
+//	    cluster is watched in place of the namespaces, or is not any more
 type Set struct {
 	options       Options
 	listerWatcher func(namespace string) reflector.ListerWatcher
+	cluster       *cluster // nil unless Options.ClusterAbove is set
 	started       atomic.Bool
 	goroutines    sync.WaitGroup
 
@@ -61,6 +64,9 @@ type run struct {
 
 func newSet(lw func(string) reflector.ListerWatcher, options Options) *Set {
 	s := &Set{listerWatcher: lw, options: options}
+	if options.ClusterAbove > 0 {
+		s.cluster = &cluster{set: s}
+	}
 	s.members.Store(&[]*member{})
 	s.Add(options.Namespaces...)
 	return s
@@ -223,13 +229,21 @@ func (s *Set) startLocked(m *member) {
 	if s.run.ctx == nil {
 		return // start starts all
 	}
-	lw := s.listerWatcher(m.namespace)
+	lw := s.newListerWatcher(m.namespace)
+	if s.cluster != nil {
+		lw = branching{lw, m}
+	}
+	run := m.start(s.queue, s.run, lw)
+	s.goroutines.Go(run)
+}
+
+func (s *Set) newListerWatcher(namespace string) reflector.ListerWatcher {
+	lw := s.listerWatcher(namespace)
 	if wrap := s.options.WrapListerWatcher; wrap != nil {
 		example, _ := s.run.example.(runtime.Object)
 		lw = wrap(s.run.ctx, lw, example)
 	}
-	run := m.start(s.queue, s.run, lw)
-	s.goroutines.Go(run)
+	return lw
 }
 
 // end ends all members, and waits for their goroutines.

@@ -90,7 +90,7 @@ func (s *Set) health(h informer.Health) informer.Health {
 	var oldest *member
 	for _, m := range *s.members.Load() {
 		// first: a member that lists meanwhile holds nothing here
-		held := m.tracker.Held()
+		held := m.held()
 		if isLeftOut, _ := m.state(); isLeftOut {
 			continue
 		}
@@ -220,6 +220,9 @@ type Status struct {
 	HasSynced bool
 	// LeftOut is true while the informer does without the namespace: see Options.Tolerate.
 	LeftOut bool
+	// FromCluster is true while its changes come from a watch of the whole cluster: see
+	// Options.ClusterAbove.
+	FromCluster bool
 	// The store holds every change of the namespace up to ResourceVersion, and up to CurrentAsOf:
 	// see informer.Health.
 	ResourceVersion string
@@ -241,12 +244,15 @@ func (s *Set) Namespaces() []Status {
 func (m *member) describe() Status {
 	isLeftOut, _ := m.state()
 	status := Status{Namespace: m.namespace, LeftOut: isLeftOut, Reflector: m.status()}
+	if c := m.set.cluster; c != nil {
+		status.FromCluster = c.hasBranch(m)
+	}
 	select {
 	case <-m.tracker.Synced():
 		status.HasSynced = true
 	default:
 	}
-	held := m.tracker.Held()
+	held := m.held()
 	status.ResourceVersion, status.CurrentAsOf = held.ResourceVersion, held.AsOf
 	return status
 }

@@ -328,7 +328,12 @@ func (r *recorder) OnAdd(obj any, isInInitialList bool) {
 	r.note(call, keyOf(obj), false, describe(obj))
 }
 
-func (r *recorder) OnUpdate(_, obj any) {
+func (r *recorder) OnUpdate(oldObj, obj any) {
+	before, _ := strconv.Atoi(oldObj.(*corev1.ConfigMap).ResourceVersion)
+	version, _ := strconv.Atoi(obj.(*corev1.ConfigMap).ResourceVersion)
+	if version < before {
+		r.world.t.Errorf("N6: %s goes back to version %d", describe(oldObj), version)
+	}
 	r.note("update "+describe(obj), keyOf(obj), true, describe(obj))
 }
 

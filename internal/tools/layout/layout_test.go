@@ -67,7 +67,8 @@ var rules = map[string]rule{
 	},
 	"informer/namespaces": {
 		ours: []string{"internal/freshness", "store", "deltafifo", "reflector",
-			"reflector/outage", "reflector/wire", "informer"},
+			"reflector/outage", "reflector/wire", "informer",
+			"internal/helpers/listwatch", "internal/helpers/objects"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
 	"controller": {
