@@ -299,6 +299,7 @@ func TestStarts_LargeKindsDoNotStarve(t *testing.T) {
 					o.Backoff = &wait.Backoff{Duration: time.Second}
 				})
 			stop := background(func(ctx context.Context) {
+				time.Sleep(time.Duration(i) * 1500 * time.Millisecond) // never two at the same time
 				for {
 					select {
 					case <-ctx.Done():

@@ -112,7 +112,6 @@ type measured struct {
 // process has two controllers that write the same objects at their events, with two workers each,
 // and reconcile others.
 type process struct {
-	t      *testing.T
 	client client.Client                      // to read
 	write  func(request string) client.Client // to write
 
