@@ -160,13 +160,31 @@ func (h *held) in(namespaces map[string]bool) map[string]string {
 	return all
 }
 
-// 300 namespaces come and go, and so do the rights to read them, while their objects change. The
-// informer ends with what it follows and may read, and nothing of a namespace that it does not
-// follow any more. (The server does not end a watch when the right is taken away.)
-func TestNamespaces_ComeAndGoUnderLoad(t *testing.T) {
-	w := newTenants(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+// bindAll gives the program the role in the whole cluster.
+func (w *tenants) bindAll() {
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "reader-"},
+		RoleRef: rbacv1.RoleRef{
+			APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: w.role,
+		},
+		Subjects: []rbacv1.Subject{{
+			APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "weak",
+		}},
+	}
+	client := w.admin.RbacV1().ClusterRoleBindings()
+	binding, err := client.Create(w.t.Context(), binding, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() {
+		err := client.Delete(context.Background(), binding.Name, metav1.DeleteOptions{})
+		require.NoError(w.t, err)
+	})
+}
+
+// follow runs the informer of the program until the test ends, and waits until it has synced.
+func (w *tenants) follow(clusterAbove int) (
+	*namespaces.Informer[*corev1.ConfigMap], *held,
+) {
+	ctx, cancel := context.WithCancel(w.t.Context())
 	all := informer.New[*corev1.Namespace](w.admin.CoreV1().RESTClient(), "namespaces",
 		informer.Options{})
 	config := shared.Config(cluster.WeakToken)
@@ -174,24 +192,36 @@ func TestNamespaces_ComeAndGoUnderLoad(t *testing.T) {
 	settings := namespaces.New[*corev1.ConfigMap](
 		kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient(), "configmaps",
 		namespaces.Options{
-			Options:  informer.Options{FieldSelector: "metadata.name=settings"},
-			Tolerate: namespaces.Forbidden,
+			Options:      informer.Options{FieldSelector: "metadata.name=settings"},
+			Tolerate:     namespaces.Forbidden,
+			ClusterAbove: clusterAbove,
 		})
-	require.NoError(t, settings.Select(all, labels.SelectorFromSet(labels.Set{"follow": "true"})))
+	require.NoError(w.t,
+		settings.Select(all, labels.SelectorFromSet(labels.Set{"follow": "true"})))
 	got := &held{maps: map[string]string{}}
 	_, err := settings.AddEventHandler(informer.ResourceEventHandlerFuncs{
 		AddFunc: got.set, UpdateFunc: func(_, obj any) { got.set(obj) }, DeleteFunc: got.remove,
 	})
-	require.NoError(t, err)
+	require.NoError(w.t, err)
 	var running sync.WaitGroup
-	defer running.Wait()
-	defer cancel()
+	w.t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
 	running.Go(func() { all.Run(ctx) })
 	running.Go(func() { settings.Run(ctx) })
 	syncing, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	require.NoError(t, informer.WaitForSync(syncing, settings))
+	require.NoError(w.t, informer.WaitForSync(syncing, settings))
+	return settings, got
+}
 
+// 300 namespaces come and go, and so do the rights to read them, while their objects change. The
+// informer ends with what it follows and may read, and nothing of a namespace that it does not
+// follow any more. (The server does not end a watch when the right is taken away.)
+func TestNamespaces_ComeAndGoUnderLoad(t *testing.T) {
+	w := newTenants(t)
+	settings, got := w.follow(0)
 	for i := range 2000 {
 		name := w.names[w.random.IntN(len(w.names))]
 		switch i % 8 {
@@ -217,4 +247,29 @@ func TestNamespaces_ComeAndGoUnderLoad(t *testing.T) {
 			assert.False(t, w.bound[status.Namespace], status.Namespace)
 		}
 	}
+}
+
+// 300 namespaces come and go while their objects change, and one watch of the cluster takes the
+// place of theirs meanwhile. No change is lost.
+func TestNamespaces_OneWatchOfTheCluster(t *testing.T) {
+	w := newTenants(t)
+	for _, name := range w.names {
+		w.bound[name] = true
+	}
+	w.bindAll()
+	settings, got := w.follow(50)
+	for i := 0; i < 1500 || i < 20_000 && settings.ClusterStatus().Namespaces == 0; i++ {
+		name := w.names[w.random.IntN(len(w.names))]
+		if i%8 == 0 {
+			w.label(name, w.random.IntN(2) == 0)
+		} else {
+			w.write(name, fmt.Sprint(i))
+		}
+	}
+	assert.EventuallyWithT(t, func(c *assert.CollectT) {
+		assert.Equal(c, w.readable(), got.in(w.bound))
+		assert.NoError(c, settings.Health().Fresh(time.Now(), 2*time.Minute))
+		assert.Greater(c, settings.ClusterStatus().Namespaces, len(w.readable())-50)
+	}, patience, time.Second)
+	assert.NoError(t, settings.ClusterStatus().LastError)
 }
