@@ -31,7 +31,8 @@ import (
 // In W2 to W5, the facts about an object are forgotten conflictWait after the last answer that
 // proves one. A newer copy in the cache does not end them: a slow reconcile may have an old one.
 //
-//	W1  if Seen(k, v) was true since the last Wrote(k, ...), newest[k] is newer than v
+//	W1  Seen(k, v) is false if a version newer than v was noted for k since Seen(k, ...) was last
+//	    true, or k was forgotten
 //	W2  Stale is true for a copy that was refused with a Conflict, and for older ones
 //	W3  Stale is true for a copy that is older than the answer to a write
 //	W4  Stale is true for a copy without a deletionTimestamp if a delete was accepted, and for
