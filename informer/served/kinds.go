@@ -206,8 +206,8 @@ const (
 //
 // The wrappers of o are inside: its WrapListerWatcher sees the requests to the server. A wrapper
 // outside must pass on the reflector.Reselector of a watch, as package shard does: give the result
-// to Options of its Shards, not the other way round. The result is for one reflector: do not give it
-// to an informer of package namespaces, which has many.
+// to Options of its Shards, not the other way round. The result is for one reflector: do not give
+// it to an informer of package namespaces, which has many.
 func (k *Kinds) Options(
 	resource schema.GroupVersionResource, policy Policy, o informer.Options,
 ) informer.Options {
