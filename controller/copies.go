@@ -93,10 +93,11 @@ func (c *copies) answered(answer metav1.Object, now time.Time) {
 	if isVersion(answer.GetResourceVersion()) {
 		k.learn(answer.GetResourceVersion(), false)
 	}
-	// An update that takes the last finalizer from a deleted object removes it.
+	// An update that takes the last finalizer from a deleted object removes it. A Namespace, which
+	// has finalizers in its spec, has no grace period.
 	grace := answer.GetDeletionGracePeriodSeconds()
-	k.gone = id.uid != "" && answer.GetDeletionTimestamp() != nil &&
-		len(answer.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
+	k.gone = k.gone || id.uid != "" && answer.GetDeletionTimestamp() != nil &&
+		len(answer.GetFinalizers()) == 0 && grace != nil && *grace == 0
 }
 
 // deleted learns that a delete was accepted. Finalizers may keep the object. Without a UID, a
@@ -138,12 +139,6 @@ func (i identity) String() string { return i.namespace + "/" + i.name }
 func isOld(err error, id identity) bool {
 	return apierrors.IsConflict(err) && isAbout(err, id) &&
 		!apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
-}
-
-// isGone excludes the answers of a server that does not know the resource.
-func isGone(err error, id identity) bool {
-	return apierrors.IsNotFound(err) && isAbout(err, id) && id.uid != "" &&
-		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // isAbout reports whether an error of the server names the object.

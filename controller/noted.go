@@ -47,6 +47,7 @@ func Patient[K comparable](
 
 // onlyStale reports whether all errors that are joined in err are ErrStale.
 func onlyStale(err error) bool {
+	var joined []error
 	switch e := err.(type) {
 	case *staleError:
 		return true
@@ -55,14 +56,16 @@ func onlyStale(err error) bool {
 	case interface{ Unwrap() error }:
 		return onlyStale(e.Unwrap())
 	case interface{ Unwrap() []error }:
-		for _, one := range e.Unwrap() {
-			if !onlyStale(one) {
-				return false
-			}
-		}
-		return true
+		joined = e.Unwrap()
+	case interface{ Errors() []error }: // an Aggregate of apimachinery
+		joined = e.Errors()
 	}
-	return false
+	for _, one := range joined {
+		if !onlyStale(one) {
+			return false
+		}
+	}
+	return len(joined) > 0 || err == ErrStale
 }
 
 // Writer is the part of a typed client that writes objects in a namespace. Namespace of package

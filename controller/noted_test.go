@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/kubernetes"
 
 	"example.com/informerstack/client"
@@ -205,9 +206,10 @@ func TestNoted_ADelete(t *testing.T) {
 	now := metav1.Now()
 	terminating := copyAt("9")
 	terminating.DeletionTimestamp = &now
+	terminating.DeletionGracePeriodSeconds = new(int64)
 	successor := copyAt("12")
 	successor.UID = "2"
-	for end, gone := range map[string]bool{"delete": false, "404": true, "finalizer": true} {
+	for end, gone := range map[string]bool{"delete": false, "finalizer": true} {
 		for name, kind := range kinds {
 			t.Run(end+", then "+name, func(t *testing.T) {
 				var writes controller.Writes[string]
@@ -217,10 +219,6 @@ func TestNoted_ADelete(t *testing.T) {
 				case "delete":
 					require.NoError(t, kinds["delete"].write(n, copyAt("5"), nil))
 					assert.Equal(t, types.UID("1"), *c.last.Preconditions.UID)
-				case "404":
-					c.err = apierrors.NewNotFound(podResource, "a")
-					err := kinds["update"].write(n, copyAt("5"), nil)
-					require.True(t, apierrors.IsNotFound(err))
 				case "finalizer":
 					require.NoError(t, kinds["update"].write(n, copyAt("5"), nil))
 				}
@@ -235,6 +233,22 @@ func TestNoted_ADelete(t *testing.T) {
 			})
 		}
 	}
+}
+
+// W4: an object that is gone stays so, whatever the answer to an earlier write shows.
+func TestNoted_ALateAnswer(t *testing.T) {
+	var writes controller.Writes[string]
+	last := copyAt("9")
+	last.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	last.DeletionGracePeriodSeconds = new(int64)
+	other := &scripted{answer: last}
+	c := &scripted{answer: copyAt("8"), during: func() {
+		n := controller.Note(&writes, "other", controller.Writer[*corev1.Pod](other))
+		require.NoError(t, kinds["patch"].write(n, copyAt("5"), nil))
+	}}
+	n := controller.Note(&writes, "key", controller.Writer[*corev1.Pod](c))
+	require.NoError(t, kinds["patch"].write(n, copyAt("5"), nil))
+	assert.True(t, writes.Stale(last))
 }
 
 // W5: while a write of an object is being sent, no write that depends on its version is.
@@ -272,8 +286,6 @@ func TestNoted_AWriteUnderWay(t *testing.T) {
 func TestNoted_WhatProvesNothing(t *testing.T) {
 	fieldConflict := apierrors.NewApplyConflict([]metav1.StatusCause{
 		{Type: metav1.CauseTypeFieldManagerConflict}}, "another manager")
-	noSuchPath := apierrors.NewGenericServerResponse(
-		404, "put", podResource, "a", "not served", 0, true)
 	withoutUID := func(pod *corev1.Pod) *corev1.Pod {
 		pod = pod.DeepCopy()
 		pod.UID = ""
@@ -282,12 +294,15 @@ func TestNoted_WhatProvesNothing(t *testing.T) {
 	now := metav1.Now()
 	ended, leaving := copyAt(""), copyAt("")
 	ended.DeletionTimestamp, leaving.DeletionTimestamp = &now, &now
+	ended.DeletionGracePeriodSeconds = new(int64)
 	leaving.DeletionGracePeriodSeconds = new(int64(30))
+	namespace := leaving.DeepCopy() // it has finalizers in its spec
+	namespace.DeletionGracePeriodSeconds = nil
 	conflict := apierrors.NewConflict(podResource, "a", errors.New("old"))
 	quota := apierrors.NewConflict(
 		schema.GroupResource{Resource: "resourcequotas"}, "all-pods", errors.New("busy"))
+	// The object may exist: a kind without a status answers so to a write of it.
 	notFound := apierrors.NewNotFound(podResource, "a")
-	another := apierrors.NewNotFound(podResource, "b")
 	reset, all := errors.New("connection reset"), []string{metav1.DryRunAll}
 	for name, kind := range kinds {
 		for answer, tc := range map[string]struct {
@@ -295,17 +310,16 @@ func TestNoted_WhatProvesNothing(t *testing.T) {
 			copyOf *corev1.Pod
 			dryRun []string
 		}{
-			"dry run":          {scripted{answer: copyAt("9")}, copyAt("5"), all},
-			"refused dry run":  {scripted{err: conflict}, copyAt("5"), all},
-			"field conflict":   {scripted{err: fieldConflict}, copyAt("5"), nil},
-			"quota":            {scripted{err: quota}, copyAt("5"), nil},
-			"no such path":     {scripted{err: noSuchPath}, copyAt("5"), nil},
-			"another name":     {scripted{err: another}, copyAt("5"), nil},
-			"a copy of no UID": {scripted{err: notFound}, withoutUID(copyAt("5")), nil},
-			"an error":         {scripted{err: reset}, copyAt("5"), nil},
-			"no version":       {scripted{answer: copyAt("")}, copyAt("5"), nil},
-			"grace period":     {scripted{answer: leaving}, copyAt("5"), nil},
-			"gone, no UID":     {scripted{answer: withoutUID(ended)}, withoutUID(copyAt("5")), nil},
+			"dry run":         {scripted{answer: copyAt("9")}, copyAt("5"), all},
+			"refused dry run": {scripted{err: conflict}, copyAt("5"), all},
+			"field conflict":  {scripted{err: fieldConflict}, copyAt("5"), nil},
+			"quota":           {scripted{err: quota}, copyAt("5"), nil},
+			"not found":       {scripted{err: notFound}, copyAt("5"), nil},
+			"an error":        {scripted{err: reset}, copyAt("5"), nil},
+			"no version":      {scripted{answer: copyAt("")}, copyAt("5"), nil},
+			"grace period":    {scripted{answer: leaving}, copyAt("5"), nil},
+			"namespace":       {scripted{answer: namespace}, copyAt("5"), nil},
+			"gone, no UID":    {scripted{answer: withoutUID(ended)}, withoutUID(copyAt("5")), nil},
 		} {
 			deletes := name == "delete" || name == "delete of a version"
 			if deletes && tc.client.err == nil && tc.dryRun == nil && tc.copyOf.UID != "" {
@@ -404,14 +418,17 @@ func TestPatient(t *testing.T) {
 		err     error
 		patient bool
 	}{
-		"success":        {nil, false},
-		"stale":          {stale, true},
-		"wrapped":        {fmt.Errorf("write page: %w", stale), true},
-		"joined":         {fmt.Errorf("publish: %w", errors.Join(stale, stale)), true},
-		"another":        {other, false},
-		"both":           {fmt.Errorf("publish: %w", errors.Join(stale, other)), false},
-		"terminal":       {controller.TerminalError(stale), false},
-		"terminal, none": {controller.TerminalError(nil), false},
+		"success":         {nil, false},
+		"stale":           {stale, true},
+		"wrapped":         {fmt.Errorf("write page: %w", stale), true},
+		"joined":          {fmt.Errorf("publish: %w", errors.Join(stale, stale)), true},
+		"ErrStale":        {fmt.Errorf("old copy: %w", controller.ErrStale), true},
+		"aggregate":       {utilerrors.NewAggregate([]error{stale, controller.ErrStale}), true},
+		"another":         {other, false},
+		"both":            {fmt.Errorf("publish: %w", errors.Join(stale, other)), false},
+		"aggregate, both": {utilerrors.NewAggregate([]error{stale, other}), false},
+		"terminal":        {controller.TerminalError(stale), false},
+		"terminal, none":  {controller.TerminalError(nil), false},
 	} {
 		reconcile := controller.Patient(time.Second,
 			func(context.Context, string) (controller.Result, error) { return later, tc.err })

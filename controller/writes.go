@@ -36,7 +36,7 @@ import (
 //	W2  Stale is true for a copy that was refused with a Conflict, and for older ones
 //	W3  Stale is true for a copy that is older than the answer to a write
 //	W4  Stale is true for a copy without a deletionTimestamp if a delete was accepted, and for
-//	    every copy if the object is known to be gone
+//	    every copy if an answer shows that the object is gone
 //	W5  Send sends no locked write of a copy for which Stale is true, or while another write of
 //	    the object is being sent; and no write at all of a copy that is stale because of W4
 //	W6  dry runs, and errors that prove nothing about the copy, change none of this
@@ -157,8 +157,6 @@ func (w *Writes[K]) Send(key K, write Write, send func() (metav1.Object, error))
 	case write.Locked && isOld(err, id):
 		w.copies.at(id, now).learn(version, true)
 		return &staleError{err}
-	case isGone(err, id):
-		w.copies.at(id, now).gone = true
 	}
 	return err
 }

@@ -90,12 +90,13 @@ func (b *Budget) forget(s *share) {
 	b.waiting = slices.DeleteFunc(b.waiting, func(w *share) bool { return w == s })
 }
 
-// giveBack gives back what the watch does not need for count chunks. 0 is the end of the watch.
+// giveBack gives back what the watch does not need for count chunks, and no longer waits for more
+// if its own are enough. 0 is the end of the watch.
 func (s *share) giveBack(count int) {
 	b := s.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if count == 0 {
+	if count < ownChunks {
 		b.forget(s)
 	}
 	more := s.held - beyondOwn(count)

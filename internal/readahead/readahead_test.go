@@ -82,6 +82,30 @@ func TestReader_IdleHoldsNoChunk(t *testing.T) {
 	}
 }
 
+// A Reader that waits for a chunk, and is read before it gets one, holds nothing of the Budget once
+// it is idle.
+func TestReader_IsReadBeforeTheGrant(t *testing.T) {
+	b := &Budget{free: chunkBytes}
+	other := &share{budget: b}
+	require.True(t, other.reserve(ownChunks+1))
+	r := &Reader{share: &share{budget: b, wake: func() {}}}
+	r.changed.L = &r.mu
+	for range ownChunks {
+		r.chunks = append(r.chunks, make([]byte, chunkBytes))
+		r.waiting += chunkBytes
+	}
+	require.False(t, r.share.reserve(ownChunks+1), "run waits")
+	for i := range ownChunks {
+		_, err := r.Read(make([]byte, chunkBytes))
+		require.NoError(t, err)
+		if i == 0 {
+			other.giveBack(0)
+		}
+	}
+	require.EqualValues(t, chunkBytes, b.free)
+	require.Empty(t, b.waiting)
+}
+
 // source is a body with other bytes at each offset, in reads of random sizes. They often end next
 // to the end of a chunk.
 type source struct {
