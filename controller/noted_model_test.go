@@ -35,7 +35,8 @@ type podServer struct {
 	version int
 	pods    map[string]*corev1.Pod // by name
 	cache   map[string]*corev1.Pod
-	sending map[string]int // by UID
+	sending map[string]int       // by UID
+	ended   map[string]time.Time // by UID, when the last write ended
 
 	conflicts int
 	surprises int // changes that no noted client knew at the time of a Conflict
@@ -44,7 +45,8 @@ type podServer struct {
 
 func newPodServer(t *testing.T, seed uint64, lag time.Duration) *podServer {
 	return &podServer{t: t, lag: lag, rand: rand.New(rand.NewPCG(seed, 1)),
-		pods: map[string]*corev1.Pod{}, cache: map[string]*corev1.Pod{}, sending: map[string]int{}}
+		pods: map[string]*corev1.Pod{}, cache: map[string]*corev1.Pod{}, sending: map[string]int{},
+		ended: map[string]time.Time{}}
 }
 
 func (s *podServer) intN(n int) int {
@@ -104,6 +106,7 @@ func (s *podServer) write(
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.sending[string(uid)]--
+		s.ended[string(uid)] = time.Now()
 	}()
 	s.travel()
 	defer s.travel()
@@ -200,10 +203,16 @@ func (s *podServer) isOld(pod *corev1.Pod) bool {
 	return now == nil || now.UID != pod.UID || now.ResourceVersion != pod.ResourceVersion
 }
 
-func (s *podServer) isBusy(pod *corev1.Pod) bool {
+// wasBusy reports whether a write of pod was being sent at a time, or since then.
+func (s *podServer) wasBusy(pod *corev1.Pod, at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sending[string(pod.UID)] > 0 || s.sending[""] > 0 // a patch has no UID
+	for _, uid := range []string{string(pod.UID), ""} { // a patch has no UID
+		if s.sending[uid] > 0 || !s.ended[uid].Before(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // writer writes random pods for a while, and checks that a write that is not sent would be refused.
@@ -232,7 +241,7 @@ func (s *podServer) writer(writes *controller.Writes[string], key string, patche
 			dryRun = []string{metav1.DryRunAll}
 		}
 		var err error
-		busy, old := s.isBusy(pod), s.isOld(pod)
+		began := time.Now()
 		switch kind := s.intN(8); {
 		case kind == 0 && patches:
 			err = n.Delete(ctx, pod, metav1.DeleteOptions{DryRun: dryRun})
@@ -248,7 +257,9 @@ func (s *podServer) writer(writes *controller.Writes[string], key string, patche
 		if dryRun != nil {
 			assert.NotErrorIs(s.t, err, controller.ErrStale)
 		} else if errors.Is(err, controller.ErrStale) && !apierrors.IsConflict(err) {
-			require.True(s.t, busy || old, "%v: nothing has changed", err)
+			time.Sleep(1) // the other writers reach the server
+			require.True(s.t, s.wasBusy(pod, began) || s.isOld(pod),
+				"%v: nothing has changed", err)
 		}
 	}
 }
