@@ -99,7 +99,7 @@ func (n Noted[K, T]) Create(ctx context.Context, obj T, opts metav1.CreateOption
 	})
 }
 
-// Update replaces the object. One without a resourceVersion is sent in any case.
+// Update replaces the object. Without a resourceVersion it depends on no version.
 func (n Noted[K, T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
 	write := Write{Copy: obj, Locked: obj.GetResourceVersion() != ""}
 	return n.send(opts.DryRun, write, func() (T, error) { return n.client.Update(ctx, obj, opts) })
