@@ -36,10 +36,12 @@ type known struct {
 	gone     bool      // every copy is old
 	at       time.Time // of the last answer
 	sending  int       // the writes of the object that are being sent
+	began    time.Time // the newest of them
 }
 
-// conflictWait bounds the wait for a newer copy. A server may refuse a write for another reason,
-// such as a webhook or too many writers; then no newer copy arrives.
+// conflictWait bounds the wait for a newer copy, and for another write. A server may refuse a write
+// for another reason, such as a webhook or too many writers; then no newer copy arrives. A client
+// may never answer.
 const conflictWait = time.Minute
 
 // at returns the facts about an object, for a change by an answer.
@@ -59,7 +61,7 @@ func (c *copies) at(id identity, now time.Time) *known {
 		c.objects[id] = k
 	}
 	if k.over(now) {
-		*k = known{sending: k.sending}
+		*k = known{sending: k.sending, began: k.began}
 	}
 	k.at = now
 	return k
@@ -74,15 +76,15 @@ func (c *copies) begin(write Write, now time.Time) error {
 		case deleted, write.Locked && k.old(write.Copy, now):
 			return &staleError{fmt.Errorf("the copy of %v at resourceVersion %q is known to be old",
 				id, write.Copy.GetResourceVersion())}
-		case write.Locked && k.sending > 0:
+		case write.Locked && k.sending > 0 && now.Sub(k.began) < conflictWait:
 			return &staleError{fmt.Errorf("another write of %v is being sent", id)}
 		}
-		k.sending++
+		k.sending, k.began = k.sending+1, now
 		return nil
 	}
 	k := c.at(id, now)
 	k.at = time.Time{} // no answer yet
-	k.sending++
+	k.sending, k.began = 1, now
 	return nil
 }
 

@@ -282,6 +282,27 @@ func TestNoted_AWriteUnderWay(t *testing.T) {
 	}
 }
 
+// A client that never answers holds the writes of others for a minute.
+func TestNoted_AClientThatNeverAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var writes controller.Writes[string]
+		other := &scripted{answer: copyAt("6")}
+		update := func() error {
+			n := controller.Note(&writes, "other", controller.Writer[*corev1.Pod](other))
+			return kinds["update"].write(n, copyAt("5"), nil)
+		}
+		c := &scripted{err: errors.New("no answer"), during: func() {
+			time.Sleep(time.Minute - 1)
+			require.ErrorIs(t, update(), controller.ErrStale)
+			time.Sleep(time.Nanosecond)
+			require.NoError(t, update())
+		}}
+		n := controller.Note(&writes, "key", controller.Writer[*corev1.Pod](c))
+		require.Equal(t, c.err, kinds["update"].write(n, copyAt("5"), nil))
+		assert.Equal(t, 1, other.sent)
+	})
+}
+
 // W6: dry runs are sent and prove nothing; so are answers that do not concern the copy.
 func TestNoted_WhatProvesNothing(t *testing.T) {
 	fieldConflict := apierrors.NewApplyConflict([]metav1.StatusCause{

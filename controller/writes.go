@@ -38,7 +38,8 @@ import (
 //	W4  Stale is true for a copy without a deletionTimestamp if a delete was accepted, and for
 //	    every copy if an answer shows that the object is gone
 //	W5  Send sends no locked write of a copy for which Stale is true, or while another write of
-//	    the object is being sent; and no write at all of a copy that is stale because of W4
+//	    the object is being sent, for at most a minute; and no write at all of a copy that is
+//	    stale because of W4
 //	W6  dry runs, and errors that prove nothing about the copy, change none of this
 //
 // The zero value is ready. All methods are safe for concurrent use.

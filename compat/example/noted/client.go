@@ -11,6 +11,9 @@
 //		return reconcile.Result{RequeueAfter: time.Second}, nil // or at the next event
 //	}
 //
+// Ask Seen of Writes for each key, or call Forget when it is gone: until then the version of its
+// last write is kept.
+//
 // Create, Update, Patch, Apply and Delete are noted, and those of subresources except their Create,
 // such as an eviction, which has no object. DeleteAllOf has no copies: it is sent, and not noted.
 // Dry runs are sent, and not noted; put a NewDryRunClient around this client, not inside it.
