@@ -29,6 +29,7 @@ type command struct {
 	WatchList *bool    `json:"watchList"`
 	Workers   *int     `json:"workers"`
 	Fair      *bool    `json:"fair"`
+	Noted     *bool    `json:"noted"`
 	WorkMs    *float64 `json:"workMs"`
 	Rate      float64  `json:"rate"`
 	Objects   int      `json:"objects"`
@@ -262,6 +263,9 @@ func (l *Lab) setSettings(c command) error {
 	}
 	if c.Fair != nil {
 		s.Fair = *c.Fair
+	}
+	if c.Noted != nil {
+		s.Noted = *c.Noted
 	}
 	if c.WorkMs != nil {
 		s.WorkMs = *c.WorkMs

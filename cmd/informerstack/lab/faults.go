@@ -246,6 +246,7 @@ func (h faultyHandler) OnDelete(obj any) {
 // Reconcile returns a reconcile function that takes the time of the settings, and that the page can
 // make fail.
 func (l *Lab) Reconcile(next controller.ReconcileFunc[string]) controller.ReconcileFunc[string] {
+	next = l.patient(next)
 	return func(ctx context.Context, key string) (_ controller.Result, err error) {
 		defer func() {
 			if err != nil && l.code.has(addAtOnce) {

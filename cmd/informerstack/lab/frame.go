@@ -206,6 +206,7 @@ type DelayedView struct {
 	DueMs    float64 `json:"dueMs"`
 	Failures int     `json:"failures"`
 	NextMs   float64 `json:"nextMs"`
+	Stale    string  `json:"stale,omitempty"` // the version of a copy that is known to be old
 }
 
 // BucketView is the token bucket that delays all failed keys.

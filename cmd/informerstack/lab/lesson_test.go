@@ -19,6 +19,7 @@ func TestLessons_DoWhatTheySay(t *testing.T) {
 	for _, queue := range []string{"deltafifo", "realfifo"} {
 		for _, l := range lessons {
 			chapter(t, queue+"/"+l.ID, func(t *testing.T, w *world) {
+				w.writer = true
 				w.mustDo(`{"do":"settings","queue":%q}`, queue)
 				w.after(time.Second)
 				for range 2 {
@@ -96,6 +97,7 @@ func shows(f Frame, piece string) bool {
 func TestLessons_OpenAtAnyStep(t *testing.T) {
 	for _, l := range lessons {
 		chapter(t, l.ID, func(t *testing.T, w *world) {
+			w.writer = true
 			for step := len(l.Steps) - 1; step >= 0; step-- {
 				w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, l.ID, step)
 				w.playsToEnd()
@@ -235,6 +237,7 @@ func TestLessons_Task(t *testing.T) {
 func TestLessons_PlayInAnyOrder(t *testing.T) {
 	for seed := range uint64(2) {
 		story(t, func(w *world) {
+			w.writer = true
 			random := rand.New(rand.NewPCG(seed, 0))
 			queue := []string{"deltafifo", "realfifo"}[seed%2]
 			w.mustDo(`{"do":"settings","queue":%q,"workers":1,"workMs":50}`, queue)
@@ -291,6 +294,7 @@ func TestLessons_BeginInAnyState(t *testing.T) {
 func TestLessons_PauseRandomFaults(t *testing.T) {
 	for _, l := range lessons {
 		chapter(t, l.ID, func(t *testing.T, w *world) {
+			w.writer = true
 			w.mustDo(`{"do":"workload","rate":2,"objects":2,"faults":true}`)
 			w.mustDo(`{"do":"watch","fault":"cut"}`)
 			w.after(10 * time.Second)

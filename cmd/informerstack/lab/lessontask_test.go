@@ -81,6 +81,7 @@ func (w *world) use(key rune) (refused string) {
 		'E': `{"do":"limiter","name":"Exponential"}`,
 		'B': `{"do":"limiter","name":"Bucket"}`,
 		'3': fmt.Sprintf(`{"do":"settings","fair":%t}`, !f.Settings.Fair),
+		'4': fmt.Sprintf(`{"do":"settings","noted":%t}`, !f.Settings.Noted),
 		'D': code(noDone),
 		'F': code(noForget),
 	}[key])
@@ -157,6 +158,7 @@ func TestLessons_ShowTheirTasks(t *testing.T) {
 		for _, before := range []string{way.Right[:len(way.Right)-1], "x", "g", "h", "k", "d"} {
 			name := fmt.Sprintf("%s/%d/%s", way.Lesson, way.Step, before)
 			chapter(t, name, func(_ *testing.T, w *world) {
+				w.writer = true
 				w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, way.Lesson, way.Step)
 				ok := w.turn("yours", 0)
 				w.after(time.Second)

@@ -60,7 +60,8 @@ func (s *scene) enter(p *performance, l lesson, first bool) error {
 	if err != nil {
 		return err
 	}
-	settings.WorkMs, settings.Workers, settings.Fair = 0, lessonWorkers, false
+	settings.WorkMs, settings.Workers = 0, lessonWorkers
+	settings.Fair, settings.Noted = false, false
 	if l.NeverGivesUp {
 		settings.Attempts = 0
 	}

@@ -183,7 +183,7 @@ func (l *Lab) describeController(f *Frame, ctrl *controller.Controller[string], 
 	l.mu.Unlock()
 	if queue != nil {
 		content := queue.Snapshot()
-		f.Workqueue = workqueueView(content, limiter, now)
+		f.Workqueue = workqueueView(content, limiter, l.staleCopies(content.Waiting), now)
 		f.Workqueue.describeGroups(queue, content)
 		f.Workqueue.ShutDown, f.Workers.Ended = shutDown.view()
 	}
@@ -205,7 +205,8 @@ func (l *Lab) describeController(f *Frame, ctrl *controller.Controller[string], 
 }
 
 func workqueueView(
-	content workqueue.Snapshot[string], limiter *chosenLimiter, now time.Time,
+	content workqueue.Snapshot[string], limiter *chosenLimiter, stale map[string]string,
+	now time.Time,
 ) WorkqueueView {
 	return WorkqueueView{
 		Queued:     len(content.Ready),
@@ -216,6 +217,7 @@ func workqueueView(
 			return DelayedView{
 				Key: printable.Short(w.Item), DueMs: milliseconds(w.Due.Sub(now)),
 				Failures: w.Failures, NextMs: milliseconds(limiter.next(w.Failures)),
+				Stale: printable.Short(stale[w.Item]),
 			}
 		}),
 		DelayedTotal: len(content.Waiting),

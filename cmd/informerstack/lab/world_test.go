@@ -122,8 +122,9 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 			return trace.Indexer(indexer, sink)
 		},
 	})
+	writes := w.lab.Writes()
 	reconcile := func(_ context.Context, key string) (controller.Result, error) {
-		return controller.Result{}, w.reconcile(objects.GetIndexer(), key)
+		return controller.Result{}, w.reconcile(objects.GetIndexer(), writes, key)
 	}
 	ctrl := controller.New("story", trace.Reconcile(w.lab.Reconcile(reconcile), sink),
 		controller.Options[string]{
@@ -152,7 +153,9 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 }
 
 // reconcile writes the object once after each of its changes, unless it has changed since.
-func (w *world) reconcile(objects store.Indexer, key string) error {
+func (w *world) reconcile(
+	objects store.Indexer, writes *controller.Writes[string], key string,
+) error {
 	stored, exists, err := objects.GetByKey(key)
 	if !w.writer || !exists {
 		return err
@@ -162,7 +165,13 @@ func (w *world) reconcile(objects store.Indexer, key string) error {
 		return nil
 	}
 	obj.Annotations = map[string]string{"seen": obj.Data["write"]}
-	if err := w.server.Update(obj); !apierrors.IsNotFound(err) {
+	send := func() (metav1.Object, error) { return obj, w.server.Update(obj) }
+	if writes == nil {
+		_, err = send()
+	} else {
+		err = writes.Send(key, controller.Write{Copy: stored.(metav1.Object), Locked: true}, send)
+	}
+	if !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil

@@ -183,6 +183,14 @@ func (p *page) reconcile(
 	return p.lab.Reconcile(next)
 }
 
+// notes is what notes the writes of the workers, or nil.
+func (p *page) notes() *controller.Writes[string] {
+	if p.lab == nil {
+		return nil
+	}
+	return p.lab.Writes()
+}
+
 // writes is for rest.Config.Wrap of the workers' client.
 func (p *page) writes(next http.RoundTripper) http.RoundTripper {
 	if p.lab == nil {

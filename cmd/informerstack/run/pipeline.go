@@ -86,7 +86,8 @@ func (o *options) build(
 	if o.cluster.Embedded() || o.reconcile {
 		resource := t.Resource.GroupResource()
 		lister := store.NewLister[*unstructured.Unstructured](objects.GetIndexer(), resource)
-		reconcile = configmaps.Keeper{Client: client, Lister: lister}.Reconcile
+		keeper := configmaps.Keeper{Client: client, Lister: lister, Writes: shown.notes()}
+		reconcile = keeper.Reconcile
 	}
 	reconcile = observed.reconcile(trace.Reconcile(shown.reconcile(reconcile), sink))
 	reconcile = built.shared.reconcile(objects.GetIndexer(), reconcile)

@@ -113,6 +113,11 @@ export const ACTIONS = [
   { id: "fail", key: "f", piece: "workers", writes: true, ...fault("fail") },
   { id: "hang", key: "g", piece: "workers", writes: true, ...fault("hang") },
   { id: "conflict", key: "o", piece: "workers", writes: true, ...fault("conflict") },
+  {
+    id: "noted", key: "4", piece: "workers", writes: true,
+    active: (lab) => settings(lab).noted === true,
+    command: (lab) => ({ do: "settings", noted: !settings(lab).noted }),
+  },
 
   {
     id: "kill", key: "l", piece: "election", writes: true,

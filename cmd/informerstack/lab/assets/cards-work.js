@@ -144,6 +144,8 @@ function Delayed({ lab, items, total }) {
         <span class="due"><i style=${{ width: Math.min(100, (left / whole) * 100) + "%" }}></i></span>
         ${item.failures > 0 && html`<span class="dim" title=${t("workqueue.failuresHelp")}>
           ${t("workqueue.failures", { n: item.failures, next: duration(item.nextMs) })}</span>`}
+        ${item.stale && html`<span class="dim" title=${t("workqueue.staleHelp")}>
+          ${t("workqueue.stale", { rv: item.stale })}</span>`}
       </li>`;
     })}
     <${More} shown=${items.length} total=${total} />

@@ -166,6 +166,7 @@ var commands = []struct {
 	{"conflict", []string{
 		`{"do":"reconcile","fault":"conflict"}`, `{"do":"reconcile","fault":"none"}`,
 	}},
+	{"noted", []string{`{"do":"settings","noted":true}`, `{"do":"settings","noted":false}`}},
 	{"freeze", []string{`{"do":"leader","fault":"pause"}`, `{"do":"leader","fault":"resume"}`}},
 	{"isolate", []string{`{"do":"leader","fault":"cut"}`, `{"do":"leader","fault":"resume"}`}},
 	{"release", []string{`{"do":"leader","fault":"release"}`}},

@@ -56,7 +56,7 @@ func run(ctx context.Context, l *lab.Lab, config *rest.Config, s lab.Settings) e
 	// workqueue and controller
 	lister := store.NewLister[*unstructured.Unstructured](objects.GetIndexer(),
 		schema.GroupResource{Resource: "configmaps"})
-	reconcile := configmaps.Keeper{Client: client, Lister: lister}.Reconcile
+	reconcile := configmaps.Keeper{Client: client, Lister: lister, Writes: l.Writes()}.Reconcile
 	ctrl := controller.New("checksum", trace.Reconcile(l.Reconcile(reconcile), sink),
 		controller.Options[string]{
 			Workers:     s.Workers,

@@ -19,6 +19,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -35,6 +36,7 @@ const Checksum = "informerstack.example.com/checksum"
 type Keeper struct {
 	Client rest.Interface                           // of ConfigMaps, in unstructured JSON
 	Lister store.Lister[*unstructured.Unstructured] // of the informer's store
+	Writes *controller.Writes[string]               // notes the writes; may be nil
 }
 
 // WantsChecksum reports whether a ConfigMap has the label.
@@ -48,7 +50,7 @@ func WantsChecksum(obj any) bool {
 
 // Reconcile reads the cache only, and writes only if the annotation is wrong. The patch contains
 // the resourceVersion that was read, so it fails if the object has changed since. Then the key is
-// retried, and the cache receives the change meanwhile.
+// retried, and the cache receives the change meanwhile: see send.
 func (k Keeper) Reconcile(ctx context.Context, key string) (controller.Result, error) {
 	namespace, name, err := store.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -76,13 +78,28 @@ func (k Keeper) Reconcile(ctx context.Context, key string) (controller.Result, e
 	if err != nil {
 		return controller.Result{}, fmt.Errorf("patch configmap %s: %w", key, err)
 	}
-	err = k.Client.Patch(types.MergePatchType).Namespace(namespace).Resource("configmaps").Name(
-		name).
-		Body(patch).Do(ctx).Error()
+	err = k.send(ctx, key, configMap, patch)
 	if apierrors.IsNotFound(err) {
 		return controller.Result{}, nil // deleted meanwhile
 	}
 	return controller.Result{}, err
+}
+
+// send sends a patch of a copy from the cache, and notes it. Without Writes, every retry sends the
+// patch of an old copy again; with it, the error is controller.ErrStale until the copy is newer.
+func (k Keeper) send(
+	ctx context.Context, key string, copied *unstructured.Unstructured, patch []byte,
+) error {
+	send := func() (metav1.Object, error) {
+		answer := &unstructured.Unstructured{}
+		return answer, k.Client.Patch(types.MergePatchType).Namespace(copied.GetNamespace()).
+			Resource("configmaps").Name(copied.GetName()).Body(patch).Do(ctx).Into(answer)
+	}
+	if k.Writes == nil {
+		_, err := send()
+		return err
+	}
+	return k.Writes.Send(key, controller.Write{Copy: copied, Locked: true}, send)
 }
 
 // checksum returns the SHA-256 of the data. It does not depend on the order of keys.
