@@ -37,6 +37,7 @@ type command struct {
 	ID        string   `json:"id"`
 	Step      int      `json:"step"`
 	Solved    bool     `json:"solved"`
+	Custom    *bool    `json:"custom"`
 	On        bool     `json:"on"`
 	Owners    []string `json:"owners"`
 	Drain     bool     `json:"drain"`
@@ -75,6 +76,11 @@ func (l *Lab) run(c command) error {
 		return nil
 	case "create", "change", "delete", "workload":
 		return l.change(c)
+	case "define":
+		if !l.restarts.get().Custom {
+			return errNotCustom
+		}
+		return l.define(c.On)
 	case "compact":
 		l.options.Server.Faults().Compact()
 		return nil
@@ -151,6 +157,9 @@ func (l *Lab) change(c command) error {
 	if w == nil {
 		return errReadOnly
 	}
+	if c.Do != "workload" && l.restarts.get().Custom {
+		return l.changeCustom(c)
+	}
 	switch c.Do {
 	case "create":
 		return w.Create(c.Key)
@@ -204,7 +213,7 @@ func (l *Lab) breakWatch(fault string) error {
 	}
 	l.serverFault = fault
 	l.mu.Unlock()
-	watch := apitest.Match{Verb: "watch", Resource: l.options.Resource}
+	watch := apitest.Match{Verb: "watch", Resource: l.resource()}
 	if l.options.Server.Faults().Break(watch, kind) > 0 {
 		return nil
 	}
@@ -266,6 +275,9 @@ func (l *Lab) setSettings(c command) error {
 	}
 	if c.Noted != nil {
 		s.Noted = *c.Noted
+	}
+	if c.Custom != nil {
+		s.Custom = *c.Custom
 	}
 	if c.WorkMs != nil {
 		s.WorkMs = *c.WorkMs

@@ -261,7 +261,7 @@ func (l *Lab) Reconcile(next controller.ReconcileFunc[string]) controller.Reconc
 		case Fail:
 			return controller.Result{}, errFault
 		case Conflict:
-			resource := schema.ParseGroupResource(l.options.Resource)
+			resource := schema.ParseGroupResource(l.resource())
 			return controller.Result{}, apierrors.NewConflict(resource, key, errFault)
 		case Hang:
 			wait(ctx, 0, changed)

@@ -86,6 +86,14 @@ type ReflectorView struct {
 	Failures   int        `json:"failures"`
 	Error      string     `json:"error"`
 	WatchSince *time.Time `json:"watchSince"`
+	Kind       *KindView  `json:"kind,omitempty"` // nil unless it is a custom one
+}
+
+// KindView says whether the server serves a custom kind.
+type KindView struct {
+	Resource string `json:"resource"`
+	Phase    string `json:"phase"` // of package served
+	Reason   string `json:"reason"`
 }
 
 // QueueView is the queue between reflector and store.

@@ -82,6 +82,8 @@ func (w *world) use(key rune) (refused string) {
 		'B': `{"do":"limiter","name":"Bucket"}`,
 		'3': fmt.Sprintf(`{"do":"settings","fair":%t}`, !f.Settings.Fair),
 		'4': fmt.Sprintf(`{"do":"settings","noted":%t}`, !f.Settings.Noted),
+		'5': fmt.Sprintf(`{"do":"define","on":%t}`,
+			f.Reflector.Kind == nil || f.Reflector.Kind.Phase != "serving"),
 		'D': code(noDone),
 		'F': code(noForget),
 	}[key])

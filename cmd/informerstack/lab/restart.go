@@ -18,6 +18,7 @@ type Settings struct {
 	WatchList bool    `json:"watchList"`
 	Workers   int     `json:"workers"`
 	Fair      bool    `json:"fair"`   // the namespaces take turns in the workqueue
+	Custom    bool    `json:"custom"` // the pipeline follows CustomResource
 	Noted     bool    `json:"noted"`  // the workers' writes, with a controller.Writes
 	WorkMs    float64 `json:"workMs"` // how long each reconcile takes at least
 	// Attempts is controller.Options.MaxAttempts. The page does not change it; a lesson may set it

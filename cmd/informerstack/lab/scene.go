@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -61,7 +62,7 @@ func (s *scene) enter(p *performance, l lesson, first bool) error {
 		return err
 	}
 	settings.WorkMs, settings.Workers = 0, lessonWorkers
-	settings.Fair, settings.Noted = false, false
+	settings.Fair, settings.Noted, settings.Custom = false, false, false
 	if l.NeverGivesUp {
 		settings.Attempts = 0
 	}
@@ -166,7 +167,7 @@ func (s *scene) clear(settings Settings) error {
 	}
 	l.faults.setWork(settings.work())
 	l.restarts.set(settings)
-	return s.repair()
+	return errors.Join(l.undefine(), s.repair())
 }
 
 // repair ends every fault but those of the leader, and every change of the code and the limiter. A

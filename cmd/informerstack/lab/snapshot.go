@@ -101,7 +101,7 @@ func (l *Lab) describeInformer(f *Frame, pieces Pieces, followed string, now tim
 	f.Reflector = ReflectorView{
 		Phase: string(health.Reflector.Phase), From: string(t.From), Reason: reasonOf(t),
 		Since: since, RV: health.Reflector.ResourceVersion,
-		Failures: health.Reflector.ConsecutiveFailures,
+		Failures: health.Reflector.ConsecutiveFailures, Kind: l.kindView(),
 	}
 	if health.Reflector.LastError != nil && f.Reflector.Failures > 0 {
 		f.Reflector.Error = printable.Short(health.Reflector.LastError.Error())
@@ -151,7 +151,7 @@ func (l *Lab) describeServer(f *Frame, events []ServerEvent) {
 		}
 		return
 	}
-	history := server.History(l.options.Resource, maxRows)
+	history := server.History(l.resource(), maxRows)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f.Server = ServerView{

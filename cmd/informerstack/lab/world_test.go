@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -109,11 +110,19 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 	traced := rest.CopyConfig(config)
 	traced.ContentType = "application/json"
 	traced.Wrap(trace.Writes(sink))
-	client := kubernetes.NewForConfigOrDie(traced).CoreV1().RESTClient()
-	newItem := func() runtime.Object { return &corev1.ConfigMap{} }
+	var client rest.Interface = kubernetes.NewForConfigOrDie(traced).CoreV1().RESTClient()
+	resource, newItem := "configmaps", func() runtime.Object { return &corev1.ConfigMap{} }
+	if s.Custom {
+		resource, newItem = CustomResource.Resource, func() runtime.Object {
+			obj := &unstructured.Unstructured{}
+			obj.SetGroupVersionKind(CustomKind)
+			return obj
+		}
+		client = customClient(traced)
+	}
 	lw := trace.ListerWatcher(
-		wire.NewListWatch(client, "configmaps", "", newItem, wire.Options{}), sink)
-	objects := informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, informer.Options{
+		wire.NewListWatch(client, resource, "", newItem, wire.Options{}), sink)
+	options, follow, err := w.lab.FollowKind(config, informer.Options{
 		Indexers:  store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
 		Reflector: w.lab.ReflectorOptions(reflector.Options{UseWatchList: &s.WatchList}),
 		InOrder:   s.Queue == "realfifo",
@@ -122,6 +131,8 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 			return trace.Indexer(indexer, sink)
 		},
 	})
+	require.NoError(w.t, err)
+	objects := informer.NewSharedIndexInformer(lw, newItem(), options)
 	writes := w.lab.Writes()
 	reconcile := func(_ context.Context, key string) (controller.Result, error) {
 		return controller.Result{}, w.reconcile(objects.GetIndexer(), writes, key)
@@ -148,8 +159,21 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 	w.lab.Show(Pieces{objects, ctrl, []Handler{{"controller", first}, {"audit", second}}})
 	var running sync.WaitGroup
 	defer running.Wait()
+	running.Go(func() { follow(ctx) })
 	running.Go(func() { objects.Run(ctx) })
 	return ctrl.Run(ctx)
+}
+
+// customClient returns a client of the custom kind.
+func customClient(config *rest.Config) rest.Interface {
+	config = dynamic.ConfigFor(config)
+	version := CustomKind.GroupVersion()
+	config.GroupVersion, config.APIPath = &version, "/apis"
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		panic(err)
+	}
+	return client
 }
 
 // reconcile writes the object once after each of its changes, unless it has changed since.
@@ -157,10 +181,11 @@ func (w *world) reconcile(
 	objects store.Indexer, writes *controller.Writes[string], key string,
 ) error {
 	stored, exists, err := objects.GetByKey(key)
-	if !w.writer || !exists {
+	configMap, isConfigMap := stored.(*corev1.ConfigMap)
+	if !w.writer || !exists || !isConfigMap {
 		return err
 	}
-	obj := stored.(*corev1.ConfigMap).DeepCopy()
+	obj := configMap.DeepCopy()
 	if obj.Annotations["seen"] == obj.Data["write"] {
 		return nil
 	}
@@ -169,7 +194,7 @@ func (w *world) reconcile(
 	if writes == nil {
 		_, err = send()
 	} else {
-		err = writes.Send(key, controller.Write{Copy: stored.(metav1.Object), Locked: true}, send)
+		err = writes.Send(key, controller.Write{Copy: configMap, Locked: true}, send)
 	}
 	if !apierrors.IsNotFound(err) {
 		return err

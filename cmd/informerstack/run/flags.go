@@ -39,7 +39,8 @@ type options struct {
 
 	reconcile bool
 	workers   int
-	attempts  int // a controller's Options.MaxAttempts: not a flag, see page.run
+	attempts  int  // a controller's Options.MaxAttempts: not a flag, see page.run
+	custom    bool // it follows lab.CustomResource: not a flag, see page.run
 	queue     string
 	watchList bool
 	election  election

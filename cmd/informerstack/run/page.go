@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/client-go/rest"
+
 	"example.com/informerstack/cmd/informerstack/lab"
 	"example.com/informerstack/cmd/informerstack/run/cluster"
 	"example.com/informerstack/cmd/informerstack/run/configmaps"
@@ -114,6 +116,7 @@ func (p *page) run(
 		changed := *o
 		changed.queue, changed.watchList = settings.Queue, settings.WatchList
 		changed.workers, changed.attempts = settings.Workers, settings.Attempts
+		changed.custom = settings.Custom
 		return pipeline(ctx, &changed)
 	})
 }
@@ -140,6 +143,16 @@ func (p *page) options(options informer.Options, sink trace.Sink) informer.Optio
 	options.WrapQueue = p.control.WrapQueue(sink)
 	options.Reflector = p.control.ReflectorOptions(options.Reflector)
 	return options
+}
+
+// followKind lets the informer follow a custom kind. The function runs beside the informer.
+func (p *page) followKind(
+	config *rest.Config, options informer.Options,
+) (informer.Options, func(context.Context), error) {
+	if p.lab == nil {
+		return options, func(context.Context) {}, nil
+	}
+	return p.lab.FollowKind(config, options)
 }
 
 // rateLimiter is a controller's Options.RateLimiter.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/cmd/informerstack/cli"
+	"example.com/informerstack/cmd/informerstack/lab"
 	"example.com/informerstack/cmd/informerstack/run/cluster"
 	"example.com/informerstack/cmd/informerstack/run/configmaps"
 	"example.com/informerstack/controller"
@@ -42,6 +43,7 @@ type stack struct {
 	shared     *shared                       // nil without shards
 	progress   *progress
 	observed   *observation
+	followKind func(context.Context) // beside the informer
 }
 
 // build connects the pieces, in the order that a change passes them. Each piece has a decorator
@@ -51,6 +53,11 @@ func (o *options) build(
 	config *rest.Config, t cluster.Target, direct trace.Sink, progress *progress, shown *page,
 ) (*stack, error) {
 	sink := shown.sink(direct)
+	if o.custom {
+		t = cluster.Target{
+			Resource: lab.CustomResource, Kind: lab.CustomKind, Namespaced: true,
+		}
+	}
 
 	// metrics, health, leader election and shards
 	interesting := o.interesting()
@@ -78,12 +85,16 @@ func (o *options) build(
 	example.SetGroupVersionKind(t.Kind)
 	options := observed.options(shown.options(o.informerOptions(t, sink, progress), sink))
 	options.Reflector = trace.ReflectorOptions(options.Reflector, direct)
+	options, follow, err := shown.followKind(config, options)
+	if err != nil {
+		return nil, fmt.Errorf("follow kind: %w", err)
+	}
 	objects := informer.NewSharedIndexInformer(
 		trace.ListerWatcher(lw, sink), example, built.shared.options(options))
 
 	// workqueue and controller
 	reconcile := observe
-	if o.cluster.Embedded() || o.reconcile {
+	if o.keepsChecksums() {
 		resource := t.Resource.GroupResource()
 		lister := store.NewLister[*unstructured.Unstructured](objects.GetIndexer(), resource)
 		keeper := configmaps.Keeper{Client: client, Lister: lister, Writes: shown.notes()}
@@ -113,7 +124,7 @@ func (o *options) build(
 	if err != nil {
 		return nil, fmt.Errorf("add handler: %w", err)
 	}
-	built.informer, built.controller = objects, ctrl
+	built.informer, built.controller, built.followKind = objects, ctrl, follow
 	built.shared.show(observed, objects.GetIndexer())
 	observed.follow(t.Resource.GroupResource().String(), objects, ctrl, built.elector)
 	return built, shown.follow(objects, ctrl, handle, observed)
@@ -157,9 +168,14 @@ func (o *options) informerOptions(
 	}
 }
 
+// keepsChecksums reports whether the controller writes.
+func (o *options) keepsChecksums() bool {
+	return (o.cluster.Embedded() || o.reconcile) && !o.custom
+}
+
 // interesting returns the handler's filter.
 func (o *options) interesting() func(any) bool {
-	if o.cluster.Embedded() || o.reconcile {
+	if o.keepsChecksums() {
 		return configmaps.WantsChecksum
 	}
 	return func(any) bool { return true }
@@ -196,6 +212,7 @@ func (s *stack) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup
+	running.Go(func() { s.followKind(ctx) })
 	running.Go(func() { s.informer.Run(ctx) })
 	running.Go(func() { s.progress.run(ctx, s.informer, s.shared.loaded(s.informer)) })
 	var refused error

@@ -5,7 +5,8 @@
  *
  * An action belongs to a piece, and its button is in the footer of that piece's card; an action of
  * piece "time" is in the header, and one of piece "page" never leaves the browser. command returns
- * what is sent; active reports whether the button is to appear pressed.
+ * what is sent; active reports whether the button is to appear pressed, and when, whether it is
+ * there.
  */
 import { html, cx } from "./html.js";
 import { t } from "./text.js";
@@ -16,6 +17,7 @@ const SLOW_HANDLER_MS = 1000;
 const settings = (lab) => lab.frame?.settings ?? {};
 const lastHandler = (lab) => lab.frame?.handlers?.at(-1) ?? {};
 const leader = (lab) => lab.frame?.election ?? {};
+const custom = (lab) => lab.frame?.reflector?.kind;
 const fault = (kind) => ({
   active: (lab) => lab.frame?.workers?.fault === kind,
   command: (lab) => {
@@ -53,6 +55,11 @@ export const ACTIONS = [
     id: "server", key: "x", piece: "server", writes: true,
     active: (lab) => lab.frame?.server?.up === false,
     command: (lab) => ({ do: "server", up: lab.frame?.server?.up === false }),
+  },
+  {
+    id: "define", key: "5", piece: "server", writes: true, when: custom,
+    active: (lab) => custom(lab)?.phase === "serving",
+    command: (lab) => ({ do: "define", on: custom(lab)?.phase !== "serving" }),
   },
   {
     id: "workload", key: "a", piece: "server", writes: true,
@@ -162,6 +169,7 @@ export const action = (id) => ACTIONS.find((a) => a.id === id);
 
 /** offered reports whether the page shows an action: not those that the program would refuse. */
 export function offered(lab, a) {
+  if (a.when && !a.when(lab)) return false;
   if (a.piece === "page") return !a.writes || (lab.source.live && lab.model.hello?.writable);
   if (!lab.source.live) return false;
   return !a.writes || lab.model.hello?.writable === true;

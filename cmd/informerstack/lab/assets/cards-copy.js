@@ -16,6 +16,8 @@ export function ServerCard({ lab }) {
   const summary = server.up === false ? t("server.down") : html`rv <b>${server.rv}</b>`;
   const cursor = log.findIndex((entry) => Number(entry.rv) <= read);
   const compacted = Number(server.compacted) || 0;
+  const { kind } = lab.frame.reflector ?? {};
+  const gone = kind && kind.phase !== "serving"; // and its log with it
   return html`<${Card} lab=${lab} piece="server" title=${t("piece.server.name")} summary=${summary}
     bad=${server.up === false}>
     <ol class="rows log" reversed>
@@ -31,7 +33,7 @@ export function ServerCard({ lab }) {
     <p class="note">${t("server.count", { n: number(server.objects) })}${" "}
       ${server.fault ? html`<b class="hot">${named("fault", server.fault)}</b> ` : ""}
       ${compacted > 0 && t("server.compacted", { rv: server.compacted }) + " "}
-      ${read > 0 && notRead(server, read, compacted)}
+      ${read > 0 && !gone && notRead(server, read, compacted)}
     </p>
   <//>`;
 }
@@ -85,6 +87,8 @@ export function ReflectorCard({ lab }) {
       ${r.from && html` · ${t("reflector.from", { from: named("phase", r.from) })}`}
       ${r.reason && r.reason !== r.error &&
         t("reflector.because", { reason: named("reason", local(r.reason)) })}</p>
+    ${r.kind && html`<p class="note" title=${r.kind.reason}>${r.kind.resource}:${" "}
+      <b>${named("kindPhase", r.kind.phase)}</b></p>`}
     ${r.backoffMs > 0 && html`<p class="note">${t("reflector.backoff", { wait: duration(r.backoffMs) })}
       ${r.failures > 0 && html` · ${t("reflector.failures", { n: r.failures })}`}</p>`}
     ${r.error && html`<p class="note hot" tabindex="0">${withoutRequest(r.error)}</p>`}

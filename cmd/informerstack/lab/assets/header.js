@@ -100,7 +100,7 @@ export function StateLine({ lab }) {
   const readOnly = lab.source.live && model.hello && !model.hello.writable;
   return html`<section class=${cx("state", ui.connection)} aria-label=${t("stateLine")}>
     <span class="connection"><i aria-hidden="true"></i>${t("connection." + ui.connection)}</span>
-    ${model.hello && html`<span>${model.hello.resource ?? ""}</span>`}
+    ${model.hello && html`<span>${frame?.reflector?.kind?.resource ?? model.hello.resource ?? ""}</span>`}
     ${readOnly && html`<span class="badge">${t("readOnly")}</span>`}
     ${frame && html`<span>${t("events", {
       n: number(events), rate: number(Math.round(perSecond ?? 0)),

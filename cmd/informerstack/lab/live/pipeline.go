@@ -32,31 +32,42 @@ func run(ctx context.Context, l *lab.Lab, config *rest.Config, s lab.Settings) e
 	sink := l.Sink(func(trace.Event) {})
 
 	// reflector, deltafifo and store
-	client, err := newClient(config, l, sink)
+	resource, kind, wants := "configmaps", configMaps, configmaps.WantsChecksum
+	if s.Custom {
+		resource, kind = lab.CustomResource.Resource, lab.CustomKind
+		wants = func(any) bool { return true }
+	}
+	client, err := newClient(config, kind.GroupVersion(), l, sink)
 	if err != nil {
 		return err
 	}
 	newItem := func() runtime.Object { return &unstructured.Unstructured{} }
-	lw := wire.NewListWatch(client, "configmaps", "", newItem, wire.Options{})
+	lw := wire.NewListWatch(client, resource, "", newItem, wire.Options{})
 	example := &unstructured.Unstructured{}
-	example.SetGroupVersionKind(configMaps)
-	objects := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, sink), example,
-		informer.Options{
-			Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
-			Reflector: l.ReflectorOptions(reflector.Options{
-				TypeDescription: "configmaps", UseWatchList: &s.WatchList,
-			}),
-			InOrder:   s.Queue == "realfifo",
-			WrapQueue: l.WrapQueue(sink),
-			WrapIndexer: func(indexer store.Indexer) store.Indexer {
-				return trace.Indexer(indexer, sink)
-			},
-		})
+	example.SetGroupVersionKind(kind)
+	options, follow, err := l.FollowKind(config, informer.Options{
+		Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
+		Reflector: l.ReflectorOptions(reflector.Options{
+			TypeDescription: resource, UseWatchList: &s.WatchList,
+		}),
+		InOrder:   s.Queue == "realfifo",
+		WrapQueue: l.WrapQueue(sink),
+		WrapIndexer: func(indexer store.Indexer) store.Indexer {
+			return trace.Indexer(indexer, sink)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	objects := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, sink), example, options)
 
 	// workqueue and controller
 	lister := store.NewLister[*unstructured.Unstructured](objects.GetIndexer(),
 		schema.GroupResource{Resource: "configmaps"})
 	reconcile := configmaps.Keeper{Client: client, Lister: lister, Writes: l.Writes()}.Reconcile
+	if s.Custom {
+		reconcile = func(context.Context, string) (_ controller.Result, err error) { return }
+	}
 	ctrl := controller.New("checksum", trace.Reconcile(l.Reconcile(reconcile), sink),
 		controller.Options[string]{
 			Workers:     s.Workers,
@@ -75,7 +86,7 @@ func run(ctx context.Context, l *lab.Lab, config *rest.Config, s lab.Settings) e
 
 	// handlers
 	handler := informer.FilteringResourceEventHandler{
-		FilterFunc: configmaps.WantsChecksum,
+		FilterFunc: wants,
 		Handler:    ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc),
 	}
 	first, err := objects.AddEventHandler(trace.EventHandler(l.ControllerHandler(handler), sink))
@@ -94,17 +105,22 @@ func run(ctx context.Context, l *lab.Lab, config *rest.Config, s lab.Settings) e
 
 	var running sync.WaitGroup
 	defer running.Wait()
+	running.Go(func() { follow(ctx) })
 	running.Go(func() { objects.Run(ctx) })
 	return ctrl.Run(ctx)
 }
 
-// newClient returns a client for unstructured ConfigMaps.
-func newClient(config *rest.Config, l *lab.Lab, sink trace.Sink) (*rest.RESTClient, error) {
+// newClient returns a client for unstructured objects.
+func newClient(
+	config *rest.Config, version schema.GroupVersion, l *lab.Lab, sink trace.Sink,
+) (*rest.RESTClient, error) {
 	config = rest.CopyConfig(config)
 	config.Wrap(l.WrapTransport)
 	config.Wrap(trace.Writes(sink))
-	version := configMaps.GroupVersion()
-	config.GroupVersion, config.APIPath = &version, "/api"
+	config.GroupVersion, config.APIPath = &version, "/apis"
+	if version.Group == "" {
+		config.APIPath = "/api"
+	}
 	codecs := serializer.NewCodecFactory(runtime.NewScheme())
 	config.NegotiatedSerializer = codecs.WithoutConversion()
 	return rest.RESTClientFor(config)
