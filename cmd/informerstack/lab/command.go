@@ -38,9 +38,13 @@ type command struct {
 	Step      int      `json:"step"`
 	Solved    bool     `json:"solved"`
 	Custom    *bool    `json:"custom"`
-	On        bool     `json:"on"`
-	Owners    []string `json:"owners"`
-	Drain     bool     `json:"drain"`
+	Names     []string `json:"names"`
+
+	ByNamespace *bool `json:"byNamespace"`
+
+	On     bool     `json:"on"`
+	Owners []string `json:"owners"`
+	Drain  bool     `json:"drain"`
 }
 
 // Limits of the commands.
@@ -81,6 +85,10 @@ func (l *Lab) run(c command) error {
 			return errNotCustom
 		}
 		return l.define(c.On)
+	case "namespaces":
+		return l.setNamespaces(c.Names)
+	case "forbid":
+		return l.forbid(c.Name)
 	case "compact":
 		l.options.Server.Faults().Compact()
 		return nil
@@ -239,9 +247,12 @@ func (l *Lab) setHandler(c command) error {
 // resync replays the store to the handlers. The events may have to wait, so it does not.
 func (l *Lab) resync() error {
 	l.mu.Lock()
-	queue := l.queue
+	queue, isHidden := l.queue, l.set != nil
 	l.mu.Unlock()
-	if queue == nil {
+	switch {
+	case isHidden:
+		return errNoQueue
+	case queue == nil:
 		return errNoServer
 	}
 	go func() { _ = queue.Resync() }()
@@ -278,6 +289,9 @@ func (l *Lab) setSettings(c command) error {
 	}
 	if c.Custom != nil {
 		s.Custom = *c.Custom
+	}
+	if c.ByNamespace != nil {
+		s.ByNamespace = *c.ByNamespace
 	}
 	if c.WorkMs != nil {
 		s.WorkMs = *c.WorkMs

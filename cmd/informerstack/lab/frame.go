@@ -87,6 +87,19 @@ type ReflectorView struct {
 	Error      string     `json:"error"`
 	WatchSince *time.Time `json:"watchSince"`
 	Kind       *KindView  `json:"kind,omitempty"` // nil unless it is a custom one
+
+	Namespaces []NamespaceView `json:"namespaces,omitempty"` // nil: there is one reflector for all
+}
+
+// NamespaceView is one namespace of an informer of namespaces. The store holds every change of it
+// up to RV.
+type NamespaceView struct {
+	Name    string `json:"name"`
+	Phase   string `json:"phase"` // of its reflector
+	RV      string `json:"rv"`
+	Synced  bool   `json:"synced"`
+	LeftOut bool   `json:"leftOut,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
 
 // KindView says whether the server serves a custom kind.

@@ -9,21 +9,21 @@
 //
 // To use it, build the pieces with the decorators of package trace, with Lab.Sink as their sink,
 // and with Lab.WrapQueue, RateLimiter, WorkqueueConfig, WrapWorkqueue, ControllerHandler, Handler,
-// Writes, Reconcile, WrapTransport, ReflectorOptions and FollowKind. Give the pieces to Show, and
-// serve the Lab as an http.Handler. The pieces do not know about the Lab. A page shows only their
-// events and public snapshots. A program without a Lab pays nothing. A Lab without an open page
-// costs the record of the queue: about one map operation per change.
+// Writes, Reconcile, WrapTransport, ReflectorOptions, FollowKind and NewInformer. Give the pieces to
+// Show, and serve the Lab as an http.Handler. The pieces do not know about the Lab. A page shows
+// only their events and public snapshots. A program without a Lab pays nothing. A Lab without an
+// open page costs the record of the queue: about one map operation per change.
 //
 // Read lab.go, gate.go (the time control), recorder.go and queue.go (the records of events),
 // facts.go and transport.go (what the events prove), frame.go and snapshot.go (the content of a
 // page, ten times per second), stream.go, connection.go and page.go (its transport), command.go,
-// faults.go, limiter.go, fairqueue.go, notedwrites.go, customkind.go, shutdown.go, owners.go,
-// election.go, leasewrites.go, fence.go and restart.go (the page's commands), code.go and
-// codequeue.go (a learner's code and its changes), lesson.go, player.go, performance.go, stop.go
-// and scene.go (the lessons), read.go (the documents and the code that they link to), then
+// faults.go, limiter.go, fairqueue.go, notedwrites.go, customkind.go, namespaceset.go, shutdown.go,
+// owners.go, election.go, leasewrites.go, fence.go and restart.go (the page's commands), code.go
+// and codequeue.go (a learner's code and its changes), lesson.go, player.go, performance.go,
+// stop.go and scene.go (the lessons), read.go (the documents and the code that they link to), then
 // recording.go, html.go, edition.go and live.go. protocol.md describes the messages,
-// assets/README.md the page, live/main.go the program that runs in a browser. Then run
-// go test -v ./cmd/informerstack/lab.
+// assets/README.md the page, live/main.go the program that runs in a browser. Then run go test -v
+// ./cmd/informerstack/lab.
 //
 // Goroutines: the request of each open page; one that makes the frames while a page is open or a
 // recording runs; and one that plays a lesson's step. Locking: each type has a mutex of its own,
@@ -42,6 +42,7 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/informer/namespaces"
 	"example.com/informerstack/informer/served"
 	"example.com/informerstack/observe/trace"
 	"example.com/informerstack/reflector"
@@ -122,6 +123,8 @@ type Lab struct {
 	fair        bool                                // it is in front of a workqueue.Fair
 	limiter     *chosenLimiter                      // of the newest controller
 	shutDown    *shutDown                           // of workqueue
+	set         *namespaces.Set                     // of the newest informer; nil: all
+	permit      func()                              // ends the refusal of a namespace, or nil
 	kinds       *served.Kinds                       // of the newest informer; nil: not followed
 	writes      *controller.Writes[string]          // of the newest workers; nil: not noted
 	queueRecord *queueRecord

@@ -54,6 +54,12 @@ func (w *world) use(key rune) (refused string) {
 		return fmt.Sprintf(`{"do":"code","id":%q,"on":%t}`, id, on)
 	}
 	leader := map[bool]string{false: "pause", true: "resume"}[f.Election.Paused]
+	names := `["default","batch"]`
+	if slices.ContainsFunc(f.Reflector.Namespaces, func(n NamespaceView) bool {
+		return n.Name == "batch"
+	}) {
+		names = `["default"]`
+	}
 	return w.do("%s", map[rune]string{
 		'n': fmt.Sprintf(`{"do":"create","key":"default/new-%d"}`, f.Server.Objects),
 		'u': `{"do":"change","key":"default/lesson"}`,
@@ -84,6 +90,7 @@ func (w *world) use(key rune) (refused string) {
 		'4': fmt.Sprintf(`{"do":"settings","noted":%t}`, !f.Settings.Noted),
 		'5': fmt.Sprintf(`{"do":"define","on":%t}`,
 			f.Reflector.Kind == nil || f.Reflector.Kind.Phase != "serving"),
+		'6': fmt.Sprintf(`{"do":"namespaces","names":%s}`, names),
 		'D': code(noDone),
 		'F': code(noForget),
 	}[key])

@@ -21,6 +21,9 @@ type Settings struct {
 	Custom    bool    `json:"custom"` // the pipeline follows CustomResource
 	Noted     bool    `json:"noted"`  // the workers' writes, with a controller.Writes
 	WorkMs    float64 `json:"workMs"` // how long each reconcile takes at least
+	// ByNamespace makes the informer follow a set of namespaces, at first only one. Its queue is
+	// a deltafifo.Parts.
+	ByNamespace bool `json:"byNamespace"`
 	// Attempts is controller.Options.MaxAttempts. The page does not change it; a lesson may set it
 	// to 0, so that a key that fails is never given up.
 	Attempts int `json:"attempts"`
@@ -40,6 +43,8 @@ func (s Settings) check() error {
 		return fmt.Errorf("queue %q: want deltafifo or realfifo", s.Queue)
 	case s.Workers < 1 || s.Workers > maxWorkers:
 		return fmt.Errorf("workers: want 1 to %d", maxWorkers)
+	case s.Custom && s.ByNamespace:
+		return errors.New("custom and byNamespace exclude each other")
 	case s.WorkMs < 0 || s.work() > maxWork:
 		return fmt.Errorf("workMs: want 0 to %d", maxWork.Milliseconds())
 	}

@@ -62,7 +62,8 @@ func (s *scene) enter(p *performance, l lesson, first bool) error {
 		return err
 	}
 	settings.WorkMs, settings.Workers = 0, lessonWorkers
-	settings.Fair, settings.Noted, settings.Custom = false, false, false
+	settings.Fair, settings.Noted = false, false
+	settings.Custom, settings.ByNamespace = false, false
 	if l.NeverGivesUp {
 		settings.Attempts = 0
 	}
@@ -176,7 +177,7 @@ func (s *scene) repair() error {
 	l := s.lab
 	l.faults.clear()
 	l.code.clear()
-	err := l.setServer(true)
+	err := errors.Join(l.forbid(""), l.setServer(true))
 	l.mu.Lock()
 	stalled, limiter, shutDown := l.serverFault == "stall", l.limiter, l.shutDown
 	l.mu.Unlock()
@@ -212,12 +213,13 @@ func (l *Lab) moving(f Frame) string {
 	return ""
 }
 
-// behind reports whether the store lacks the last change of the server's log.
+// behind reports whether the store lacks a change of the server's log that the informer follows.
 func behind(f Frame) bool {
-	if len(f.Server.Log) == 0 {
-		return false
+	for _, e := range f.Server.Log {
+		version, _ := numberOf(e.RV)
+		if stored, isFollowed := f.storedOf(e.Key); isFollowed && stored < version {
+			return true
+		}
 	}
-	last, _ := numberOf(f.Server.Log[len(f.Server.Log)-1].RV)
-	stored, _ := numberOf(f.Store.RV)
-	return stored < last
+	return false
 }

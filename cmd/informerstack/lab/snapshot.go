@@ -52,7 +52,10 @@ func (l *Lab) describe(now time.Time, events recorded) Frame {
 			Kind: "DeltaFIFO", Hold: l.faults.holds(), Items: []QueueItem{},
 		},
 	}
-	if settings.Queue == "realfifo" {
+	switch {
+	case settings.ByNamespace:
+		f.Queue.Kind = "Parts"
+	case settings.Queue == "realfifo":
 		f.Queue.Kind = "RealFIFO"
 	}
 	mode, delay, held := l.gate.state(maxHeld)
@@ -103,6 +106,7 @@ func (l *Lab) describeInformer(f *Frame, pieces Pieces, followed string, now tim
 		Since: since, RV: health.Reflector.ResourceVersion,
 		Failures: health.Reflector.ConsecutiveFailures, Kind: l.kindView(),
 	}
+	f.Reflector.describeNamespaces(l.namespaceSet())
 	if health.Reflector.LastError != nil && f.Reflector.Failures > 0 {
 		f.Reflector.Error = printable.Short(health.Reflector.LastError.Error())
 	}

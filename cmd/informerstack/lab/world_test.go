@@ -120,8 +120,10 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 		}
 		client = customClient(traced)
 	}
-	lw := trace.ListerWatcher(
-		wire.NewListWatch(client, resource, "", newItem, wire.Options{}), sink)
+	lw := func(namespace string) reflector.ListerWatcher {
+		return trace.ListerWatcher(
+			wire.NewListWatch(client, resource, namespace, newItem, wire.Options{}), sink)
+	}
 	options, follow, err := w.lab.FollowKind(config, informer.Options{
 		Indexers:  store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
 		Reflector: w.lab.ReflectorOptions(reflector.Options{UseWatchList: &s.WatchList}),
@@ -132,7 +134,7 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 		},
 	})
 	require.NoError(w.t, err)
-	objects := informer.NewSharedIndexInformer(lw, newItem(), options)
+	objects := w.lab.NewInformer(lw, newItem(), options)
 	writes := w.lab.Writes()
 	reconcile := func(_ context.Context, key string) (controller.Result, error) {
 		return controller.Result{}, w.reconcile(objects.GetIndexer(), writes, key)

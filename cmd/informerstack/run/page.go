@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/cmd/informerstack/lab"
@@ -19,6 +20,7 @@ import (
 	"example.com/informerstack/internal/helpers/linktoken"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/trace"
+	"example.com/informerstack/reflector"
 	"example.com/informerstack/workqueue"
 )
 
@@ -153,6 +155,17 @@ func (p *page) followKind(
 		return options, func(context.Context) {}, nil
 	}
 	return p.lab.FollowKind(config, options)
+}
+
+// newInformer returns the informer of what lw lists and watches in a namespace; "" is all.
+func (p *page) newInformer(
+	lw func(namespace string) reflector.ListerWatcher, example runtime.Object,
+	options informer.Options,
+) informer.SharedIndexInformer {
+	if p.lab == nil {
+		return informer.NewSharedIndexInformer(lw(""), example, options)
+	}
+	return p.lab.NewInformer(lw, example, options)
 }
 
 // rateLimiter is a controller's Options.RateLimiter.

@@ -77,8 +77,10 @@ func (o *options) build(
 		return nil, cli.Fail(cli.Config, "use configuration: %w", err)
 	}
 	newItem := func() runtime.Object { return &unstructured.Unstructured{} }
-	lw := wire.NewListWatch(client, t.Resource.Resource, t.Namespace, newItem,
-		wire.Options{Modify: t.Modify})
+	lw := func(namespace string) reflector.ListerWatcher {
+		return trace.ListerWatcher(wire.NewListWatch(client, t.Resource.Resource,
+			cmp.Or(namespace, t.Namespace), newItem, wire.Options{Modify: t.Modify}), sink)
+	}
 
 	// deltafifo and store
 	example := &unstructured.Unstructured{}
@@ -89,8 +91,7 @@ func (o *options) build(
 	if err != nil {
 		return nil, fmt.Errorf("follow kind: %w", err)
 	}
-	objects := informer.NewSharedIndexInformer(
-		trace.ListerWatcher(lw, sink), example, built.shared.options(options))
+	objects := shown.newInformer(lw, example, built.shared.options(options))
 
 	// workqueue and controller
 	reconcile := observe

@@ -17,6 +17,7 @@ const SLOW_HANDLER_MS = 1000;
 const settings = (lab) => lab.frame?.settings ?? {};
 const lastHandler = (lab) => lab.frame?.handlers?.at(-1) ?? {};
 const leader = (lab) => lab.frame?.election ?? {};
+const namespaces = (lab) => lab.frame?.reflector?.namespaces?.map(({ name }) => name);
 const custom = (lab) => lab.frame?.reflector?.kind;
 const fault = (kind) => ({
   active: (lab) => lab.frame?.workers?.fault === kind,
@@ -78,6 +79,15 @@ export const ACTIONS = [
     id: "watchList", key: "w", piece: "reflector", writes: true,
     active: (lab) => settings(lab).watchList === true,
     command: (lab) => ({ do: "settings", watchList: !settings(lab).watchList }),
+  },
+
+  {
+    id: "namespace", key: "6", piece: "reflector", writes: true, when: namespaces,
+    active: (lab) => namespaces(lab).includes("batch"),
+    command: (lab) => ({
+      do: "namespaces", names: namespaces(lab).includes("batch")
+        ? namespaces(lab).filter((name) => name !== "batch") : [...namespaces(lab), "batch"],
+    }),
   },
 
   {

@@ -8,21 +8,33 @@ import { local, named, t } from "./text.js";
 
 const SIGN = { ADDED: "+", MODIFIED: "~", DELETED: "−" };
 
+/**
+ * held is the version up to which a frame's copy has the changes of a key. Each namespace of an
+ * informer of namespaces has its own; of another namespace, the copy has nothing.
+ */
+function held({ reflector, store }, key, others) {
+  if (!reflector?.namespaces) return Number(store?.rv) || 0;
+  const found = reflector.namespaces.find(({ name }) => key.startsWith(name + "/"));
+  return found && !found.leftOut ? Number(found.rv) || 0 : others;
+}
+
 /** ServerCard shows the server's log, and where in it the reflector is. */
 export function ServerCard({ lab }) {
   const server = lab.frame.server ?? {};
-  const read = Number(lab.frame.reflector?.rv) || 0;
+  const { kind, namespaces, rv } = lab.frame.reflector ?? {};
+  const read = Number(rv) || 0;
+  const unread = (entry) =>
+    Number(entry.rv) > (namespaces ? held(lab.frame, entry.key ?? "", 0) : read);
   const log = [...(server.log ?? [])].reverse();
   const summary = server.up === false ? t("server.down") : html`rv <b>${server.rv}</b>`;
-  const cursor = log.findIndex((entry) => Number(entry.rv) <= read);
+  const cursor = namespaces ? -1 : log.findIndex((entry) => !unread(entry));
   const compacted = Number(server.compacted) || 0;
-  const { kind } = lab.frame.reflector ?? {};
   const gone = kind && kind.phase !== "serving"; // and its log with it
   return html`<${Card} lab=${lab} piece="server" title=${t("piece.server.name")} summary=${summary}
     bad=${server.up === false}>
     <ol class="rows log" reversed>
       ${log.map((entry, i) => html`
-        <li key=${entry.rv} class=${cx(Number(entry.rv) > read && "unread", i === cursor && "cursor")}>
+        <li key=${entry.rv} class=${cx(unread(entry) && "unread", i === cursor && "cursor")}>
           <span class="rv">${entry.rv}</span>
           <span class=${"sign " + entry.type} title=${entry.type}>
             <i aria-hidden="true">${SIGN[entry.type] ?? "·"}</i><span class="word">${entry.type}</span></span>
@@ -33,16 +45,15 @@ export function ServerCard({ lab }) {
     <p class="note">${t("server.count", { n: number(server.objects) })}${" "}
       ${server.fault ? html`<b class="hot">${named("fault", server.fault)}</b> ` : ""}
       ${compacted > 0 && t("server.compacted", { rv: server.compacted }) + " "}
-      ${read > 0 && !gone && notRead(server, read, compacted)}
+      ${(read > 0 || namespaces) && !gone && notRead(server, read, compacted, log.filter(unread).length)}
     </p>
   <//>`;
 }
 
 /** notRead says what is between the reflector's version and the server's, as far as the log shows it. */
-function notRead({ rv, log = [] }, read, compacted) {
-  const n = log.filter((entry) => Number(entry.rv) > read).length;
+function notRead({ rv }, read, compacted, n) {
   if (n > 0) return t("server.unread", { n: number(n) });
-  const others = Number(rv) > read && compacted <= read;
+  const others = read > 0 && Number(rv) > read && compacted <= read;
   return t(others ? "server.others" : "server.note", { read });
 }
 
@@ -71,7 +82,8 @@ export function ReflectorCard({ lab }) {
   const since = r.since ? lab.now - Date.parse(r.since) : null;
   return html`<${Card} lab=${lab} piece="reflector" title=${t("piece.reflector.name")}
     summary=${html`rv <b>${r.rv || "–"}</b>`} bad=${phase === "backing off"}>
-    <svg class="machine" viewBox="0 0 206 114" role="img"
+    ${r.namespaces && html`<${Namespaces} all=${r.namespaces} />`}
+    ${!r.namespaces && html`<svg class="machine" viewBox="0 0 206 114" role="img"
       aria-label=${t("reflector.picture", { phase: named("phase", phase) })}>
       <defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="6" markerHeight="6"
         orient="auto"><path d="M0 0L6 3L0 6Z" /></marker></defs>
@@ -82,11 +94,11 @@ export function ReflectorCard({ lab }) {
           <rect x=${x - 37} y=${y - 11} width="74" height="22" rx="11" />
           <text x=${x} y=${y + 4}>${named("phase", name)}</text>
         </g>`)}
-    </svg>
-    <p class="note"><b>${named("phase", phase)}</b>${since != null && ` ${duration(since)}`}
+    </svg>`}
+    ${!r.namespaces && html`<p class="note"><b>${named("phase", phase)}</b>${since != null && ` ${duration(since)}`}
       ${r.from && html` · ${t("reflector.from", { from: named("phase", r.from) })}`}
       ${r.reason && r.reason !== r.error &&
-        t("reflector.because", { reason: named("reason", local(r.reason)) })}</p>
+        t("reflector.because", { reason: named("reason", local(r.reason)) })}</p>`}
     ${r.kind && html`<p class="note" title=${r.kind.reason}>${r.kind.resource}:${" "}
       <b>${named("kindPhase", r.kind.phase)}</b></p>`}
     ${r.backoffMs > 0 && html`<p class="note">${t("reflector.backoff", { wait: duration(r.backoffMs) })}
@@ -95,13 +107,24 @@ export function ReflectorCard({ lab }) {
   <//>`;
 }
 
+/** Namespaces lists the reflectors of an informer of namespaces, each with its phase and version. */
+function Namespaces({ all }) {
+  return html`<p class="note">${t("reflector.each")}</p>
+    <ul class="rows namespaces">${all.map(({ name, phase, rv, leftOut, error }) => html`<li key=${name}>
+      <b>${name}</b> <span class="dim">${named("phase", phase)}${rv && ` @${rv}`}</span>
+      ${(leftOut || error) && html`<span class="note hot" title=${error}>
+        ${leftOut ? t("reflector.leftOut") : withoutRequest(error)}</span>`}</li>`)}
+      ${!all.length && html`<li class="dim">–</li>`}</ul>`;
+}
+
 /** QueueCard shows the delta queue: keys with their deltas, or single deltas in order. */
 export function QueueCard({ lab }) {
   const queue = lab.frame.queue ?? {};
   const items = queue.items ?? [];
   const real = queue.kind === "RealFIFO";
+  const hidden = queue.kind === "Parts";
   return html`<${Card} lab=${lab} piece="queue" title=${queue.kind ?? "DeltaFIFO"}
-    summary=${[!real && t("queue.keys", { n: number(queue.keys) }), t("queue.deltas", { n: number(queue.deltas) })]
+    summary=${hidden ? "" : [!real && t("queue.keys", { n: number(queue.keys) }), t("queue.deltas", { n: number(queue.deltas) })]
       .filter(Boolean).join(" · ")} bad=${queue.hold}>
     <ol class="rows">
       ${items.map((item, i) => html`<li key=${real ? i : item.key}>
@@ -114,8 +137,9 @@ export function QueueCard({ lab }) {
       </li>`)}
       <${More} shown=${items.length} total=${real ? queue.deltas : queue.keys} />
     </ol>
-    ${!items.length && html`<${Empty}>${t("queue.empty")}<//>`}
-    <p class="note">${t(queue.hold ? "queue.hold" : real ? "queue.noteReal" : "queue.note")}</p>
+    ${!items.length && html`<${Empty}>${t(hidden ? "queue.hidden" : "queue.empty")}<//>`}
+    ${!hidden && html`<p class="note">
+      ${t(queue.hold ? "queue.hold" : real ? "queue.noteReal" : "queue.note")}</p>`}
   <//>`;
 }
 
@@ -137,7 +161,7 @@ export function StoreCard({ lab }) {
   const items = store.items ?? [];
   // The server's version also counts writes to other resources, so the changes are counted.
   const log = lab.frame.server?.log ?? [];
-  const behind = log.filter((entry) => Number(entry.rv) > Number(store.rv)).length;
+  const behind = log.filter((entry) => Number(entry.rv) > held(lab.frame, entry.key ?? "", Infinity)).length;
   const newest = new Map(log.map((entry) => [entry.key, Number(entry.rv)]));
   const stale = (item) => newest.get(item.key) > Number(item.rv);
   return html`<${Card} lab=${lab} piece="store" title=${t("piece.store.name")}

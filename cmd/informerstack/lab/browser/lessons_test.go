@@ -61,6 +61,7 @@ type command struct {
 	Do, Key, Fault, Name, ID string
 	WatchList                *bool
 	On                       bool
+	Names                    []string
 }
 
 // text is a text by language.
@@ -325,7 +326,7 @@ func (s *scene) perform(c command) {
 		"create": "n", "change": "u", "delete": "d", "compact": "k", "handler": "h",
 		"settings": "w", "watch cut": "c", "watch stall": "t", "watch expire": "e",
 		"reconcile hang": "g", "reconcile fail": "f", "leader pause": "y", "leader resume": "y",
-		"define": "5", "own": "m", "restart": "s", "leader release": "1", "leader cut": "2",
+		"define": "5", "namespaces": "6", "own": "m", "restart": "s", "leader release": "1", "leader cut": "2",
 		"reconcile none": map[lab.Fault]string{"hang": "g", "fail": "f"}[before.Workers.Fault],
 	}[strings.TrimSpace(c.Do+" "+c.Fault)]
 	switch c.Do {
@@ -360,6 +361,8 @@ func (s *scene) perform(c command) {
 				f.Reflector.WatchSince.After(*before.Reflector.WatchSince)
 		case c.Do == "compact":
 			return f.Server.Compacted != before.Server.Compacted
+		case c.Do == "namespaces":
+			return len(f.Reflector.Namespaces) == len(c.Names)
 		case c.Do == "define":
 			return f.Reflector.Kind.Phase == "serving" == c.On
 		case c.Do == "own":

@@ -42,7 +42,10 @@ func run(ctx context.Context, l *lab.Lab, config *rest.Config, s lab.Settings) e
 		return err
 	}
 	newItem := func() runtime.Object { return &unstructured.Unstructured{} }
-	lw := wire.NewListWatch(client, resource, "", newItem, wire.Options{})
+	lw := func(namespace string) reflector.ListerWatcher {
+		return trace.ListerWatcher(
+			wire.NewListWatch(client, resource, namespace, newItem, wire.Options{}), sink)
+	}
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(kind)
 	options, follow, err := l.FollowKind(config, informer.Options{
@@ -59,7 +62,7 @@ func run(ctx context.Context, l *lab.Lab, config *rest.Config, s lab.Settings) e
 	if err != nil {
 		return err
 	}
-	objects := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, sink), example, options)
+	objects := l.NewInformer(lw, example, options)
 
 	// workqueue and controller
 	lister := store.NewLister[*unstructured.Unstructured](objects.GetIndexer(),
