@@ -100,14 +100,15 @@ const exported = {
   server: { down: "not reachable", count: "{n} object{+s}.", empty: "the log holds no changes", compacted: "Compacted up to {rv}: older versions are gone.", note: "Every write gets the next resourceVersion.", unread: "Shaded: {n} change{+s} that the reflector has not received.", others: "Newer than {read} are only writes to other resources, such as Leases." },
   phase: { idle: "idle", starting: "Starting", listing: "Listing", streaming: "Streaming", opening: "Opening", watching: "Watching", "backing off": "Waiting" },
   fault: { cut: "The watch was cut.", stall: "The watch is stalled.", expire: "The watch has expired." },
+  kindPhase: { unknown: "not known yet", absent: "absent", "not established": "not established", "version not served": "not in this version", serving: "served", unwatched: "not followed" },
   reason: { "a round begins": "a round begins", "the list is complete": "the list is complete", "the watch is open": "the watch is open", "the watch ended, it resumes": "the watch ended, it resumes" },
-  reflector: { from: "after {from}", because: ": {reason}", picture: "Reflector: {phase}", backoff: "next attempt in {wait}", failures: "{n} failure{+s}" },
+  reflector: { from: "after {from}", because: ": {reason}", picture: "Reflector: {phase}", backoff: "next attempt in {wait}", each: "One reflector for each namespace:", leftOut: "forbidden: the informer does without it", failures: "{n} failure{+s}" },
   queue: { tombstone: "a tombstone: the delete itself was missed, so this is the last known state",
-    keys: "{n} key{+s}", deltas: "{n} delta{+s}", empty: "empty: no change waits here", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
+    keys: "{n} key{+s}", deltas: "{n} delta{+s}", empty: "empty: no change waits here", hidden: "Each namespace has its own part of this queue. The page does not see what waits here.", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
   store: { empty: "no objects", stale: "older than on the server", index: "index", indexFuncHelp: "What the function of this index returns for the followed object: its key is in the set of each value.", noValues: "No object has a value: the index has no set.", behind: "{n} behind", behindHelp: "changes of the server's log that the store lacks",
     noList: "no list yet", asOf: "current as of {ago} ago", lost: "a change may be missing", freshHelp: "How current is the copy? It holds every change up to this version, and everything that the server had at that time." },
   handlers: { count: "{n} cursor{+s}", log: "the newest changes", current: "no backlog", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "panics: {n}", note: "Each handler has a cursor in one shared log and reads at its own pace." },
-  workqueue: { bucket: "bucket {tokens}/{burst}", bucketEmpty: "bucket empty: {n} wait", bucketHelp: "The token bucket of all failed keys: each failure takes a token, and {rate} are added per second. Without a token, a key waits for one.", queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", limiter: "limiter", limiterHelp: { MaxOf: "MaxOf: the longer delay of Exponential and Bucket, as by default", Exponential: "5 ms, doubled with each failure of the key, at most 1,000 s", FastSlow: "1 s for the first three failures of the key, then 10 s", Bucket: "100 retries of all keys at once, then 10 per second; it counts no failures of a key" }, requeuesHelp: "failures since the last Forget; after the next one the key waits {next}", shutDown: "ShutDown was called: the queue refuses keys, and hands out those that it has.", drain: "ShutDownWithDrain was called: the queue refuses keys.", draining: "It waits until no key is queued or in processing.", drained: "It has returned: no key is queued, and no worker has one.", refused: "Refused: {n}.", failures: "✕{n}, next {next}", failuresHelp: "number of failures, and the delay after the next one, or longer if the bucket is empty", again: "was added while a worker has it: it is dirty, and Done will queue it again.", undone: "is in processing for ever: no worker gets it again, although it is dirty.", note: "However often a key is added, it is queued once, and one worker has it.", fair: "The namespaces take turns. ↓ is a low priority.", groupsHelp: "The namespaces, with the number of their keys in the queue, and + those that workers have.", priority: "priority {priority}" },
+  workqueue: { bucket: "bucket {tokens}/{burst}", bucketEmpty: "bucket empty: {n} wait", bucketHelp: "The token bucket of all failed keys: each failure takes a token, and {rate} are added per second. Without a token, a key waits for one.", queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", limiter: "limiter", limiterHelp: { MaxOf: "MaxOf: the longer delay of Exponential and Bucket, as by default", Exponential: "5 ms, doubled with each failure of the key, at most 1,000 s", FastSlow: "1 s for the first three failures of the key, then 10 s", Bucket: "100 retries of all keys at once, then 10 per second; it counts no failures of a key" }, requeuesHelp: "failures since the last Forget; after the next one the key waits {next}", shutDown: "ShutDown was called: the queue refuses keys, and hands out those that it has.", drain: "ShutDownWithDrain was called: the queue refuses keys.", draining: "It waits until no key is queued or in processing.", drained: "It has returned: no key is queued, and no worker has one.", refused: "Refused: {n}.", failures: "✕{n}, next {next}", failuresHelp: "number of failures, and the delay after the next one, or longer if the bucket is empty", stale: "copy {rv} is old", staleHelp: "A write of this copy was refused, or the server has a newer one: the key waits for the watch.", again: "was added while a worker has it: it is dirty, and Done will queue it again.", undone: "is in processing for ever: no worker gets it again, although it is dirty.", note: "However often a key is added, it is queued once, and one worker has it.", fair: "The namespaces take turns. ↓ is a low priority.", groupsHelp: "The namespaces, with the number of their keys in the queue, and + those that workers have.", priority: "priority {priority}" },
   workers: { idle: "{n} idle", standby: "{n} waiting for a leader", dead: "dead letters", ended: "{n} ended: the queue is shut down", attempts: "{n} attempt{+s}" },
   outcome: { success: "ok", error: "failed", requeue: "requeued", terminal: "terminal", panic: "panicked" },
   election: { off: "off", offNote: "This process works without a lease.", nobody: "Nobody leads: the workers wait.", token: "token", left: "lease: {left} left", leads: "leads", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "waits", holds: "holder, does not lead", stopped: "stopped", paused: "paused", cut: "cut off", opens: "The lease can be taken in {wait}.", deadlineHelp: "RenewDeadline: if its last renewal is older, the leader stops, although the lease still names it.", writesHelp: "The requests name version {rv} of the lease: the server accepts a write only if that is still the present version.", ahead: "clock +{by}", stored: "stored token {token}", refused: "writes refused: {n}" },
@@ -223,12 +224,14 @@ const exported = {
     change: { name: "Change", help: "Change the followed object, or any." },
     delete: { name: "Delete", help: "Delete the followed object, or any." },
     compact: { name: "Compact", help: "The server forgets old resourceVersions." },
+    define: { name: "Define", help: "Create the CustomResourceDefinition of Widget, or delete it with its objects." },
     server: { name: "Down", help: "Take the server down, or up again." },
     workload: { name: "Load", help: "Change objects all the time, or stop." },
     cut: { name: "Cut", help: "Cut the connection of the watch." },
     stall: { name: "Stall", help: "The watch stays open but delivers nothing." },
     expire: { name: "Expire", help: "End the watch with 410 Gone." },
     watchList: { name: "WatchList", help: "Get the initial list as a stream instead of by LIST." },
+    namespace: { name: "batch", help: "Add the namespace batch to the informer, or remove it." },
     queue: { name: "RealFIFO", help: "Use a RealFIFO instead of a DeltaFIFO." },
     resync: { name: "Resync", help: "Replay the store to the handlers, without a request." },
     own: { name: "Owner", help: "Give the followed object other owners on the server: web, db, both, none." },
@@ -239,6 +242,7 @@ const exported = {
     fail: { name: "Fail", help: "Make reconciles return an error." },
     hang: { name: "Hang", help: "Make reconciles take very long." },
     conflict: { name: "Conflict", help: "Make writes of reconciles conflict (409)." },
+    noted: { name: "Noted", help: "Note the workers’ writes: after a Conflict, a key waits for a newer copy. The program starts again." },
     kill: { name: "Kill", help: "Kill the leader; its lease has to expire." },
     release: { name: "Release", help: "Stop the leader; it clears holderIdentity first." },
     isolate: { name: "Cut", help: "Cut the leader off from the server, or end that." },
@@ -336,14 +340,15 @@ const exported = {
   server: { down: "无法访问", count: "{n} 个对象。", empty: "日志中没有变更", compacted: "{rv} 及更早的版本已被压缩（compact）。", note: "每次写入都会得到下一个 resourceVersion。", unread: "灰色部分：Reflector 没有收到的 {n} 个变更。", others: "比 {read} 新的只有对其他资源（例如 Lease）的写入。" },
   phase: { idle: "空闲", starting: "启动中", listing: "LIST", streaming: "流式列表", opening: "打开 WATCH", watching: "WATCH", "backing off": "退避等待" },
   fault: { cut: "watch 已断开。", stall: "watch 已卡住。", expire: "watch 已过期。" },
+  kindPhase: { unknown: "还不知道", absent: "不存在", "not established": "尚未建立", "version not served": "没有这个版本", serving: "已提供", unwatched: "没有跟踪" },
   reason: { "a round begins": "开始新一轮", "the list is complete": "列表已完整", "the watch is open": "watch 已打开", "the watch ended, it resumes": "watch 已结束，从原处继续" },
-  reflector: { from: "由“{from}”进入", because: "，{reason}", picture: "Reflector:{phase}", backoff: "{wait} 后重试", failures: "失败 {n} 次" },
+  reflector: { from: "由“{from}”进入", because: "，{reason}", picture: "Reflector:{phase}", backoff: "{wait} 后重试", each: "每个 namespace 一个 reflector：", leftOut: "被禁止：informer 不等它", failures: "失败 {n} 次" },
   queue: { tombstone: "墓碑：没有收到删除事件本身，所以这是最后已知的状态",
-    keys: "{n} 个 key", deltas: "{n} 个 delta", empty: "空：这里没有等待的变更", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
+    keys: "{n} 个 key", deltas: "{n} 个 delta", empty: "空：这里没有等待的变更", hidden: "每个 namespace 在这个队列里有自己的一部分。页面看不到这里有什么在等。", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
   store: { empty: "没有对象", stale: "比服务器上的旧", index: "索引", indexFuncHelp: "这个索引的函数对所跟踪的对象返回的值：它的 key 就在每个值的集合里。", noValues: "没有对象有索引值：这个索引没有集合。", behind: "落后 {n}", behindHelp: "服务器日志中 store 还没有的变更数",
     noList: "还没有列表", asOf: "数据截至 {ago} 前", lost: "可能缺少变更", freshHelp: "副本有多新？它包含这个版本及之前的所有变更，以及服务器在那一时刻的全部内容。" },
   handlers: { count: "{n} 个游标", log: "最近的变更", current: "没有积压", pending: "积压 {n} 个", oldestHelp: "最早一个积压变更的等待时间", slow: "每次调用 {delay}", panics: "panic {n} 次", note: "所有 handler 共用一份变更日志，各有自己的游标，按自己的速度读取。" },
-  workqueue: { bucket: "令牌桶 {tokens}/{burst}", bucketEmpty: "令牌桶已空：{n} 个在等", bucketHelp: "所有失败的 key 共用的令牌桶：每次失败取一个令牌，每秒补充 {rate} 个；没有令牌就得等。", queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", limiter: "限速器", limiterHelp: { MaxOf: "MaxOf：取 Exponential 与 Bucket 中较长的延时，这是默认的组合", Exponential: "从 5 ms 起，key 每失败一次就翻倍，最长 1000 秒", FastSlow: "key 的前三次失败各等 1 秒，之后每次 10 秒", Bucket: "所有 key 合计先允许 100 次重试，之后每秒 10 次；不记录单个 key 的失败次数" }, requeuesHelp: "上一次 Forget 以来的失败次数；再失败一次要等 {next}", shutDown: "已调用 ShutDown：队列拒绝新的 key，已有的仍会交出去。", drain: "已调用 ShutDownWithDrain：队列拒绝新的 key。", draining: "它在等待：直到没有 key 在排队或处理中。", drained: "它已返回：没有 key 在排队，也没有 worker 拿着 key。", refused: "已拒绝 {n} 次。", failures: "✕{n}，下次 {next}", failuresHelp: "失败次数，以及再次失败后的延时；令牌桶为空时更长", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", undone: "一直留在 processing 中：虽然它是 dirty 的，却再也没有 worker 能取到它。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。", fair: "各个 namespace 轮流取 key。↓ 表示优先级低。", groupsHelp: "各个 namespace：排队的 key 数，+ 后面是 worker 手里的 key 数。", priority: "优先级 {priority}" },
+  workqueue: { bucket: "令牌桶 {tokens}/{burst}", bucketEmpty: "令牌桶已空：{n} 个在等", bucketHelp: "所有失败的 key 共用的令牌桶：每次失败取一个令牌，每秒补充 {rate} 个；没有令牌就得等。", queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", limiter: "限速器", limiterHelp: { MaxOf: "MaxOf：取 Exponential 与 Bucket 中较长的延时，这是默认的组合", Exponential: "从 5 ms 起，key 每失败一次就翻倍，最长 1000 秒", FastSlow: "key 的前三次失败各等 1 秒，之后每次 10 秒", Bucket: "所有 key 合计先允许 100 次重试，之后每秒 10 次；不记录单个 key 的失败次数" }, requeuesHelp: "上一次 Forget 以来的失败次数；再失败一次要等 {next}", shutDown: "已调用 ShutDown：队列拒绝新的 key，已有的仍会交出去。", drain: "已调用 ShutDownWithDrain：队列拒绝新的 key。", draining: "它在等待：直到没有 key 在排队或处理中。", drained: "它已返回：没有 key 在排队，也没有 worker 拿着 key。", refused: "已拒绝 {n} 次。", failures: "✕{n}，下次 {next}", failuresHelp: "失败次数，以及再次失败后的延时；令牌桶为空时更长", stale: "副本 {rv} 已过时", staleHelp: "用这个副本的写入被拒绝过，或者服务器上已有更新的版本：key 在等 watch 送来新的副本。", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", undone: "一直留在 processing 中：虽然它是 dirty 的，却再也没有 worker 能取到它。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。", fair: "各个 namespace 轮流取 key。↓ 表示优先级低。", groupsHelp: "各个 namespace：排队的 key 数，+ 后面是 worker 手里的 key 数。", priority: "优先级 {priority}" },
   workers: { idle: "{n} 个空闲", standby: "{n} 个等待 leader", dead: "死信", ended: "{n} 个已退出：队列已关闭", attempts: "尝试 {n} 次" },
   outcome: { success: "成功", error: "失败", requeue: "重新入队", terminal: "终止", panic: "panic" },
   election: { off: "未启用", offNote: "此进程不使用租约（lease）。", nobody: "没有 leader：worker 在等待。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "等待", holds: "持有者，但不是 leader", stopped: "已停止", paused: "已冻结", cut: "已断开", opens: "{wait} 后可以接管租约。", deadlineHelp: "RenewDeadline：上次续期早于这一刻，leader 就停下，尽管租约里还是它的名字。", writesHelp: "这些请求带着租约的版本 {rv}：只有它仍是当前版本，服务器才接受写入。", ahead: "时钟快 {by}", stored: "已保存 token {token}", refused: "拒绝写入 {n} 次" },
@@ -459,12 +464,14 @@ const exported = {
     change: { name: "修改", help: "修改正在跟踪的对象，或任意一个。" },
     delete: { name: "删除", help: "删除正在跟踪的对象，或任意一个。" },
     compact: { name: "压缩", help: "服务器丢弃旧的 resourceVersion（compact）。" },
+    define: { name: "定义", help: "创建 Widget 的 CustomResourceDefinition，或者把它连同对象一起删除。" },
     server: { name: "停机", help: "停止服务器，或重新启动。" },
     workload: { name: "负载", help: "持续修改对象，或停止。" },
     cut: { name: "断开", help: "断开 watch 的连接。" },
     stall: { name: "卡住", help: "watch 保持打开，但不再发送任何事件。" },
     expire: { name: "过期", help: "以 410 Gone 结束 watch。" },
     watchList: { name: "WatchList", help: "用流式方式代替 LIST 获取全量数据。" },
+    namespace: { name: "batch", help: "把 namespace batch 加入 informer，或者移除它。" },
     queue: { name: "RealFIFO", help: "用 RealFIFO 代替 DeltaFIFO。" },
     resync: { name: "Resync", help: "把 store 的内容重新通知给 handler，不发送请求。" },
     own: { name: "Owner", help: "在服务器上给所跟踪的对象换 owner：web、db、两者、没有。" },
@@ -475,6 +482,7 @@ const exported = {
     fail: { name: "失败", help: "让 reconcile 返回错误。" },
     hang: { name: "卡死", help: "让 reconcile 耗时很长。" },
     conflict: { name: "冲突", help: "让 reconcile 的写入发生冲突（409）。" },
+    noted: { name: "记录写入", help: "记录 worker 的写入：发生 Conflict 之后，key 等待更新的副本；程序会重新启动。" },
     kill: { name: "杀死", help: "杀死 leader；它的租约需要等到过期。" },
     release: { name: "释放", help: "让 leader 停下，它会先清空 holderIdentity。" },
     isolate: { name: "断开", help: "让 leader 与服务器断开，或恢复连接。" },
@@ -634,7 +642,8 @@ modules["actions.js"] = (() => {
  *
  * An action belongs to a piece, and its button is in the footer of that piece's card; an action of
  * piece "time" is in the header, and one of piece "page" never leaves the browser. command returns
- * what is sent; active reports whether the button is to appear pressed.
+ * what is sent; active reports whether the button is to appear pressed, and when, whether it is
+ * there.
  */
 const { html, cx } = modules["html.js"];
 const { t } = modules["text.js"];
@@ -645,6 +654,8 @@ const SLOW_HANDLER_MS = 1000;
 const settings = (lab) => lab.frame?.settings ?? {};
 const lastHandler = (lab) => lab.frame?.handlers?.at(-1) ?? {};
 const leader = (lab) => lab.frame?.election ?? {};
+const namespaces = (lab) => lab.frame?.reflector?.namespaces?.map(({ name }) => name);
+const custom = (lab) => lab.frame?.reflector?.kind;
 const fault = (kind) => ({
   active: (lab) => lab.frame?.workers?.fault === kind,
   command: (lab) => {
@@ -684,6 +695,11 @@ const ACTIONS = [
     command: (lab) => ({ do: "server", up: lab.frame?.server?.up === false }),
   },
   {
+    id: "define", key: "5", piece: "server", writes: true, when: custom,
+    active: (lab) => custom(lab)?.phase === "serving",
+    command: (lab) => ({ do: "define", on: custom(lab)?.phase !== "serving" }),
+  },
+  {
     id: "workload", key: "a", piece: "server", writes: true,
     active: (lab) => settings(lab).rate > 0,
     command: (lab) => ({
@@ -700,6 +716,15 @@ const ACTIONS = [
     id: "watchList", key: "w", piece: "reflector", writes: true,
     active: (lab) => settings(lab).watchList === true,
     command: (lab) => ({ do: "settings", watchList: !settings(lab).watchList }),
+  },
+
+  {
+    id: "namespace", key: "6", piece: "reflector", writes: true, when: namespaces,
+    active: (lab) => namespaces(lab).includes("batch"),
+    command: (lab) => ({
+      do: "namespaces", names: namespaces(lab).includes("batch")
+        ? namespaces(lab).filter((name) => name !== "batch") : [...namespaces(lab), "batch"],
+    }),
   },
 
   {
@@ -742,6 +767,11 @@ const ACTIONS = [
   { id: "fail", key: "f", piece: "workers", writes: true, ...fault("fail") },
   { id: "hang", key: "g", piece: "workers", writes: true, ...fault("hang") },
   { id: "conflict", key: "o", piece: "workers", writes: true, ...fault("conflict") },
+  {
+    id: "noted", key: "4", piece: "workers", writes: true,
+    active: (lab) => settings(lab).noted === true,
+    command: (lab) => ({ do: "settings", noted: !settings(lab).noted }),
+  },
 
   {
     id: "kill", key: "l", piece: "election", writes: true,
@@ -786,6 +816,7 @@ const action = (id) => ACTIONS.find((a) => a.id === id);
 
 /** offered reports whether the page shows an action: not those that the program would refuse. */
 function offered(lab, a) {
+  if (a.when && !a.when(lab)) return false;
   if (a.piece === "page") return !a.writes || (lab.source.live && lab.model.hello?.writable);
   if (!lab.source.live) return false;
   return !a.writes || lab.model.hello?.writable === true;
@@ -1548,6 +1579,8 @@ function Delayed({ lab, items, total }) {
         <span class="due"><i style=${{ width: Math.min(100, (left / whole) * 100) + "%" }}></i></span>
         ${item.failures > 0 && html`<span class="dim" title=${t("workqueue.failuresHelp")}>
           ${t("workqueue.failures", { n: item.failures, next: duration(item.nextMs) })}</span>`}
+        ${item.stale && html`<span class="dim" title=${t("workqueue.staleHelp")}>
+          ${t("workqueue.stale", { rv: item.stale })}</span>`}
       </li>`;
     })}
     <${More} shown=${items.length} total=${total} />
@@ -1667,19 +1700,33 @@ const { local, named, t } = modules["text.js"];
 
 const SIGN = { ADDED: "+", MODIFIED: "~", DELETED: "−" };
 
+/**
+ * held is the version up to which a frame's copy has the changes of a key. Each namespace of an
+ * informer of namespaces has its own; of another namespace, the copy has nothing.
+ */
+function held({ reflector, store }, key, others) {
+  if (!reflector?.namespaces) return Number(store?.rv) || 0;
+  const found = reflector.namespaces.find(({ name }) => key.startsWith(name + "/"));
+  return found && !found.leftOut ? Number(found.rv) || 0 : others;
+}
+
 /** ServerCard shows the server's log, and where in it the reflector is. */
 function ServerCard({ lab }) {
   const server = lab.frame.server ?? {};
-  const read = Number(lab.frame.reflector?.rv) || 0;
+  const { kind, namespaces, rv } = lab.frame.reflector ?? {};
+  const read = Number(rv) || 0;
+  const unread = (entry) =>
+    Number(entry.rv) > (namespaces ? held(lab.frame, entry.key ?? "", 0) : read);
   const log = [...(server.log ?? [])].reverse();
   const summary = server.up === false ? t("server.down") : html`rv <b>${server.rv}</b>`;
-  const cursor = log.findIndex((entry) => Number(entry.rv) <= read);
+  const cursor = namespaces ? -1 : log.findIndex((entry) => !unread(entry));
   const compacted = Number(server.compacted) || 0;
+  const gone = kind && kind.phase !== "serving"; // and its log with it
   return html`<${Card} lab=${lab} piece="server" title=${t("piece.server.name")} summary=${summary}
     bad=${server.up === false}>
     <ol class="rows log" reversed>
       ${log.map((entry, i) => html`
-        <li key=${entry.rv} class=${cx(Number(entry.rv) > read && "unread", i === cursor && "cursor")}>
+        <li key=${entry.rv} class=${cx(unread(entry) && "unread", i === cursor && "cursor")}>
           <span class="rv">${entry.rv}</span>
           <span class=${"sign " + entry.type} title=${entry.type}>
             <i aria-hidden="true">${SIGN[entry.type] ?? "·"}</i><span class="word">${entry.type}</span></span>
@@ -1690,16 +1737,15 @@ function ServerCard({ lab }) {
     <p class="note">${t("server.count", { n: number(server.objects) })}${" "}
       ${server.fault ? html`<b class="hot">${named("fault", server.fault)}</b> ` : ""}
       ${compacted > 0 && t("server.compacted", { rv: server.compacted }) + " "}
-      ${read > 0 && notRead(server, read, compacted)}
+      ${(read > 0 || namespaces) && !gone && notRead(server, read, compacted, log.filter(unread).length)}
     </p>
   <//>`;
 }
 
 /** notRead says what is between the reflector's version and the server's, as far as the log shows it. */
-function notRead({ rv, log = [] }, read, compacted) {
-  const n = log.filter((entry) => Number(entry.rv) > read).length;
+function notRead({ rv }, read, compacted, n) {
   if (n > 0) return t("server.unread", { n: number(n) });
-  const others = Number(rv) > read && compacted <= read;
+  const others = read > 0 && Number(rv) > read && compacted <= read;
   return t(others ? "server.others" : "server.note", { read });
 }
 
@@ -1727,8 +1773,9 @@ function ReflectorCard({ lab }) {
   const phase = r.phase ?? "idle";
   const since = r.since ? lab.now - Date.parse(r.since) : null;
   return html`<${Card} lab=${lab} piece="reflector" title=${t("piece.reflector.name")}
-    summary=${html`rv <b>${r.rv || "–"}</b>`} bad=${phase === "backing off"}>
-    <svg class="machine" viewBox="0 0 206 114" role="img"
+    summary=${!r.namespaces && html`rv <b>${r.rv || "–"}</b>`} bad=${phase === "backing off"}>
+    ${r.namespaces && html`<${Namespaces} all=${r.namespaces} />`}
+    ${!r.namespaces && html`<svg class="machine" viewBox="0 0 206 114" role="img"
       aria-label=${t("reflector.picture", { phase: named("phase", phase) })}>
       <defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="6" markerHeight="6"
         orient="auto"><path d="M0 0L6 3L0 6Z" /></marker></defs>
@@ -1739,15 +1786,27 @@ function ReflectorCard({ lab }) {
           <rect x=${x - 37} y=${y - 11} width="74" height="22" rx="11" />
           <text x=${x} y=${y + 4}>${named("phase", name)}</text>
         </g>`)}
-    </svg>
-    <p class="note"><b>${named("phase", phase)}</b>${since != null && ` ${duration(since)}`}
+    </svg>`}
+    ${!r.namespaces && html`<p class="note"><b>${named("phase", phase)}</b>${since != null && ` ${duration(since)}`}
       ${r.from && html` · ${t("reflector.from", { from: named("phase", r.from) })}`}
       ${r.reason && r.reason !== r.error &&
-        t("reflector.because", { reason: named("reason", local(r.reason)) })}</p>
+        t("reflector.because", { reason: named("reason", local(r.reason)) })}</p>`}
+    ${r.kind && html`<p class="note" title=${r.kind.reason}>${r.kind.resource}:${" "}
+      <b>${named("kindPhase", r.kind.phase)}</b></p>`}
     ${r.backoffMs > 0 && html`<p class="note">${t("reflector.backoff", { wait: duration(r.backoffMs) })}
       ${r.failures > 0 && html` · ${t("reflector.failures", { n: r.failures })}`}</p>`}
     ${r.error && html`<p class="note hot" tabindex="0">${withoutRequest(r.error)}</p>`}
   <//>`;
+}
+
+/** Namespaces lists the reflectors of an informer of namespaces, each with its phase and version. */
+function Namespaces({ all }) {
+  return html`<p class="note">${t("reflector.each")}</p>
+    <ul class="rows namespaces">${all.map(({ name, phase, rv, leftOut, error }) => html`<li key=${name}>
+      <b>${name}</b> <span class="dim">${named("phase", phase)}${rv && ` @${rv}`}</span>
+      ${(leftOut || error) && html`<span class="hot" title=${error}>
+        ${leftOut ? t("reflector.leftOut") : withoutRequest(error)}</span>`}</li>`)}
+      ${!all.length && html`<li class="dim">–</li>`}</ul>`;
 }
 
 /** QueueCard shows the delta queue: keys with their deltas, or single deltas in order. */
@@ -1755,8 +1814,9 @@ function QueueCard({ lab }) {
   const queue = lab.frame.queue ?? {};
   const items = queue.items ?? [];
   const real = queue.kind === "RealFIFO";
+  const hidden = queue.kind === "Parts";
   return html`<${Card} lab=${lab} piece="queue" title=${queue.kind ?? "DeltaFIFO"}
-    summary=${[!real && t("queue.keys", { n: number(queue.keys) }), t("queue.deltas", { n: number(queue.deltas) })]
+    summary=${hidden ? "" : [!real && t("queue.keys", { n: number(queue.keys) }), t("queue.deltas", { n: number(queue.deltas) })]
       .filter(Boolean).join(" · ")} bad=${queue.hold}>
     <ol class="rows">
       ${items.map((item, i) => html`<li key=${real ? i : item.key}>
@@ -1769,8 +1829,9 @@ function QueueCard({ lab }) {
       </li>`)}
       <${More} shown=${items.length} total=${real ? queue.deltas : queue.keys} />
     </ol>
-    ${!items.length && html`<${Empty}>${t("queue.empty")}<//>`}
-    <p class="note">${t(queue.hold ? "queue.hold" : real ? "queue.noteReal" : "queue.note")}</p>
+    ${!items.length && html`<${Empty}>${t(hidden ? "queue.hidden" : "queue.empty")}<//>`}
+    ${!hidden && html`<p class="note">
+      ${t(queue.hold ? "queue.hold" : real ? "queue.noteReal" : "queue.note")}</p>`}
   <//>`;
 }
 
@@ -1792,7 +1853,7 @@ function StoreCard({ lab }) {
   const items = store.items ?? [];
   // The server's version also counts writes to other resources, so the changes are counted.
   const log = lab.frame.server?.log ?? [];
-  const behind = log.filter((entry) => Number(entry.rv) > Number(store.rv)).length;
+  const behind = log.filter((entry) => Number(entry.rv) > held(lab.frame, entry.key ?? "", Infinity)).length;
   const newest = new Map(log.map((entry) => [entry.key, Number(entry.rv)]));
   const stale = (item) => newest.get(item.key) > Number(item.rv);
   return html`<${Card} lab=${lab} piece="store" title=${t("piece.store.name")}
@@ -2977,7 +3038,7 @@ function StateLine({ lab }) {
   const readOnly = lab.source.live && model.hello && !model.hello.writable;
   return html`<section class=${cx("state", ui.connection)} aria-label=${t("stateLine")}>
     <span class="connection"><i aria-hidden="true"></i>${t("connection." + ui.connection)}</span>
-    ${model.hello && html`<span>${model.hello.resource ?? ""}</span>`}
+    ${model.hello && html`<span>${frame?.reflector?.kind?.resource ?? model.hello.resource ?? ""}</span>`}
     ${readOnly && html`<span class="badge">${t("readOnly")}</span>`}
     ${frame && html`<span>${t("events", {
       n: number(events), rate: number(Math.round(perSecond ?? 0)),
@@ -3809,7 +3870,7 @@ const count = (n) => number(n, "compact");
 const VALUES = {
   server: ({ server }) => (server?.up === false ? t("strip.down") : `rv ${server?.rv ?? "–"}`),
   reflector: ({ reflector }) => named("phase", reflector?.phase ?? "idle"),
-  queue: ({ queue }) => t("queue.keys", { n: count(queue?.keys) }),
+  queue: ({ queue }) => (queue?.kind === "Parts" ? "–" : t("queue.keys", { n: count(queue?.keys) })),
   store: ({ store }) => t("objects", { n: count(store?.objects) }),
   handlers: ({ handlers = [] }) =>
     t("handlers.pending", { n: count(handlers.reduce((sum, { pending = 0 }) => sum + pending, 0)) }),

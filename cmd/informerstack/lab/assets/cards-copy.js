@@ -81,7 +81,7 @@ export function ReflectorCard({ lab }) {
   const phase = r.phase ?? "idle";
   const since = r.since ? lab.now - Date.parse(r.since) : null;
   return html`<${Card} lab=${lab} piece="reflector" title=${t("piece.reflector.name")}
-    summary=${html`rv <b>${r.rv || "–"}</b>`} bad=${phase === "backing off"}>
+    summary=${!r.namespaces && html`rv <b>${r.rv || "–"}</b>`} bad=${phase === "backing off"}>
     ${r.namespaces && html`<${Namespaces} all=${r.namespaces} />`}
     ${!r.namespaces && html`<svg class="machine" viewBox="0 0 206 114" role="img"
       aria-label=${t("reflector.picture", { phase: named("phase", phase) })}>
@@ -112,7 +112,7 @@ function Namespaces({ all }) {
   return html`<p class="note">${t("reflector.each")}</p>
     <ul class="rows namespaces">${all.map(({ name, phase, rv, leftOut, error }) => html`<li key=${name}>
       <b>${name}</b> <span class="dim">${named("phase", phase)}${rv && ` @${rv}`}</span>
-      ${(leftOut || error) && html`<span class="note hot" title=${error}>
+      ${(leftOut || error) && html`<span class="hot" title=${error}>
         ${leftOut ? t("reflector.leftOut") : withoutRequest(error)}</span>`}</li>`)}
       ${!all.length && html`<li class="dim">–</li>`}</ul>`;
 }

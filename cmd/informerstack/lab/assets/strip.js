@@ -22,7 +22,7 @@ const count = (n) => number(n, "compact");
 const VALUES = {
   server: ({ server }) => (server?.up === false ? t("strip.down") : `rv ${server?.rv ?? "–"}`),
   reflector: ({ reflector }) => named("phase", reflector?.phase ?? "idle"),
-  queue: ({ queue }) => t("queue.keys", { n: count(queue?.keys) }),
+  queue: ({ queue }) => (queue?.kind === "Parts" ? "–" : t("queue.keys", { n: count(queue?.keys) })),
   store: ({ store }) => t("objects", { n: count(store?.objects) }),
   handlers: ({ handlers = [] }) =>
     t("handlers.pending", { n: count(handlers.reduce((sum, { pending = 0 }) => sum + pending, 0)) }),
