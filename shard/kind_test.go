@@ -365,6 +365,41 @@ func TestKind_ClaimsWhileItIsGone(t *testing.T) {
 	})
 }
 
+// A process that owns no shard asks no server while the kind is gone. So it is as current as the
+// definitions are, even if it starts late, and such a list is no contact with the server.
+func TestKind_ClaimsOfAProcessWithoutShards(t *testing.T) {
+	kindStory(t, served.Optional, func(w *kindWorld) {
+		t := w.t
+		defer testserver.Run(t.Context(), w.kinds.Run)()
+		w.after(time.Minute)
+		known := time.Now()
+		w.server.Faults().Fail(0, ofDefinitions, apierrors.NewServiceUnavailable("down"))
+		w.server.Faults().Break(ofDefinitions, apitest.CloseStream)
+		w.after(10 * time.Minute)
+		defer testserver.Run(t.Context(), w.informer.Run)()
+		for range 10 {
+			w.after(time.Minute)
+			assert.True(t, w.informer.HasSynced())
+			health := w.informer.Health()
+			assert.False(t, health.CurrentAsOf.After(known), "the store is as old as the definitions")
+			assert.Zero(t, health.Reflector.LastContact)
+		}
+		w.server.Faults().Clear()
+		for range 10 {
+			w.server.CreateMap(fmt.Sprint(time.Now().Unix())) // so that there are bookmarks
+			w.after(time.Minute)
+		}
+		require.NoError(t, w.informer.Health().Fresh(time.Now(), 3*time.Minute))
+		assert.Zero(t, w.informer.Health().Reflector.LastContact)
+		w.define(true)
+		w.own(1, 2, 3)
+		w.create(40)
+		w.after(3 * time.Second)
+		w.isRight()
+		assert.NotZero(t, w.informer.Health().Reflector.LastContact)
+	})
+}
+
 // Random changes of the kind, its objects and the ownership, on a server that fails at random: once
 // it is well, the store and the handler have exactly what is owned.
 func TestKind_Model(t *testing.T) {

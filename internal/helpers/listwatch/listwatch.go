@@ -52,6 +52,13 @@ func (t *ContinueTokens) Repeat(token string) bool {
 	return false
 }
 
+// IsUnanswered reports whether no server has answered the request for w: package rest could not reach
+// it, or a decorator has opened w without a request. Such a decorator's watch has IsUnanswered.
+func IsUnanswered(w watch.Interface) bool {
+	u, ok := w.(interface{ IsUnanswered() bool })
+	return ok && u.IsUnanswered() || IsUnreachable(w)
+}
+
 // IsUnreachable reports whether package rest made w itself because it could not reach the server.
 // Such a watch has ended already.
 func IsUnreachable(w watch.Interface) bool {
