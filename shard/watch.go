@@ -177,7 +177,7 @@ func (w *selectiveWatch) run() {
 			}
 		case <-lists.C:
 			due = time.Now().Add(forever)
-			if w.inner == nil || !w.cache.isSettled() {
+			if events == nil || !w.cache.isSettled() {
 				listed = w.beginList(nil)
 			}
 		case answer := <-listed:

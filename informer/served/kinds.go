@@ -294,6 +294,13 @@ func (k *Kinds) Status() []Status {
 	return all
 }
 
+// Gone reports whether the definitions show that resource is not served. It does not wait.
+func (k *Kinds) Gone(resource schema.GroupVersionResource) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.judgeLocked(resource).phase.isGone()
+}
+
 // Ready returns nil if every kind is served that a running informer requires. Otherwise it joins a
 // NotServedError for each that is not. It does not wait, and is meant for readiness checks.
 func (k *Kinds) Ready() error {

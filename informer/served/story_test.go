@@ -19,6 +19,7 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/client"
+	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/informer/namespaces"
 	"example.com/informerstack/reflector"
@@ -222,6 +223,32 @@ func TestStory_ClaimsWhileTheKindIsGone(t *testing.T) {
 		w.after(time.Hour) // the last watch of the definitions has ended after ten minutes
 		assert.Less(t, w.informer.Health().CurrentAsOf.Sub(silent), 11*time.Minute)
 		assert.Equal(t, contact, w.informer.Health().Reflector.LastContact, "no server was asked")
+	})
+}
+
+// The kind goes before the cache has seen a write. A reconcile that waits for it is called again
+// while the kind is gone: it asks for that, too.
+func TestStory_AKindGoesBeforeAWriteIsSeen(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		t := w.t
+		var writes controller.Writes[string]
+		seen := writes.SeenBy(w.informer.GetStore())
+		w.define(true, "v1")
+		w.start()
+		w.after(time.Minute)
+		assert.False(t, w.kinds.Gone(websites))
+		w.server.Faults().Break(ofWebsites, apitest.StallStream)
+		w.create("a")
+		writes.Wrote("key", w.server.ResourceVersion())
+		w.undefine()
+		w.after(time.Hour)
+		assert.False(t, seen("key"))
+		assert.True(t, w.kinds.Gone(websites))
+		w.define(true, "v1")
+		w.create("b")
+		w.after(time.Second)
+		assert.False(t, w.kinds.Gone(websites))
+		assert.True(t, seen("key"))
 	})
 }
 
