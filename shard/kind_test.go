@@ -460,7 +460,7 @@ func (m *kindModel) run() {
 	m.after(15 * time.Minute) // a watch may be stalled, and a wait long
 	m.isFaulty = false
 	m.server.ForgetRequests()
-	if !m.exists {
+	for !m.isServed { // before that, a process that requires the kind holds nothing
 		m.changeKind()
 	}
 	for range 20 { // without faults, everything is right within seconds
