@@ -173,7 +173,11 @@ func (lw *listWatch) WatchWithContext(
 		return lw.wait(ctx, options), nil
 	}
 	w, err := lw.open(ctx, options, v)
-	if apierrors.IsNotFound(err) && lw.goes(ctx, v) {
+	switch {
+	case apierrors.IsNotFound(err) && lw.goes(ctx, v):
+		return lw.wait(ctx, options), nil
+	case err == nil && w != nil && lw.kind.view().epoch != v.epoch: // the answer was slow
+		w.Stop()
 		return lw.wait(ctx, options), nil
 	}
 	return w, err

@@ -515,6 +515,29 @@ func TestStory_AnUnseenReplacementIsListedAgain(t *testing.T) {
 	})
 }
 
+// The server grants a watch late, when the kind was replaced meanwhile: it is not followed.
+func TestStory_AWatchIsGrantedAfterTheKindWasReplaced(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		w.define(true, "v1")
+		w.create("a")
+		w.start()
+		w.after(time.Minute)
+		w.handlerSaw("initial a")
+		w.server.Faults().Add(apitest.Fault{
+			Match: apitest.Match{Resource: "websites", Verb: "watch"}, Times: 1,
+			Delay: 5 * time.Second,
+		})
+		w.server.Faults().Break(ofWebsites, apitest.CloseStream)
+		w.after(time.Second)
+		w.undefine()
+		w.define(true, "v1")
+		w.create("b")
+		w.after(4500 * time.Millisecond)
+		w.handlerSaw("add b", "tombstone a")
+		w.isRight()
+	})
+}
+
 // Without the permission to list definitions, an informer is an ordinary one.
 func TestStory_WithoutPermissionAnOrdinaryInformer(t *testing.T) {
 	story(t, Optional, func(w *world) {
