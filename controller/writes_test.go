@@ -157,8 +157,8 @@ func TestWrites_AnOlderCopyIsRefusedLater(t *testing.T) {
 	})
 }
 
-// What was written for a key is forgotten once it is no more asked for. A key that is asked for
-// again and again waits as long as the cache needs.
+// The writes of a key are forgotten an hour after the last call that asked for them. A key that is
+// asked for again and again waits as long as the cache needs.
 func TestWrites_WhatIsNotAskedForIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var writes Writes[int]

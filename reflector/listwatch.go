@@ -42,15 +42,15 @@ type StreamLister interface {
 	) (metav1.ListMeta, error)
 }
 
-// KnownEmptyError is returned for a list that is known to be empty without a request. To a reflector
-// it is a list, but no answer of the server.
+// KnownEmptyError is returned for a list that is known to be empty without a request. To a
+// reflector it is a list, but no answer of the server.
 type KnownEmptyError struct {
 	AsOf time.Time // when the collection was known to be empty
 	Why  error     // not nil: see Selection.Inferred
 }
 
 // Error says why the list is known to be empty.
-func (e *KnownEmptyError) Error() string { return "the list is known to be empty: " + e.Why.Error() }
+func (e *KnownEmptyError) Error() string { return "the list is empty: " + e.Why.Error() }
 
 // Unwrap returns Why.
 func (e *KnownEmptyError) Unwrap() error { return e.Why }

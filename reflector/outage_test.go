@@ -228,8 +228,8 @@ type unanswered struct{ watch.Interface }
 func (unanswered) IsUnanswered() bool { return true }
 
 // The fallback to a LIST, a stop, a watch that package rest made because it could not reach the
-// server, and a list and a watch for which no server was asked, are no answers: they do not wake the
-// other members.
+// server, and a list and a watch for which no server was asked, are no answers: they do not wake
+// the other members.
 func TestOutage_NoAnswer(t *testing.T) {
 	unreachable := &liveWatch{Interface: watch.NewEmptyWatch()}
 	waiting := &liveWatch{Interface: unanswered{watch.NewFake()}}

@@ -401,7 +401,7 @@ func TestKind_ClaimsOfAProcessWithoutShards(t *testing.T) {
 			w.after(time.Minute)
 			assert.True(t, w.informer.HasSynced())
 			health := w.informer.Health()
-			assert.False(t, health.CurrentAsOf.After(known), "the store is as old as the definitions")
+			assert.False(t, health.CurrentAsOf.After(known), "as old as the definitions")
 			assert.Zero(t, health.Reflector.LastContact)
 		}
 		w.server.Faults().Clear()

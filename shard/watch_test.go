@@ -420,8 +420,8 @@ type reselecting struct {
 
 func (r reselecting) Reselected() *reflector.Selection { return r.selection }
 
-// The inner watch has selected something, and the store has what was passed on before only after the
-// time of the watch: then a list takes its place.
+// The inner watch has selected something, and the store has what was passed on before only after
+// the time of the watch: then a list takes its place.
 func TestWatch_ASelectionWaitsForTheStoreInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quietLogs()
