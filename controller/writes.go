@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -32,7 +33,7 @@ import (
 // proves one. A newer copy in the cache does not end them: a slow reconcile may have an old one.
 //
 //	W1  Seen(k, v) is false if a version newer than v was noted for k since Seen(k, ...) was last
-//	    true, or k was forgotten
+//	    true, or k was forgotten; so it is if k was neither written nor asked for in an hour
 //	W2  Stale is true for a copy that was refused with a Conflict, and for older ones
 //	W3  Stale is true for a copy that is older than the answer to a write
 //	W4  Stale is true for a copy without a deletionTimestamp if a delete was accepted, and for
@@ -45,9 +46,19 @@ import (
 // The zero value is ready. All methods are safe for concurrent use.
 type Writes[K comparable] struct {
 	mu     sync.Mutex
-	newest map[K]string
+	newest map[K]newest
+	swept  time.Time // when what is not asked for was dropped from newest
 	copies copies
 }
+
+// newest is the newest write for a key.
+type newest struct {
+	version string
+	asked   time.Time // when it was written, or asked for last
+}
+
+// unasked is after what time a write is forgotten if no caller asks for it.
+const unasked = time.Hour
 
 // Wrote notes that the server answered a create or an update for key with resourceVersion. A text
 // that is not a version is ignored. Clients that Note returns call it.
@@ -61,13 +72,18 @@ func (w *Writes[K]) Wrote(key K, resourceVersion string) {
 }
 
 func (w *Writes[K]) wroteLocked(key K, resourceVersion string) {
-	if before, ok := w.newest[key]; ok && !older(before, resourceVersion) {
+	now := time.Now()
+	if now.Sub(w.swept) >= unasked {
+		maps.DeleteFunc(w.newest, func(_ K, n newest) bool { return now.Sub(n.asked) >= unasked })
+		w.swept = now
+	}
+	if before, ok := w.newest[key]; ok && !older(before.version, resourceVersion) {
 		return
 	}
 	if w.newest == nil {
-		w.newest = map[K]string{}
+		w.newest = map[K]newest{}
 	}
-	w.newest[key] = resourceVersion
+	w.newest[key] = newest{resourceVersion, now}
 }
 
 // Seen reports whether a cache at resourceVersion has seen everything that was written for key. If
@@ -77,7 +93,9 @@ func (w *Writes[K]) Seen(key K, resourceVersion string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	written, ok := w.newest[key]
-	if ok && (resourceVersion == "" || older(resourceVersion, written)) {
+	if ok && (resourceVersion == "" || older(resourceVersion, written.version)) {
+		written.asked = time.Now()
+		w.newest[key] = written
 		return false
 	}
 	delete(w.newest, key)

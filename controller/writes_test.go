@@ -156,3 +156,23 @@ func TestWrites_AnOlderCopyIsRefusedLater(t *testing.T) {
 		}
 	})
 }
+
+// The writes of a key are forgotten an hour after the last call that asked for them. A key that is
+// asked for again and again waits as long as the cache needs.
+func TestWrites_WhatIsNotAskedForIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var writes Writes[int]
+		for key := range 1000 {
+			writes.Wrote(key, "7")
+		}
+		for range 10 * int(unasked/time.Minute) {
+			time.Sleep(time.Minute)
+			assert.False(t, writes.Seen(0, "6"))
+			writes.Wrote(-1, "8")
+			assert.False(t, writes.Seen(-1, "7"))
+		}
+		assert.Len(t, writes.newest, 2)
+		assert.True(t, writes.Seen(0, "7"))
+		assert.True(t, writes.Seen(1, "6"))
+	})
+}

@@ -160,8 +160,8 @@ func (h *held) in(namespaces map[string]bool) map[string]string {
 	return all
 }
 
-// bindAll gives the program the role in the whole cluster.
-func (w *tenants) bindAll() {
+// bindAll gives the program the role in the whole cluster, until unbind is called.
+func (w *tenants) bindAll() (unbind func()) {
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "reader-"},
 		RoleRef: rbacv1.RoleRef{
@@ -174,10 +174,12 @@ func (w *tenants) bindAll() {
 	client := w.admin.RbacV1().ClusterRoleBindings()
 	binding, err := client.Create(w.t.Context(), binding, metav1.CreateOptions{})
 	require.NoError(w.t, err)
-	w.t.Cleanup(func() {
+	unbind = sync.OnceFunc(func() {
 		err := client.Delete(context.Background(), binding.Name, metav1.DeleteOptions{})
 		require.NoError(w.t, err)
 	})
+	w.t.Cleanup(unbind)
+	return unbind
 }
 
 // follow runs the informer of the program until the test ends, and waits until it has synced.
@@ -250,13 +252,16 @@ func TestNamespaces_ComeAndGoUnderLoad(t *testing.T) {
 }
 
 // 300 namespaces come and go while their objects change, and one watch of the cluster takes the
-// place of theirs meanwhile. No change is lost.
+// place of theirs meanwhile. No change is lost. When the right to watch the cluster was taken away
+// and the watch ends, the program follows each namespace alone that it may read.
 func TestNamespaces_OneWatchOfTheCluster(t *testing.T) {
 	w := newTenants(t)
+	alone := maps.Clone(w.bound)
 	for _, name := range w.names {
 		w.bound[name] = true
 	}
-	w.bindAll()
+	every := maps.Clone(w.bound)
+	unbind := w.bindAll()
 	settings, got := w.follow(50)
 	for i := 0; i < 1500 || i < 20_000 && settings.ClusterStatus().Namespaces == 0; i++ {
 		name := w.names[w.random.IntN(len(w.names))]
@@ -267,9 +272,19 @@ func TestNamespaces_OneWatchOfTheCluster(t *testing.T) {
 		}
 	}
 	assert.EventuallyWithT(t, func(c *assert.CollectT) {
-		assert.Equal(c, w.readable(), got.in(w.bound))
+		assert.Equal(c, w.readable(), got.in(every))
 		assert.NoError(c, settings.Health().Fresh(time.Now(), 2*time.Minute))
 		assert.Greater(c, settings.ClusterStatus().Namespaces, len(w.readable())-50)
 	}, patience, time.Second)
 	assert.NoError(t, settings.ClusterStatus().LastError)
+
+	unbind()
+	w.bound = alone
+	restart(t) // a server does not end a watch because the right is gone
+	assert.EventuallyWithT(t, func(c *assert.CollectT) {
+		assert.Equal(c, w.readable(), got.in(every))
+		assert.NoError(c, settings.Health().Fresh(time.Now(), 2*time.Minute))
+		assert.Zero(c, settings.ClusterStatus().Namespaces)
+		assert.ErrorContains(c, settings.ClusterStatus().LastError, "forbidden")
+	}, patience, time.Second)
 }

@@ -25,7 +25,7 @@ type listed struct {
 	resourceVersion string
 	asOf            time.Time // zero if it is that of the last version
 	paged           bool
-	inferred        error // of a Selection
+	inferred        error // of a Selection, or why it is known to be empty
 }
 
 // list fetches everything by LIST and replaces the store's content with it.
@@ -61,7 +61,8 @@ func (r *Reflector) list(ctx context.Context) error {
 	if requested == "0" && got.paged {
 		r.paginated = true
 	}
-	if limit > 0 && requested != "" && requested != "0" && got.resourceVersion == requested {
+	if limit > 0 && requested != "" && requested != "0" && got.resourceVersion == requested &&
+		got.inferred == nil {
 		got.asOf = time.Time{} // pages at a version hold exactly that state, which may be old
 	}
 	return r.replace(got)
@@ -103,7 +104,7 @@ func (r *Reflector) replace(got listed) error {
 	if r.opts.Metrics.LastResourceVersion != nil {
 		r.reportVersion(got.resourceVersion)
 	}
-	r.round.fetched = true
+	r.round.fetched, r.round.inferred = true, got.inferred != nil
 	if r.opts.ResyncPeriod > 0 && r.round.resync == nil {
 		r.round.resync = r.opts.Clock.NewTimer(r.opts.ResyncPeriod)
 	}
@@ -188,6 +189,11 @@ func (r *Reflector) fetchPages(
 	options := metav1.ListOptions{ResourceVersion: resourceVersion, Limit: limit}
 	for {
 		page, err := r.fetchPage(ctx, options, collect)
+		if empty, ok := errors.AsType[*KnownEmptyError](err); ok {
+			return listed{
+				resourceVersion: page.ResourceVersion, asOf: empty.AsOf, inferred: empty.Why,
+			}, nil
+		}
 		switch {
 		case options.Continue != "" && isExpired(err):
 			return listed{}, fmt.Errorf("%w: %w", errIncompletePages, err)

@@ -35,11 +35,25 @@ type ListerWatcher interface {
 // each page.
 type StreamLister interface {
 	// ListStream calls each with the items in order, and returns the list's metadata. It stops at
-	// the first error of each and returns that.
+	// the first error of each and returns that. If it knows without a request that the list is
+	// empty, it returns the metadata with a *KnownEmptyError.
 	ListStream(
 		ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
 	) (metav1.ListMeta, error)
 }
+
+// KnownEmptyError is returned for a list that is known to be empty without a request. To a
+// reflector it is a list, but no answer of the server.
+type KnownEmptyError struct {
+	AsOf time.Time // when the collection was known to be empty
+	Why  error     // not nil: see Selection.Inferred
+}
+
+// Error says why the list is known to be empty.
+func (e *KnownEmptyError) Error() string { return "the list is empty: " + e.Why.Error() }
+
+// Unwrap returns Why.
+func (e *KnownEmptyError) Unwrap() error { return e.Why }
 
 // WatchListRefuser is a ListerWatcher that knows that its server has no streaming lists, as
 // client-go's fake clientsets do.

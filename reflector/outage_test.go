@@ -222,31 +222,39 @@ func TestOutage_EndsWithAnAnswer(t *testing.T) {
 	}
 }
 
-// The fallback to a LIST, a stop, and a watch that package rest made because it could not reach the
-// server, are no answers: they do not wake the other members.
+// unanswered is a watch of a decorator that has asked no server.
+type unanswered struct{ watch.Interface }
+
+func (unanswered) IsUnanswered() bool { return true }
+
+// The fallback to a LIST, a stop, a watch that package rest made because it could not reach the
+// server, and a list and a watch for which no server was asked, are no answers: they do not wake
+// the other members.
 func TestOutage_NoAnswer(t *testing.T) {
 	unreachable := &liveWatch{Interface: watch.NewEmptyWatch()}
+	waiting := &liveWatch{Interface: unanswered{watch.NewFake()}}
 	for name, test := range map[string]struct {
-		open *liveWatch
-		t    Transition
+		round    round
+		t        Transition
+		failures int
 	}{
-		"fallback": {nil, Transition{
+		"fallback": {round{}, Transition{
 			From: Streaming, To: Listing, Err: apierrors.NewBadRequest("?"),
-		}},
-		"stop":        {nil, Transition{From: Listing, To: Idle}},
-		"unreachable": {unreachable, Transition{From: Opening, To: Watching}},
+		}, 2},
+		"stop":        {round{}, Transition{From: Listing, To: Idle}, 1},
+		"unreachable": {round{open: unreachable}, Transition{From: Opening, To: Watching}, 1},
+		"waiting":     {round{open: waiting}, Transition{From: Opening, To: Watching}, 0},
+		"inferred":    {round{inferred: true}, Transition{From: Listing, To: Opening}, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			group := &outage.Group{}
 			r := member(newFailingServer(nil), group)
 			r.note(t.Context(), Transition{From: Listing, To: Starting, Pause: true, Err: errDown})
 			wakes := failingPeer(t, group)
-			r.round.open = test.open
+			r.round = test.round
 			r.note(t.Context(), test.t)
 			assert.False(t, wakes(), name)
-			if test.open != nil {
-				assert.Equal(t, 1, r.Status().ConsecutiveFailures)
-			}
+			assert.Equal(t, test.failures, r.Status().ConsecutiveFailures, name)
 		})
 	}
 }

@@ -125,6 +125,7 @@ type round struct {
 	limit          int64       // of each page of this round's LISTs; -1 before the first
 	losses         int         // before everything was requested
 	fetched        bool        // everything was fetched, and is kept up to date from now on
+	inferred       bool        // the last list was not requested
 	resync         clock.Timer // fires when the next Resync is due; nil before it is fetched
 	open           *liveWatch  // see R2
 	followedFrom   time.Time   // when the open watch began, or the initial events of a stream ended

@@ -193,9 +193,18 @@ func (r *Reflector) noteOutage(t Transition) {
 		if r.member.Refused() {
 			r.backoff.restart() // a server that starts refuses for a while
 		}
-	case isRequest && (t.Err == nil || isUnavailable(t.Err)) && !r.isUnreachable():
+	case isRequest && (t.Err == nil || isUnavailable(t.Err)) && !r.isUnanswered():
 		r.member.Answered()
 	}
+}
+
+// isUnanswered reports that the server was not asked, or did not answer, for the open watch; or for
+// the list, if no watch is open.
+func (r *Reflector) isUnanswered() bool {
+	if r.round.open == nil {
+		return r.round.inferred
+	}
+	return listwatch.IsUnanswered(r.round.open.Interface)
 }
 
 // isUnreachable reports that the open watch is one that rest made without the server.

@@ -90,7 +90,7 @@ func (r *Reflector) startWatch(
 		err = fmt.Errorf("failed to watch %v: ListerWatcher returned no watch: %w",
 			r.TypeDescription(), errNilResult)
 	}
-	if !listwatch.IsUnreachable(w) {
+	if !listwatch.IsUnanswered(w) {
 		r.noteAnswer(err)
 	}
 	if err != nil {

@@ -36,6 +36,8 @@ var (
 type kindWorld struct {
 	eventLog
 	t        *testing.T
+	policy   served.Policy
+	inOrder  bool
 	server   *testserver.Server
 	kinds    *served.Kinds
 	shards   *Shards
@@ -71,24 +73,30 @@ func newKindWorld(t *testing.T, policy served.Policy, inOrder, noShards bool) *k
 	w := &kindWorld{
 		t: t, eventLog: eventLog{began: time.Now(), narrate: narrate.New(t)}, goneAt: time.Now(),
 		server: testserver.New(t, apitest.Options{AnyNamespace: true, NoShards: noShards}),
+		policy: policy, inOrder: inOrder,
 	}
+	w.newProcess()
+	return w
+}
+
+// newProcess makes a process that does not run yet.
+func (w *kindWorld) newProcess() {
 	config := w.server.Config()
 	var err error
 	w.kinds, err = served.New(served.Config{Client: config})
-	require.NoError(t, err)
+	require.NoError(w.t, err)
 	w.shards, err = New(Config{
 		Name: "g", Namespace: "default", Client: w.server.Client(), Count: 8})
-	require.NoError(t, err)
+	require.NoError(w.t, err)
 	c, err := client.New[*metav1.PartialObjectMetadata](config, websites, client.Options{})
-	require.NoError(t, err)
+	require.NoError(w.t, err)
 	w.informer = informer.New[*metav1.PartialObjectMetadata](c.REST(), "websites",
-		w.shards.Options(ByUID, w.kinds.Options(websites, policy, informer.Options{
-			InOrder: inOrder, Kind: websites.GroupVersion().WithKind("Website"),
+		w.shards.Options(ByUID, w.kinds.Options(websites, w.policy, informer.Options{
+			InOrder: w.inOrder, Kind: websites.GroupVersion().WithKind("Website"),
 		})))
 	w.handler = &cacheRecorder{view: map[string]uint64{}, log: w.event}
 	_, err = w.informer.AddEventHandler(w.handler)
-	require.NoError(t, err)
-	return w
+	require.NoError(w.t, err)
 }
 
 func (w *kindWorld) start() {
@@ -97,12 +105,24 @@ func (w *kindWorld) start() {
 }
 
 func (w *kindWorld) close() {
+	w.end()
+	w.server.Close()
+}
+
+func (w *kindWorld) end() {
 	if w.stop != nil {
 		w.stop()
 		synctest.Wait()
 		assert.Empty(w.t, w.shards.caches.all, "a stopped informer is forgotten")
 	}
-	w.server.Close()
+}
+
+// replace ends the process, and another one begins with no shard.
+func (w *kindWorld) replace() {
+	w.event("manager", "another process")
+	w.end()
+	w.newProcess()
+	w.start()
 }
 
 func (w *kindWorld) own(shards ...Shard) {
@@ -365,16 +385,55 @@ func TestKind_ClaimsWhileItIsGone(t *testing.T) {
 	})
 }
 
-// Random changes of the kind, its objects and the ownership, on a server that fails at random: once
-// it is well, the store and the handler have exactly what is owned.
+// A process that owns no shard asks no server while the kind is gone. So it is as current as the
+// definitions are, even if it starts late, and such a list is no contact with the server.
+func TestKind_ClaimsOfAProcessWithoutShards(t *testing.T) {
+	kindStory(t, served.Optional, func(w *kindWorld) {
+		t := w.t
+		defer testserver.Run(t.Context(), w.kinds.Run)()
+		w.after(time.Minute)
+		known := time.Now()
+		w.server.Faults().Fail(0, ofDefinitions, apierrors.NewServiceUnavailable("down"))
+		w.server.Faults().Break(ofDefinitions, apitest.CloseStream)
+		w.after(10 * time.Minute)
+		defer testserver.Run(t.Context(), w.informer.Run)()
+		for range 10 {
+			w.after(time.Minute)
+			assert.True(t, w.informer.HasSynced())
+			health := w.informer.Health()
+			assert.False(t, health.CurrentAsOf.After(known), "as old as the definitions")
+			assert.Zero(t, health.Reflector.LastContact)
+		}
+		w.server.Faults().Clear()
+		for range 10 {
+			w.server.CreateMap(fmt.Sprint(time.Now().Unix())) // so that there are bookmarks
+			w.after(time.Minute)
+		}
+		require.NoError(t, w.informer.Health().Fresh(time.Now(), 3*time.Minute))
+		assert.Zero(t, w.informer.Health().Reflector.LastContact)
+		w.define(true)
+		w.own(1, 2, 3)
+		w.create(40)
+		w.after(3 * time.Second)
+		w.isRight()
+		assert.NotZero(t, w.informer.Health().Reflector.LastContact)
+	})
+}
+
+// Random changes of the kind, its objects and the ownership, and processes that are replaced, on a
+// server that fails or is slow at random: the informer claims nothing that is wrong, and once the
+// server is well, the store and the handler have exactly what is owned.
 func TestKind_Model(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(16) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				policy := []served.Policy{served.Optional, served.Required}[seed%2]
 				w := newKindWorld(t, policy, seed%4 < 2, seed%8 < 4)
 				defer w.close()
-				(&kindModel{w, rand.New(rand.NewPCG(seed, 1)), false}).run()
+				(&kindModel{
+					kindWorld: w, random: rand.New(rand.NewPCG(seed, 1)),
+					visible: map[string]time.Time{}, hidden: map[string]time.Time{},
+				}).run()
 			})
 		})
 	}
@@ -384,6 +443,8 @@ type kindModel struct {
 	*kindWorld
 	random *rand.Rand
 	exists bool // the definition
+	// By UID: since when objects can be read, and since when they cannot.
+	visible, hidden map[string]time.Time
 }
 
 func (m *kindModel) run() {
@@ -391,13 +452,15 @@ func (m *kindModel) run() {
 	m.start()
 	for range 150 {
 		m.step(true)
+		m.see()
 		m.after(time.Duration(m.random.IntN(3000)) * time.Millisecond)
+		m.checkClaims()
 	}
 	m.server.Faults().Clear()
 	m.after(15 * time.Minute) // a watch may be stalled, and a wait long
 	m.isFaulty = false
 	m.server.ForgetRequests()
-	if !m.exists {
+	for !m.isServed { // before that, a process that requires the kind holds nothing
 		m.changeKind()
 	}
 	for range 20 { // without faults, everything is right within seconds
@@ -410,7 +473,7 @@ func (m *kindModel) run() {
 
 func (m *kindModel) step(fails bool) {
 	match := []apitest.Match{ofDefinitions, ofWebsites, {}}[m.random.IntN(3)]
-	switch n := m.random.IntN(14); {
+	switch n := m.random.IntN(17); {
 	case n < 2:
 		m.changeKind()
 	case n < 5:
@@ -428,6 +491,13 @@ func (m *kindModel) step(fails bool) {
 		m.server.Faults().Fail(1+m.random.IntN(3), match, apierrors.NewServiceUnavailable("down"))
 	case n == 7 && fails:
 		m.server.Faults().Compact()
+	case n == 8 && fails:
+		m.server.Faults().Add(apitest.Fault{Match: match, Times: 1 + m.random.IntN(3),
+			Delay: time.Duration(m.random.IntN(8000)) * time.Millisecond})
+	case n == 9 && fails && m.random.IntN(4) == 0:
+		m.replace()
+	case n == 10:
+		m.own()
 	case m.isServed:
 		m.changeObject()
 	}
@@ -458,4 +528,46 @@ func (m *kindModel) changeObject() {
 		require.NoError(m.t, m.server.Update(obj))
 	}
 	m.settle()
+}
+
+// see notes which objects can be read now.
+func (m *kindModel) see() {
+	now := time.Now()
+	all, err := m.server.List("websites.example.com", "")
+	readable := map[string]bool{}
+	if err == nil && m.isServed {
+		for _, obj := range all {
+			readable[string(obj.GetUID())] = true
+		}
+	}
+	for uid := range m.visible {
+		if !readable[uid] {
+			delete(m.visible, uid)
+			m.hidden[uid] = now
+		}
+	}
+	for uid := range readable {
+		if _, is := m.visible[uid]; !is {
+			m.visible[uid] = now
+			delete(m.hidden, uid)
+		}
+	}
+}
+
+// checkClaims compares what is stored of the shards that are stored with what CurrentAsOf says.
+func (m *kindModel) checkClaims() {
+	m.t.Helper()
+	asOf, shards := m.informer.Health().CurrentAsOf, m.shards.caches.stored()
+	stored := map[string]bool{}
+	for _, obj := range m.informer.GetStore().List() {
+		stored[string(obj.(metav1.Object).GetUID())] = true
+	}
+	for uid, since := range m.visible {
+		assert.False(m.t, shards.has(shardOf(uid, 8)) && since.Before(asOf) && !stored[uid],
+			"%s is missing, current as of %v", uid, asOf)
+	}
+	for uid, since := range m.hidden {
+		assert.False(m.t, shards.has(shardOf(uid, 8)) && since.Before(asOf) && stored[uid],
+			"%s is there, current as of %v", uid, asOf)
+	}
 }

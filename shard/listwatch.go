@@ -49,7 +49,7 @@ func (lw listWatch) ListStream(
 		}
 		return each(obj)
 	})
-	if err == nil {
+	if _, isEmpty := errors.AsType[*reflector.KnownEmptyError](err); err == nil || isEmpty {
 		m.Continue = lw.cache.endPage(ctx, l, m)
 	}
 	return m, err

@@ -5,6 +5,7 @@ package shard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,6 +33,7 @@ type relist struct {
 	from      string               // the version that the watch had reached when the list began
 	asOf      time.Time            // when the list began
 	selected  *reflector.Selection // by the inner watch, which has ended; or nil
+	inferred  error                // of a list that was not requested
 	items     []runtime.Object
 	meanwhile map[uint64]change // by key, the newest changes that the watch has brought since then
 	unordered bool              // one of them has a version that cannot be compared
@@ -74,6 +76,10 @@ func (r *relist) run(ctx context.Context) error {
 			}
 			return ctx.Err()
 		})
+		if empty, ok := errors.AsType[*reflector.KnownEmptyError](err); ok {
+			r.take(ctx, &reflector.Selection{AsOf: empty.AsOf, Inferred: empty.Why})
+			return r.cache.settle(ctx, r.from)
+		}
 		if err != nil {
 			return err
 		}
@@ -91,7 +97,7 @@ func (r *relist) run(ctx context.Context) error {
 // a list, what was passed on reaches no older version than the watch has.
 func (r *relist) take(ctx context.Context, s *reflector.Selection) {
 	r.requested = allShards(r.cache.count)
-	r.asOf, r.version = s.AsOf, s.ResourceVersion
+	r.asOf, r.version, r.inferred = s.AsOf, s.ResourceVersion, s.Inferred
 	if s.Inferred != nil {
 		r.version = r.from
 	}
@@ -168,9 +174,7 @@ func (r *relist) selectionLocked() *reflector.Selection {
 	c := r.cache
 	c.listedLocked(r.listing)
 	c.ahead, c.backoff = r.newer, newBackoff()
-	s := &reflector.Selection{Items: r.items, ResourceVersion: r.version, AsOf: r.asOf}
-	if r.selected != nil {
-		s.Inferred = r.selected.Inferred
+	return &reflector.Selection{
+		Items: r.items, ResourceVersion: r.version, AsOf: r.asOf, Inferred: r.inferred,
 	}
-	return s
 }

@@ -120,6 +120,11 @@ func (w *selectiveWatch) Stop() {
 	})
 }
 
+// IsUnanswered reports whether no server has granted the watch.
+func (w *selectiveWatch) IsUnanswered() bool {
+	return w.inner == nil || listwatch.IsUnanswered(w.inner)
+}
+
 // Quiet implements reflector.Quieter.
 func (w *selectiveWatch) Quiet() (arrived time.Time, largest int, ok bool) {
 	if inner, isQuieter := w.inner.(reflector.Quieter); isQuieter {
@@ -172,7 +177,7 @@ func (w *selectiveWatch) run() {
 			}
 		case <-lists.C:
 			due = time.Now().Add(forever)
-			if w.inner == nil || !w.cache.isSettled() {
+			if events == nil || !w.cache.isSettled() {
 				listed = w.beginList(nil)
 			}
 		case answer := <-listed:

@@ -412,6 +412,40 @@ func TestWatch_AListIsSilent(t *testing.T) {
 	})
 }
 
+// reselecting is a watch that ends because another selection follows.
+type reselecting struct {
+	*watch.RaceFreeFakeWatcher
+	selection *reflector.Selection
+}
+
+func (r reselecting) Reselected() *reflector.Selection { return r.selection }
+
+// The inner watch has selected something, and the store has what was passed on before only after
+// the time of the watch: then a list takes its place.
+func TestWatch_ASelectionWaitsForTheStoreInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quietLogs()
+		c := holding(t, 1)
+		c.isUnwritten.Store(true)
+		inner := reselecting{watch.NewRaceFreeFake(), &reflector.Selection{ResourceVersion: "9"}}
+		lw := listWatch{opening{&scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
+			return listOf("11", inShard(1)), nil
+		}}, inner, nil}, c}
+		w := open(t, lw)
+		events := w.ResultChan()
+		inner.Stop()
+		time.Sleep(61 * time.Second)
+		c.isUnwritten.Store(false)
+		select {
+		case _, isOpen := <-events:
+			assert.False(t, isOpen)
+		case <-time.After(time.Minute):
+			t.Fatal("it is not listed again")
+		}
+		assert.Equal(t, "11", w.Reselected().ResourceVersion)
+	})
+}
+
 // A watch of nothing lists the newest version of the server after a while, if the server says it.
 func TestWatch_NothingIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -107,6 +107,9 @@ func versionOf(e watch.Event) string { return e.Object.(metav1.Object).GetResour
 // ResultChan implements watch.Interface.
 func (w *branchWatch) ResultChan() <-chan watch.Event { return w.events }
 
+// IsUnanswered says that no server was asked for the watch: it was asked for that of the feed.
+func (w *branchWatch) IsUnanswered() bool { return true }
+
 // Stop implements watch.Interface.
 func (w *branchWatch) Stop() {
 	if w.timer != nil {

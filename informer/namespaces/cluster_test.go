@@ -325,6 +325,31 @@ func TestStory_ABusyClusterIsCurrent(t *testing.T) {
 	}, in("a", "b", "c"), clusterAbove(2))
 }
 
+// The right to watch the whole cluster is enough for the switch. Without the right to list it,
+// Health is not current while the cluster is never quiet.
+func TestStory_TheClusterMayBeWatchedAndNotListed(t *testing.T) {
+	story(t, func(w *world) {
+		w.server.spaceLocked(metav1.NamespaceAll).noList = errForbidden
+		w.create("a/x")
+		w.start()
+		w.minutes(2)
+		w.fromCluster("a", "b", "c")
+		busy := time.Now()
+		for range 300 {
+			w.create("z/foreign")
+			w.after(200 * time.Millisecond)
+			w.informer.Health()
+		}
+		w.fromCluster("a", "b", "c")
+		require.NoError(w.t, w.informer.Err())
+		assert.Less(w.t, w.informer.Health().CurrentAsOf.Sub(busy), 5*time.Second)
+		w.after(5 * time.Second)
+		w.create("z/foreign")
+		w.after(5 * time.Second)
+		require.NoError(w.t, w.informer.Health().Fresh(time.Now(), 10*time.Second))
+	}, in("a", "b", "c"), clusterAbove(2))
+}
+
 // A namespace joins with a version that is older than that of the cluster's watch: what it has not
 // seen is repeated, and before, it is not current.
 func TestStory_AnOldNamespaceJoinsTheCluster(t *testing.T) {

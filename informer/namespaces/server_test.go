@@ -46,6 +46,7 @@ type entry struct {
 // space is what the server does with the requests of one namespace.
 type space struct {
 	failure   error         // if not nil, every request fails with it
+	noList    error         // if not nil, every list fails with it
 	hanging   chan struct{} // if not nil, requests wait until it is closed, and watches are silent
 	isMute    bool          // watches that are opened are silent
 	compacted int           // watches from before this version expire
@@ -214,6 +215,9 @@ func (s *server) list(
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.spaceLocked(namespace).noList; err != nil {
+		return nil, err
+	}
 	if listwatch.IsQuestion(options) {
 		s.spaceLocked(namespace).questions++
 	} else {

@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -188,6 +189,9 @@ const (
 	Optional Policy = "optional"
 )
 
+const reused = "served: the result of Kinds.Options is for one reflector; call Options for each " +
+	"informer, and do not give it to package namespaces"
+
 // Options returns o for an informer of resource that follows its kind. Call it for each informer:
 //
 //	websites := informer.New[*Website](c.REST(), "websites",
@@ -206,12 +210,16 @@ const (
 //
 // The wrappers of o are inside: its WrapListerWatcher sees the requests to the server. A wrapper
 // outside must pass on the reflector.Reselector of a watch, as package shard does: give the result
-// to Options of its Shards, not the other way round. The result is for one reflector: do not give
-// it to an informer of package namespaces, which has many.
+// to Options of its Shards, not the other way round. The result is for one reflector: a second
+// informer with it panics when it starts, and so does one of package namespaces with a second
+// namespace.
 func (k *Kinds) Options(
 	resource schema.GroupVersionResource, policy Policy, o informer.Options,
 ) informer.Options {
-	var lw *listWatch
+	var (
+		lw   *listWatch
+		used atomic.Bool
+	)
 	if o.Reflector.WatchListPageSize == 1 {
 		o.Reflector.WatchListPageSize = 2 // a list of one object is a question, see ListStream
 	}
@@ -222,6 +230,9 @@ func (k *Kinds) Options(
 	o.WrapListerWatcher = func(
 		ctx context.Context, inner reflector.ListerWatcher, example runtime.Object,
 	) reflector.ListerWatcher {
+		if !used.CompareAndSwap(false, true) {
+			panic(reused)
+		}
 		if wrapListerWatcher != nil {
 			inner = wrapListerWatcher(ctx, inner, example)
 		}
@@ -281,6 +292,13 @@ func (k *Kinds) Status() []Status {
 		return cmp.Compare(a.Resource.String(), b.Resource.String())
 	})
 	return all
+}
+
+// Gone reports whether the definitions show that resource is not served. It does not wait.
+func (k *Kinds) Gone(resource schema.GroupVersionResource) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.judgeLocked(resource).phase.isGone()
 }
 
 // Ready returns nil if every kind is served that a running informer requires. Otherwise it joins a

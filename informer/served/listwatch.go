@@ -47,7 +47,7 @@ type listWatch struct {
 
 	mu       sync.Mutex
 	shown    content
-	asOf     time.Time // of the newest selection of nothing; zero after a list
+	asOf     time.Time // of nothing; zero after a list of the server
 	list     *list     // the newest one, if no watch was opened since
 	reported string    // the newest reason for which a list has failed
 }
@@ -56,6 +56,7 @@ type listWatch struct {
 type list struct {
 	content content
 	version string
+	asOf    time.Time // of nothing
 }
 
 // content is what a list shows: the objects of an epoch, or nothing.
@@ -113,12 +114,13 @@ func (lw *listWatch) ListStream(
 		if version == "" || version == "0" {
 			version = lw.version()
 		}
-		lw.listed(nothing, version)
-		return metav1.ListMeta{ResourceVersion: version}, nil
+		lw.listed(list{nothing, version, v.asOf})
+		return metav1.ListMeta{ResourceVersion: version},
+			&reflector.KnownEmptyError{AsOf: v.asOf, Why: v.err()}
 	}
 	m, err := reflector.ListPage(ctx, lw.inner, lw.example, options, each)
 	if err == nil && isWhole {
-		lw.listed(content(v.epoch), m.ResourceVersion)
+		lw.listed(list{content: content(v.epoch), version: m.ResourceVersion})
 	}
 	return m, err
 }
@@ -126,7 +128,7 @@ func (lw *listWatch) ListStream(
 // known waits until the definitions are listed, but not longer than patience.
 func (lw *listWatch) known(ctx context.Context) (view, error) {
 	for {
-		v := lw.kind.view()
+		v := lw.kind.look()
 		wait := time.Until(lw.began.Add(patience))
 		if v.Phase != Unknown || wait <= 0 {
 			return v, nil
@@ -171,7 +173,11 @@ func (lw *listWatch) WatchWithContext(
 		return lw.wait(ctx, options), nil
 	}
 	w, err := lw.open(ctx, options, v)
-	if apierrors.IsNotFound(err) && lw.goes(ctx, v) {
+	switch {
+	case apierrors.IsNotFound(err) && lw.goes(ctx, v):
+		return lw.wait(ctx, options), nil
+	case err == nil && w != nil && lw.kind.view().epoch != v.epoch: // the answer was slow
+		w.Stop()
 		return lw.wait(ctx, options), nil
 	}
 	return w, err
@@ -220,11 +226,11 @@ func (lw *listWatch) goes(ctx context.Context, v view) bool {
 	return true
 }
 
-// listed notes a list of c.
-func (lw *listWatch) listed(c content, version string) {
+// listed notes a list.
+func (lw *listWatch) listed(l list) {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
-	lw.list = &list{c, version}
+	lw.list = &l
 }
 
 // shows returns what the reflector's content is from when it opens a watch at resourceVersion.
@@ -232,13 +238,13 @@ func (lw *listWatch) shows(resourceVersion string) content {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
 	if lw.list != nil && lw.list.version == resourceVersion {
-		lw.shown, lw.asOf = lw.list.content, time.Time{}
+		lw.shown, lw.asOf = lw.list.content, lw.list.asOf
 	}
 	lw.list = nil
 	return lw.shown
 }
 
-// show notes what the reflector gets from a stream or a selection. asOf is that of nothing.
+// show notes what the reflector gets from a stream or a selection.
 func (lw *listWatch) show(c content, asOf time.Time) {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()

@@ -19,7 +19,9 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/client"
+	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/informer/namespaces"
 	"example.com/informerstack/reflector"
 )
 
@@ -205,6 +207,7 @@ func TestStory_ClaimsWhileTheKindIsGone(t *testing.T) {
 		reached := w.informer.Health().ResourceVersion
 		w.undefine()
 		w.after(5 * time.Second)
+		contact := w.informer.Health().Reflector.LastContact
 		require.NoError(t, w.informer.WaitForResourceVersion(t.Context(), reached))
 		for i := range 60 {
 			w.server.CreateMap(fmt.Sprint(i)) // so that there are bookmarks
@@ -219,6 +222,62 @@ func TestStory_ClaimsWhileTheKindIsGone(t *testing.T) {
 			apierrors.NewServiceUnavailable("down"))
 		w.after(time.Hour) // the last watch of the definitions has ended after ten minutes
 		assert.Less(t, w.informer.Health().CurrentAsOf.Sub(silent), 11*time.Minute)
+		assert.Equal(t, contact, w.informer.Health().Reflector.LastContact, "no server was asked")
+	})
+}
+
+// The kind goes before the cache has seen a write. A reconcile that waits for it is called again
+// while the kind is gone: it asks for that, too.
+func TestStory_AKindGoesBeforeAWriteIsSeen(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		t := w.t
+		var writes controller.Writes[string]
+		seen := writes.SeenBy(w.informer.GetStore())
+		w.define(true, "v1")
+		w.start()
+		w.after(time.Minute)
+		assert.False(t, w.kinds.Gone(websites))
+		w.server.Faults().Break(ofWebsites, apitest.StallStream)
+		w.create("a")
+		writes.Wrote("key", w.server.ResourceVersion())
+		w.undefine()
+		w.after(time.Hour)
+		assert.False(t, seen("key"))
+		assert.True(t, w.kinds.Gone(websites))
+		w.define(true, "v1")
+		w.create("b")
+		w.after(time.Second)
+		assert.False(t, w.kinds.Gone(websites))
+		assert.True(t, seen("key"))
+	})
+}
+
+// An informer that starts after the server has become silent is as old as the definitions, from its
+// first list on.
+func TestStory_StartsWhileTheDefinitionsAreOld(t *testing.T) {
+	observe := func(reflector.Transition) {}
+	var o worldOptions
+	o.policy = Optional
+	o.options.Reflector.Observe = func(t reflector.Transition) { observe(t) }
+	inBubble(t, o, func(w *world) {
+		t := w.t
+		defer background(w.kinds.Run)()
+		w.after(time.Minute)
+		known := time.Now()
+		observe = func(reflector.Transition) {
+			assert.False(t, w.informer.Status().Reflector.CurrentAsOf.After(known))
+		}
+		w.server.Faults().Fail(0, apitest.Match{}, apierrors.NewServiceUnavailable("down"))
+		w.server.Faults().Break(apitest.Match{}, apitest.CloseStream)
+		w.after(time.Hour)
+		w.stop = background(w.informer.Run)
+		for range 10 {
+			w.after(time.Second)
+			health := w.informer.Health()
+			assert.True(t, health.HasSynced)
+			assert.False(t, health.CurrentAsOf.After(known))
+			assert.Zero(t, health.Reflector.LastContact)
+		}
 	})
 }
 
@@ -456,6 +515,29 @@ func TestStory_AnUnseenReplacementIsListedAgain(t *testing.T) {
 	})
 }
 
+// The server grants a watch late, when the kind was replaced meanwhile: it is not followed.
+func TestStory_AWatchIsGrantedAfterTheKindWasReplaced(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		w.define(true, "v1")
+		w.create("a")
+		w.start()
+		w.after(time.Minute)
+		w.handlerSaw("initial a")
+		w.server.Faults().Add(apitest.Fault{
+			Match: apitest.Match{Resource: "websites", Verb: "watch"}, Times: 1,
+			Delay: 5 * time.Second,
+		})
+		w.server.Faults().Break(ofWebsites, apitest.CloseStream)
+		w.after(time.Second)
+		w.undefine()
+		w.define(true, "v1")
+		w.create("b")
+		w.after(4500 * time.Millisecond)
+		w.handlerSaw("add b", "tombstone a")
+		w.isRight()
+	})
+}
+
 // Without the permission to list definitions, an informer is an ordinary one.
 func TestStory_WithoutPermissionAnOrdinaryInformer(t *testing.T) {
 	story(t, Optional, func(w *world) {
@@ -574,7 +656,9 @@ func TestListStream_OfAKindThatIsGone(t *testing.T) {
 			assert.Equal(w.t, Absent, notServed.Status.Phase)
 		}
 		m, err := lw.ListStream(w.t.Context(), metav1.ListOptions{Limit: 500}, nil)
-		require.NoError(w.t, err)
+		var empty *reflector.KnownEmptyError
+		require.ErrorAs(w.t, err, &empty)
+		assert.Equal(w.t, w.kinds.currentAsOf(), empty.AsOf)
 		assert.Zero(w.t, m)
 	})
 }
@@ -582,12 +666,12 @@ func TestListStream_OfAKindThatIsGone(t *testing.T) {
 // A list counts if the next watch begins at its version. Otherwise it was given up: L3.
 func TestListWatch_AListCountsAtItsVersion(t *testing.T) {
 	lw := newListWatch(nil, nil, Optional, nil)
-	lw.listed(1, "5")
+	lw.listed(list{content: 1, version: "5"})
 	assert.Equal(t, content(1), lw.shows("5"))
-	lw.listed(2, "9")
+	lw.listed(list{content: 2, version: "9"})
 	assert.Equal(t, content(1), lw.shows("7"), "the list beside the watch was given up")
 	assert.Equal(t, content(1), lw.shows("9"), "it is forgotten")
-	lw.listed(2, "9")
+	lw.listed(list{content: 2, version: "9"})
 	assert.Equal(t, content(2), lw.shows("9"))
 }
 
@@ -663,5 +747,29 @@ func TestStory_AnAggregatedKind(t *testing.T) {
 		w.serves(false)
 		w.after(5 * time.Second)
 		w.handlerSaw("tombstone a")
+	})
+}
+
+// The options are for one reflector: a second one, of another informer or of another namespace,
+// would share its state. That panics.
+func TestOptions_AreForOneReflector(t *testing.T) {
+	inBubble(t, worldOptions{policy: Optional}, func(w *world) {
+		options := w.kinds.Options(websites, Optional, informer.Options{})
+		ctx, stop := context.WithCancel(w.t.Context())
+		defer stop()
+		c, err := client.New[*Website](w.server.Config(), websites, client.Options{})
+		require.NoError(w.t, err)
+		first := informer.New[*Website](c.REST(), "websites", options)
+		second := informer.New[*Website](c.REST(), "websites", options)
+		stopFirst := background(first.Run)
+		defer stopFirst()
+		w.settle()
+		assert.PanicsWithValue(w.t, reused, func() { second.Run(ctx) })
+		many := namespaces.New[*Website](c.REST(), "websites", namespaces.Options{
+			Options:    w.kinds.Options(websites, Optional, informer.Options{}),
+			Namespaces: []string{"a", "b"},
+		})
+		assert.PanicsWithValue(w.t, reused, func() { many.Run(ctx) })
+		assert.Equal(w.t, 2, w.status().Informers, "each is counted once")
 	})
 }

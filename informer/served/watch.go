@@ -143,6 +143,9 @@ func (lw *listWatch) wait(ctx context.Context, options metav1.ListOptions) *wait
 // ResultChan implements watch.Interface.
 func (w *waitingWatch) ResultChan() <-chan watch.Event { return w.events }
 
+// IsUnanswered says that no server has granted the watch.
+func (w *waitingWatch) IsUnanswered() bool { return true }
+
 // Stop implements watch.Interface. It does not wait.
 func (w *waitingWatch) Stop() { w.cancel() }
 
@@ -226,7 +229,7 @@ func (w *waitingWatch) Reselected() *reflector.Selection {
 	case w.isEmpty:
 		return w.lw.selectNothing(w.gone)
 	case w.selection != nil:
-		w.lw.listed(content(w.epoch), w.selection.ResourceVersion)
+		w.lw.listed(list{content: content(w.epoch), version: w.selection.ResourceVersion})
 	}
 	return w.selection
 }

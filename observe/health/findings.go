@@ -164,7 +164,8 @@ func (f *finder) informer(i Informer, facts journal.Facts) {
 			"(RBAC), a CRD is not installed, or the server does not answer.",
 			"informer %s failed %d times in a row, the last time with: %s",
 			i.Name, i.ConsecutiveFailures, i.LastError)
-	case i.Synced && f.since(i.LastContact) > silence:
+	case i.Synced && f.since(i.LastContact) > silence &&
+		(i.CurrentAsOf == nil || f.since(i.CurrentAsOf) > silence): // or its kind is gone
 		f.add(SilentWatch, "reflector.md", "The connection may be dead: set a shorter read "+
 			"timeout or HTTP/2 pings, and look at what is between the program and the server.",
 			"informer %s has heard nothing for %s, no event and no bookmark",

@@ -437,6 +437,9 @@ func TestFindings_OfSilence(t *testing.T) {
 		page.AddInformer("", quietInformer{Health: informer.Health{
 			Name: "configmaps", Started: true, HasSynced: true,
 			Reflector: reflector.Status{LastContact: now}}})
+		page.AddInformer("", quietInformer{Health: informer.Health{ // of a kind that is gone
+			Name: "websites", Started: true, HasSynced: true, CurrentAsOf: now.Add(5 * time.Minute),
+			Reflector: reflector.Status{LastContact: now}}})
 		remove := page.AddElection("ns/lease", quietElector{Phase: leaderelection.Leading,
 			LastRenewal: now, LastError: errors.New("timeout"),
 			LastErrorTime: now.Add(1)})

@@ -2,7 +2,7 @@
 
 // Package listwatch recognizes what means the same to a reflector and to a decorator of its
 // ListerWatcher: a question to the server, a request that was not sent, pages that go round in a
-// circle, and a watch that has no server.
+// circle, and a watch that has no server or was not requested.
 //
 // Read this file; then go test ./internal/helpers/listwatch. Goroutines: none. Locking: none.
 package listwatch
@@ -50,6 +50,13 @@ func (t *ContinueTokens) Repeat(token string) bool {
 		t.remembered = token
 	}
 	return false
+}
+
+// IsUnanswered reports whether no server has answered the request for w: package rest could not
+// reach it, or a decorator has opened w without a request, which the method IsUnanswered says.
+func IsUnanswered(w watch.Interface) bool {
+	u, ok := w.(interface{ IsUnanswered() bool })
+	return ok && u.IsUnanswered() || IsUnreachable(w)
 }
 
 // IsUnreachable reports whether package rest made w itself because it could not reach the server.

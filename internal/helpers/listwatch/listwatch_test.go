@@ -53,3 +53,19 @@ func TestIsUnreachable(t *testing.T) {
 	assert.False(t, IsUnreachable(watch.NewFake()))
 	assert.False(t, IsUnreachable(nil))
 }
+
+// waiting is a watch of a decorator that has asked no server, unless it is false.
+type waiting bool
+
+func (w waiting) ResultChan() <-chan watch.Event { return nil }
+func (w waiting) Stop()                          {}
+func (w waiting) IsUnanswered() bool             { return bool(w) }
+
+func TestIsUnanswered(t *testing.T) {
+	for _, w := range []watch.Interface{watch.NewEmptyWatch(), waiting(true)} {
+		assert.True(t, IsUnanswered(w))
+	}
+	for _, w := range []watch.Interface{watch.NewFake(), waiting(false), nil} {
+		assert.False(t, IsUnanswered(w))
+	}
+}
