@@ -24,13 +24,15 @@ import (
 const currentWithin = 2 * time.Second
 
 // generateCompany makes a script of a seed in which the processes are informers of one program,
-// some with one client for all, some with a client of their own, some sick, and in every other
-// company most in turns.
+// some with one client for all, some with a client of their own, some sick, in every other company
+// most in turns, and in every other one most with controllers that share a Writes.
 func generateCompany(seed uint64) script {
 	s := generate(seed)
 	r := rand.New(rand.NewPCG(seed, 6))
 	turns := rand.New(rand.NewPCG(seed, 8))
 	takesTurns := turns.IntN(2) == 0
+	notes := rand.New(rand.NewPCG(seed, 9))
+	areNoted := notes.IntN(2) == 0
 	known := s.setups
 	s.setups = nil
 	for i := range 3 + r.IntN(3) {
@@ -41,6 +43,9 @@ func generateCompany(seed uint64) script {
 		}
 		if takesTurns && turns.IntN(4) > 0 {
 			p.traits = strings.Trim(p.traits+"+"+inTurn, "+")
+		}
+		if areNoted && notes.IntN(4) > 0 {
+			p.traits = strings.Trim(p.traits+"+"+noted, "+")
 		}
 		s.setups = append(s.setups, p)
 	}

@@ -55,6 +55,7 @@ const (
 	fair     = "fair"     // its queue is a Fair
 	inTurn   = "inturn"   // it fetches everything when the Starts of the script allows it
 	mapped   = "mapped"   // its controller also has a key for each team
+	noted    = "noted"    // its controller writes with clients that note it
 	packed   = "packed"   // its store keeps compressed objects
 	plain    = "plain"    // its lists and watches have the decoders of client-go
 	sick     = "sick"     // its lists and watches are refused, until a step grants them

@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/controller"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/outage"
 )
@@ -45,10 +46,12 @@ type world struct {
 	endings   []ending
 	waiters   []*waiter
 	tokens    ledger
-	shared    outage.Group      // of the processes in the Group shared
-	peers     map[string]*peers // by their Group
-	turns     reflector.Starts  // of the processes with the trait inTurn
-	joint     *http.Client      // of all processes in the Group joint
+	shared    outage.Group              // of the processes in the Group shared
+	peers     map[string]*peers         // by their Group
+	turns     reflector.Starts          // of the processes with the trait inTurn
+	noted     controller.Writes[string] // of the processes with the trait noted
+	answers   answers                   // to these
+	joint     *http.Client              // of all processes in the Group joint
 	leases    leases
 	contestants
 	refusing bool
