@@ -58,7 +58,7 @@ func (c *callbacks) heal() {
 
 // transform marks each object.
 func (p *process) transform(obj any) (any, error) {
-	if p.transforming.Add(1) > 1 {
+	if p.transforming.Add(1) > 1 && !p.has(spaced) {
 		p.violate(1, "%s runs two transforms at once", p.name)
 	}
 	defer p.transforming.Add(-1)

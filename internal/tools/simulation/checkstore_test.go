@@ -35,16 +35,24 @@ func (p *process) checkAlways() {
 		h.checkSynced()
 	}
 	p.checkVersion()
-	p.waits.check(p)
-	if p.impl != clientGo {
+	switch {
+	case p.has(spaced): // it has several reflectors
+		p.checkSpaces()
+	case p.impl != clientGo:
 		p.checkDuties(p.informer.Health())
 		p.checkArrived()
+		fallthrough
+	default:
+		p.waits.check(p)
 	}
 	p.work.checkAlways()
 	p.checkDevtools()
 	requests, refusals, election := p.gate.lastMinute()
 	if p.has(inTurn) {
 		refusals /= 2 // before each list it asks for the number of objects
+	}
+	if p.has(spaced) {
+		requests, refusals = requests/len(allSpaces), refusals/(len(allSpaces)+1)
 	}
 	if requests > min(requestsPerMinute+len(p.truth.times), storm) ||
 		refusals > refusalsPerMinute || election > electionPerMinute {
@@ -81,7 +89,7 @@ func (p *process) checkVersion() {
 	if !p.synced {
 		p.synced = true
 		p.cover("informer synced")
-		if rv < p.started {
+		if rv < p.started && (rv > 0 || !p.has(spaced)) { // one may have come just now
 			p.violate(4, "%s has synced at %d, and started at %d", p.name, rv, p.started)
 		}
 	}
@@ -89,9 +97,12 @@ func (p *process) checkVersion() {
 		p.violate(4, "%s: HasSynced was true and is not", p.name)
 	}
 	for key := range p.seeing.byKey {
+		if !p.owes(key) {
+			continue
+		}
 		have, exists := stored[key]
 		want := p.seeing.at(key, rv)
-		if have < want && !(!exists && p.seeing.leftAfter(key, want)) ||
+		if have < want && !(!exists && p.seeing.deletedAfter(key, want)) ||
 			want == 0 && exists && have < rv {
 			p.violate(4, "%s reports version %d, and stores %s@%d, want %d or newer", p.name, rv,
 				key, have, want)
@@ -108,6 +119,10 @@ func (p *process) checkAsOf(invariant int, key string, have uint64, asOf time.Ti
 	if asOf.IsZero() || p.late || !p.lagEnd.IsZero() || !asOf.After(p.caughtUp) {
 		return
 	}
+	if s := p.seeing.space(key); s != nil && invariant == 10 &&
+		(s.met || !s.isWell() || !asOf.After(s.since)) {
+		return
+	}
 	newest, gone := uint64(0), false
 	for _, s := range slices.Backward(p.seeing.byKey[key]) {
 		if s.seen.Before(asOf) {
@@ -115,7 +130,7 @@ func (p *process) checkAsOf(invariant int, key string, have uint64, asOf time.Ti
 			break
 		}
 	}
-	if have < newest && !(have == 0 && (gone || p.seeing.leftAfter(key, newest))) {
+	if have < newest && !(have == 0 && (gone || p.seeing.deletedAfter(key, newest))) {
 		p.violate(invariant, "%s is current as of %v, and stores %s@%d, want %d", p.name,
 			asOf.Sub(p.begun), key, have, newest)
 	}
@@ -125,7 +140,10 @@ func (p *process) checkAsOf(invariant int, key string, have uint64, asOf time.Ti
 func (p *process) checkQuiet() {
 	health := p.informer.Health()
 	watches := len(p.server.Watches(onlyOf(p, "watch")))
-	if watches != 1 || health.Reflector.Phase != reflector.Watching {
+	switch {
+	case p.has(spaced):
+		p.checkQuietSpaces(watches)
+	case watches != 1 || health.Reflector.Phase != reflector.Watching:
 		p.violate(7, "%s has %d open watches and is %s", p.name, watches, health.Reflector.Phase)
 	}
 	if want, got := p.seeing.latest(), p.stored(); !maps.Equal(want, got) {

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -39,13 +38,13 @@ func generateCompany(seed uint64) script {
 		p := known[i%len(known)]
 		p.election, p.group = "none", []string{single, joint, joint, joint}[r.IntN(4)]
 		if r.IntN(4) == 0 {
-			p.traits = strings.Trim(p.traits+"+"+sick, "+")
+			p.addTrait(sick)
 		}
 		if takesTurns && turns.IntN(4) > 0 {
-			p.traits = strings.Trim(p.traits+"+"+inTurn, "+")
+			p.addTrait(inTurn)
 		}
 		if areNoted && notes.IntN(4) > 0 {
-			p.traits = strings.Trim(p.traits+"+"+noted, "+")
+			p.addTrait(noted)
 		}
 		s.setups = append(s.setups, p)
 	}
@@ -138,7 +137,7 @@ func (w *world) grant(p *process, _ step) {
 // meet notes that a step may make processes late.
 func (w *world) meet(p *process, kind string) {
 	switch kind {
-	case "create", "update", "relabel", "delete", "recreate", "burst", "quiet":
+	case "create", "update", "relabel", "delete", "recreate", "burst", "quiet", "space", "forbid":
 	case "refuse", "lag", "compact", "hours", "crowd", "tenants":
 		for _, p := range w.processes {
 			p.met = true

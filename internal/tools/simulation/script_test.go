@@ -58,6 +58,7 @@ const (
 	noted    = "noted"    // its controller writes with clients that note it
 	packed   = "packed"   // its store keeps compressed objects
 	plain    = "plain"    // its lists and watches have the decoders of client-go
+	spaced   = "spaced"   // it follows namespaces, which come and go
 	sick     = "sick"     // its lists and watches are refused, until a step grants them
 
 	fixed    = "fixed"    // the next program in its place has the same identity
@@ -66,6 +67,8 @@ const (
 	abandons = "abandons" // Run does not wait for the work
 	stubborn = "stubborn" // its work does not return when the term is over
 )
+
+func (s *setup) addTrait(trait string) { s.traits = strings.Trim(s.traits+"+"+trait, "+") }
 
 func (s setup) has(trait string) bool {
 	return slices.Contains(strings.Split(s.traits, "+"), trait)

@@ -98,10 +98,14 @@ func TestSimulate(t *testing.T) {
 	all.check(t)
 }
 
-// scripts are what the simulation runs for a seed: processes, an election, and for some a company.
+// scripts are what the simulation runs for a seed: processes, an election, and for some a company,
+// or processes that follow namespaces.
 func scripts(seed uint64) []script {
 	all := []script{generate(seed), generateElection(seed)}
-	if seed%4 == 2 {
+	switch seed % 4 {
+	case 1:
+		all = append(all, generateSpaces(seed))
+	case 2:
 		all = append(all, generateCompany(seed))
 	}
 	return all

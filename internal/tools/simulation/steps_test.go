@@ -43,6 +43,8 @@ func init() {
 	steps["hours"] = stepKind{0, true, func(w *world, _ *process, s step) { w.passHours(s.n) }}
 	steps["badpage"] = stepKind{0, true, (*world).breakPages}
 	steps["grant"] = stepKind{0, true, (*world).grant}
+	steps["space"] = stepKind{0, true, (*world).changeSpaces}
+	steps["forbid"] = stepKind{0, true, (*world).forbid}
 	addKinds(2, serverKinds)
 	addKinds(2, processKinds)
 	steps["inside"] = stepKind{6, true, processKinds["inside"]}

@@ -72,6 +72,7 @@ func (t *truth) refresh() {
 type view struct {
 	*truth
 	onlyRed bool
+	spaces  *spaces // nil if it follows all namespaces
 }
 
 func (v view) selects(s version) bool { return !s.deleted && (s.red || !v.onlyRed) }
@@ -99,8 +100,13 @@ func (v view) at(key string, rv uint64) uint64 {
 	return 0
 }
 
-// leftAfter reports whether key left the collection after rv.
+// leftAfter reports whether key left the collection after rv, or may have left that of the process.
 func (v view) leftAfter(key string, rv uint64) bool {
+	return v.wasOut(key, rv) || v.deletedAfter(key, rv)
+}
+
+// deletedAfter reports whether key left the collection after rv.
+func (v view) deletedAfter(key string, rv uint64) bool {
 	for _, s := range slices.Backward(v.byKey[key]) {
 		if s.rv <= rv {
 			break
@@ -116,7 +122,8 @@ func (v view) leftAfter(key string, rv uint64) bool {
 func (v view) latest() map[string]uint64 {
 	all := map[string]uint64{}
 	for key := range v.byKey {
-		if rv := v.at(key, v.upTo); rv > 0 {
+		s := v.space(key)
+		if rv := v.at(key, v.upTo); rv > 0 && (s == nil || s.followed) {
 			all[key] = rv
 		}
 	}
