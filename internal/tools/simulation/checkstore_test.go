@@ -89,12 +89,19 @@ func (p *process) checkVersion() {
 	if !p.synced {
 		p.synced = true
 		p.cover("informer synced")
-		if rv < p.started && (rv > 0 || !p.has(spaced)) { // one may have come just now
+		if rv < p.started && (rv > 0 || p.seeing.spaces == nil) { // it may have none
 			p.violate(4, "%s has synced at %d, and started at %d", p.name, rv, p.started)
 		}
 	}
 	if !synced {
 		p.violate(4, "%s: HasSynced was true and is not", p.name)
+	}
+	if p.isGone() {
+		p.checkGone(len(stored), health.CurrentAsOf)
+	}
+	dropped := p.seeing.deletedAfter
+	if p.has(custom) { // its version does not move while the kind is gone
+		dropped = p.seeing.leftAfter
 	}
 	for key := range p.seeing.byKey {
 		if !p.owes(key) {
@@ -102,7 +109,7 @@ func (p *process) checkVersion() {
 		}
 		have, exists := stored[key]
 		want := p.seeing.at(key, rv)
-		if have < want && !(!exists && p.seeing.deletedAfter(key, want)) ||
+		if have < want && !(!exists && dropped(key, want)) ||
 			want == 0 && exists && have < rv {
 			p.violate(4, "%s reports version %d, and stores %s@%d, want %d or newer", p.name, rv,
 				key, have, want)
@@ -119,7 +126,7 @@ func (p *process) checkAsOf(invariant int, key string, have uint64, asOf time.Ti
 	if asOf.IsZero() || p.late || !p.lagEnd.IsZero() || !asOf.After(p.caughtUp) {
 		return
 	}
-	if s := p.seeing.space(key); s != nil && invariant == 10 &&
+	if s := p.seeing.space(key); s != nil && (invariant == 10 || p.has(custom)) &&
 		(s.met || !s.isWell() || !asOf.After(s.since)) {
 		return
 	}
@@ -143,6 +150,8 @@ func (p *process) checkQuiet() {
 	switch {
 	case p.has(spaced):
 		p.checkQuietSpaces(watches)
+	case p.isGone():
+		p.checkQuietGone()
 	case watches != 1 || health.Reflector.Phase != reflector.Watching:
 		p.violate(7, "%s has %d open watches and is %s", p.name, watches, health.Reflector.Phase)
 	}
@@ -152,6 +161,9 @@ func (p *process) checkQuiet() {
 	}
 	p.checkObjects()
 	if !p.informer.HasSynced() {
+		if p.isGone() { // it is required
+			return
+		}
 		p.violate(4, "%s has not synced", p.name)
 	}
 	if err := health.Fresh(time.Now(), 3*time.Minute); err != nil && p.impl != clientGo {
@@ -169,7 +181,7 @@ func (p *process) checkObjects() {
 	p.checkIndexes(indexer)
 	for _, obj := range indexer.List() {
 		cm := obj.(*corev1.ConfigMap)
-		want := &corev1.ConfigMap{ObjectMeta: *cm.ObjectMeta.DeepCopy()}
+		want := p.ofKind(&corev1.ConfigMap{ObjectMeta: *cm.ObjectMeta.DeepCopy()})
 		if err := p.server.Get(want); err != nil {
 			p.violate(1, "%s stores %s: %v", p.name, cm.Name, err)
 			continue

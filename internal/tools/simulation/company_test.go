@@ -137,7 +137,8 @@ func (w *world) grant(p *process, _ step) {
 // meet notes that a step may make processes late.
 func (w *world) meet(p *process, kind string) {
 	switch kind {
-	case "create", "update", "relabel", "delete", "recreate", "burst", "quiet", "space", "forbid":
+	case "create", "update", "relabel", "delete", "recreate", "burst", "quiet", "space", "forbid",
+		"define":
 	case "refuse", "lag", "compact", "hours", "crowd", "tenants":
 		for _, p := range w.processes {
 			p.met = true

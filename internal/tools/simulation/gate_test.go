@@ -48,6 +48,7 @@ type gate struct {
 	total    int           // lists and watches of the objects
 	leases   int           // requests for the lease
 	whole    int           // lists, each with all its pages
+	asked    func()        // called for each request for the objects; or nil
 	fetches  func()        // called for each of them
 	answers  func()        // called for each of them that is answered
 	lists    func()        // called for each list
@@ -248,6 +249,9 @@ func (g *gate) count(r *http.Request) int {
 	case isFetch(r):
 		g.requests = append(g.requests, time.Now())
 		g.total++
+		if g.asked != nil {
+			g.asked()
+		}
 		if !isQuestion(r) {
 			g.fetches()
 			if isList(r) && r.URL.Query().Get("continue") == "" {

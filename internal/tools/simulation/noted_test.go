@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"example.com/informerstack/controller"
 )
@@ -56,7 +55,7 @@ func (a *answers) at(uid types.UID) *answer {
 // sender sends the writes of a noted process, and checks that the server does not refuse them for a
 // reason that an answer has shown.
 type sender struct {
-	corev1client.ConfigMapInterface
+	controller.Writer[*corev1.ConfigMap]
 	p *process
 }
 
@@ -71,12 +70,12 @@ func (s sender) Update(
 		s.p.violate(13, "%s writes %s@%d, and an answer has shown that it is older than %d",
 			s.p.name, cm.Name, version, known.version)
 	}
-	if known.sending > 0 && known.began.Before(now) && now.Sub(known.began) < factsLast {
+	if known.sending > 0 && now.Sub(known.began) < factsLast {
 		s.p.violate(13, "%s writes %s beside another write", s.p.name, cm.Name)
 	}
 	known.sending, known.began = known.sending+1, now
 	a.mu.Unlock()
-	written, err := s.ConfigMapInterface.Update(ctx, cm, options)
+	written, err := s.Writer.Update(ctx, cm, options)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	known = a.at(uid)
@@ -102,7 +101,10 @@ func (a *answer) learn(version uint64, refused bool) {
 func (k *work) update(
 	ctx context.Context, key string, cm *corev1.ConfigMap,
 ) (*corev1.ConfigMap, error) {
-	client := k.p.client.CoreV1().ConfigMaps(cm.Namespace)
+	var client controller.Writer[*corev1.ConfigMap] = k.p.client.CoreV1().ConfigMaps(cm.Namespace)
+	if k.p.has(custom) {
+		client = k.p.customs.Namespace(cm.Namespace)
+	}
 	if k.p.has(noted) {
 		client := controller.Note(k.writes, k.noteKey(key), sender{client, k.p})
 		return client.Update(ctx, cm, metav1.UpdateOptions{})

@@ -21,11 +21,13 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"example.com/informerstack/client"
 	"example.com/informerstack/compat/cache"
 	"example.com/informerstack/compat/decoding"
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/informer/namespaces"
+	"example.com/informerstack/informer/served"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/wire"
@@ -57,6 +59,8 @@ type process struct {
 	pageServer *pageServer     // nil unless setup.pages is uncached
 	refusal    *refusal        // nil unless it is sick
 	set        *namespaces.Set // nil unless it is spaced
+	kinds      *served.Kinds   // nil unless it is custom, as is the next
+	customs    *client.Client[*corev1.ConfigMap]
 
 	informer informer.SharedIndexInformer
 	config   *rest.Config
@@ -99,8 +103,11 @@ func (w *world) start(s setup, index int) *process {
 	if !w.lagEnd.IsZero() {
 		p.started = w.oldest
 	}
-	if p.has(spaced) {
+	switch {
+	case p.has(spaced):
 		p.seeing.spaces = newSpaces(w.starts)
+	case p.has(custom):
+		p.seeing.spaces = &spaces{byName: map[string]*space{metav1.NamespaceAll: w.kind}}
 	}
 	p.waits = w.newWaiting(s)
 	p.gate.fetches, p.gate.chunks = p.waits.requests, rand.New(rand.NewPCG(uint64(w.starts), 7))
@@ -112,6 +119,9 @@ func (w *world) start(s setup, index int) *process {
 	if p.has(sick) {
 		p.refusal = newRefusal(p.gate, index)
 		p.gate.next = p.refusal
+	}
+	if p.has(custom) {
+		p.gate.asked = p.checkAsked
 	}
 	config := w.config(p.gate, p.name)
 	p.config, p.client = config, kubernetes.NewForConfigOrDie(config)
@@ -127,6 +137,9 @@ func (w *world) start(s setup, index int) *process {
 	p.cancel = cancel
 	var running sync.WaitGroup
 	running.Go(func() { p.informer.Run(ctx) })
+	if p.kinds != nil {
+		running.Go(func() { p.kinds.Run(ctx) })
+	}
 	running.Go(func() {
 		if err := p.work.controller.Run(ctx); err != nil {
 			p.violate(4, "%s: the controller ends: %v", p.name, err)
@@ -214,6 +227,8 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	switch {
 	case p.has(spaced):
 		return p.newOfSpaces(lw, options)
+	case p.has(custom):
+		return p.newOfKind(options)
 	case p.group == single || p.group == joint:
 		return p.newCompanion(options)
 	}

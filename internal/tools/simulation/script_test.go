@@ -51,6 +51,7 @@ const (
 // The traits of a process, and then those of a candidate.
 const (
 	bare     = "bare"     // its store has no indexes at first
+	custom   = "custom"   // it follows a custom resource, as do all processes of the script
 	deadline = "deadline" // a list may be silent for listDeadline
 	fair     = "fair"     // its queue is a Fair
 	inTurn   = "inturn"   // it fetches everything when the Starts of the script allows it

@@ -99,7 +99,7 @@ func TestSimulate(t *testing.T) {
 }
 
 // scripts are what the simulation runs for a seed: processes, an election, and for some a company,
-// or processes that follow namespaces.
+// or processes that follow namespaces or a custom resource.
 func scripts(seed uint64) []script {
 	all := []script{generate(seed), generateElection(seed)}
 	switch seed % 4 {
@@ -107,6 +107,8 @@ func scripts(seed uint64) []script {
 		all = append(all, generateSpaces(seed))
 	case 2:
 		all = append(all, generateCompany(seed))
+	case 3:
+		all = append(all, generateCustom(seed))
 	}
 	return all
 }

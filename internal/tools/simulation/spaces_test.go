@@ -25,9 +25,9 @@ var allSpaces = []string{"default", "kube-public", "kube-node-lease", "kube-syst
 // clusterAbove is how many namespaces of a process have a watch of their own at most.
 const clusterAbove = 2
 
-// space is a namespace for a process that follows some.
+// space is a namespace for a process that follows some, or all objects of a custom resource.
 type space struct {
-	followed bool
+	followed bool      // it is in the set, or the resource is served
 	denied   int       // how many faults forbid it
 	since    time.Time // the last change of these
 	met      bool      // it was forbidden since the last quiet time
@@ -63,12 +63,15 @@ func (s *spaces) names() (names []string) {
 	return names
 }
 
-// space returns the namespace of a key, or nil if the process follows all.
+// space returns that of a key, or nil if the process follows all objects.
 func (v view) space(key string) *space {
 	if v.spaces == nil {
 		return nil
 	}
-	return v.spaces.byName[namespaceOf(key)]
+	if s := v.spaces.byName[namespaceOf(key)]; s != nil {
+		return s
+	}
+	return v.spaces.byName[metav1.NamespaceAll]
 }
 
 // wasOut reports whether a process may have dropped a version of key, because it does not follow
@@ -194,8 +197,11 @@ func (w *world) forbid(p *process, s step) {
 }
 
 // owes reports whether the store must have what Health claims of a key: its namespace is in the
-// set, and not left out.
+// set, and not left out, or its kind is served.
 func (p *process) owes(key string) bool {
+	if p.isGone() {
+		return false
+	}
 	if p.set == nil {
 		return true
 	}

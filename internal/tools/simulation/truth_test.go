@@ -31,22 +31,23 @@ func (v version) String() string {
 // truth is the server's whole history of the objects. Only the script's goroutine uses it, while
 // every other goroutine of the bubble is blocked.
 type truth struct {
-	server *apitest.Server
-	upTo   uint64
-	byKey  map[string][]version
-	users  map[uint64]version // the writes of users, with red and write
-	times  []time.Time        // of the versions of the last five minutes
+	server   *apitest.Server
+	resource string // of the objects
+	upTo     uint64
+	byKey    map[string][]version
+	users    map[uint64]version // the writes of users, with red and write
+	times    []time.Time        // of the versions of the last five minutes
 }
 
 func newTruth(server *apitest.Server) *truth {
-	return &truth{server: server, byKey: map[string][]version{}, users: map[uint64]version{}}
+	return &truth{server: server, resource: "configmaps", byKey: map[string][]version{}, users: map[uint64]version{}}
 }
 
 // refresh reads what was written since the last call. Controllers keep the labels and data.
 func (t *truth) refresh() {
-	h := t.server.History("configmaps", 16)
+	h := t.server.History(t.resource, 16)
 	if len(h.Events) == 16 && number(h.Events[0].ResourceVersion) > t.upTo {
-		h = t.server.History("configmaps", math.MaxInt32)
+		h = t.server.History(t.resource, math.MaxInt32)
 	}
 	for _, e := range h.Events {
 		v := version{rv: number(e.ResourceVersion), deleted: e.Type == "DELETED", seen: time.Now()}
