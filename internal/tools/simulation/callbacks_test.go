@@ -188,6 +188,9 @@ func (q queue) Pop(process deltafifo.PopProcessFunc) (any, error) {
 
 func (q queue) Replace(list []any, resourceVersion string) error {
 	q.meets("replace")
+	if q.p.has(custom) {
+		q.p.duties.lists() // that of a kind that is gone is not requested
+	}
 	q.p.duties.replaces()
 	return q.Queue.Replace(list, resourceVersion)
 }

@@ -35,15 +35,14 @@ func (p *process) checkAlways() {
 		h.checkSynced()
 	}
 	p.checkVersion()
-	switch {
-	case p.has(spaced): // it has several reflectors
+	if p.has(spaced) { // it has several reflectors
 		p.checkSpaces()
-	case p.impl != clientGo:
+	} else {
+		p.waits.check(p)
+	}
+	if p.impl != clientGo && !p.has(spaced) {
 		p.checkDuties(p.informer.Health())
 		p.checkArrived()
-		fallthrough
-	default:
-		p.waits.check(p)
 	}
 	p.work.checkAlways()
 	p.checkDevtools()

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,16 +20,16 @@ import (
 	"example.com/informerstack/informer/served"
 )
 
-// A custom resource has the name and the fields of a ConfigMap, so that a script with processes that
+// A custom resource has the name and the fields of ConfigMaps, so that a script with processes that
 // follow it is like any other.
 var (
-	customs    = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "configmaps"}
-	customKind = customs.GroupVersion().WithKind("ConfigMap")
+	customKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "ConfigMap"}
+	customs    = customKind.GroupVersion().WithResource("configmaps")
 )
 
 const (
-	// goneWithin is how soon the objects of a kind that is gone leave the store of a process that no
-	// fault has met.
+	// goneWithin is how soon the objects of a kind that is gone leave the store of a process that
+	// no fault has met.
 	goneWithin = 5 * time.Second
 	// askedWithin is how long a client may repeat a request that a server asked it to.
 	askedWithin = 15 * time.Second
@@ -55,7 +56,7 @@ func definition(isServed bool) *unstructured.Unstructured {
 		"metadata": map[string]any{"name": "configmaps.example.com"},
 		"spec": map[string]any{
 			"group": customs.Group, "scope": "Namespaced",
-			"names": map[string]any{"plural": customs.Resource, "kind": customKind.Kind},
+			"names":    map[string]any{"plural": customs.Resource, "kind": customKind.Kind},
 			"versions": []any{map[string]any{"name": customs.Version, "served": isServed}},
 		},
 	}}
@@ -66,6 +67,7 @@ func (w *world) define(s step) {
 	if w.kind == nil {
 		return
 	}
+	synctest.Wait() // or a write of a controller could come between
 	w.truth.refresh()
 	now, before := definition(s.n%4 > 0), definition(false)
 	switch exists := w.server.Get(before) == nil; {
@@ -121,6 +123,8 @@ func (p *process) newOfKind(options informer.Options) informer.SharedIndexInform
 	kinds, err := served.New(served.Config{Client: p.config})
 	p.must(err)
 	p.kinds = kinds
+	w, name := p.world, p.name
+	p.gate.asked = func() { w.checkAsked(name, kinds) } // a history keeps the gate
 	p.customs, err = client.New[*corev1.ConfigMap](p.config, customs, client.Options{})
 	p.must(err)
 	if options.Kind = customKind; p.seeing.onlyRed {
@@ -144,6 +148,9 @@ func generateCustom(seed uint64) script {
 		p := &s.setups[i]
 		p.group, p.pages = single, []string{"whole", "pages"}[r.IntN(2)]
 		p.addTrait(custom)
+		if r.IntN(2) == 0 {
+			p.addTrait(noted)
+		}
 	}
 	s.addSteps(r, "define")
 	s.steps = slices.DeleteFunc(s.steps, func(st step) bool { // their objects are ConfigMaps
@@ -152,11 +159,11 @@ func generateCustom(seed uint64) script {
 	return s
 }
 
-// meets returns a match for the faults of a process: those of every other one also meet the requests
+// meets returns a match for the faults of a process: in some processes, they also meet the requests
 // for definitions.
 func (p *process) meets(verb string) apitest.Match {
 	match := onlyOf(p, verb)
-	if p.has(custom) && p.starts%4 > 1 {
+	if p.has(custom) && p.starts%3 > 0 {
 		match.Resource = ""
 	}
 	return match
@@ -166,12 +173,12 @@ func (p *process) meets(verb string) apitest.Match {
 func (p *process) isGone() bool { return p.has(custom) && !p.kind.followed }
 
 // checkAsked checks, at each request for the objects, that the kind is not known to be gone.
-func (p *process) checkAsked() {
-	for _, s := range p.kinds.Status() {
+func (w *world) checkAsked(name string, kinds *served.Kinds) {
+	for _, s := range kinds.Status() {
 		isGone := s.Phase != served.Serving && s.Phase != served.Unwatched &&
 			s.Phase != served.Unknown
 		if isGone && time.Since(s.Since) > askedWithin {
-			p.violate(15, "%s sends a request, and the kind is %s", p.name, s.Phase)
+			w.violate(15, "%s sends a request, and the kind is %s", name, s.Phase)
 		}
 	}
 }

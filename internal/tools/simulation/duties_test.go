@@ -115,9 +115,6 @@ func (p *process) checkDuties(health informer.Health) {
 		p.violate(7, "%s is %s, and has done nothing for %v", p.name, r.Phase, quiet)
 	}
 	asOf := health.CurrentAsOf
-	if p.has(custom) && !p.kind.since.Before(d.lostAt) {
-		d.lostAt = time.Time{} // it may have nothing since
-	}
 	if !d.lostAt.IsZero() && !asOf.IsZero() {
 		p.violate(4, "%s is current as of %v, and it has lost a change at %v", p.name,
 			asOf.Sub(p.begun), d.lostAt.Sub(p.begun))

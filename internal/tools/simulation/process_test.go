@@ -120,9 +120,6 @@ func (w *world) start(s setup, index int) *process {
 		p.refusal = newRefusal(p.gate, index)
 		p.gate.next = p.refusal
 	}
-	if p.has(custom) {
-		p.gate.asked = p.checkAsked
-	}
 	config := w.config(p.gate, p.name)
 	p.config, p.client = config, kubernetes.NewForConfigOrDie(config)
 	p.informer = p.newInformer()

@@ -10,9 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/informer/namespaces"
@@ -48,9 +45,7 @@ func newSpaces(index int) *spaces {
 	for i, name := range allSpaces {
 		s.byName[name] = &space{followed: i < 2 && index%2 == 0, since: time.Now()}
 	}
-	for range s.names() {
-		s.lists++
-	}
+	s.lists = len(s.names())
 	return s
 }
 
@@ -120,6 +115,9 @@ func generateSpaces(seed uint64) script {
 		p.queue, p.resync, p.group = "delta", "once", []string{alone, single}[r.IntN(2)]
 		p.pages = []string{"whole", "pages"}[r.IntN(2)]
 		p.addTrait(spaced)
+		if r.IntN(2) == 0 {
+			p.addTrait(noted)
+		}
 	}
 	s.addSteps(r, "space", "space", "space", "forbid")
 	return s
@@ -128,7 +126,7 @@ func generateSpaces(seed uint64) script {
 // changeSpaces is a step: a namespace comes or goes, or many do.
 func (w *world) changeSpaces(p *process, s step) {
 	of := p.seeing.spaces
-	if of == nil {
+	if !p.has(spaced) {
 		return
 	}
 	var wanted []string
@@ -169,31 +167,36 @@ func (w *world) changeSpaces(p *process, s step) {
 
 // forbid is a step: a process may not read a namespace, or watch the whole cluster, for a while.
 func (w *world) forbid(p *process, s step) {
-	of := p.seeing.spaces
-	if of == nil {
+	if !p.has(spaced) {
 		return
 	}
 	name := append(allSpaces[:2:2], metav1.NamespaceAll)[s.n%3]
 	match := onlyOf(p, "list,watch")
 	isOfProcess := match.If
 	match.If = func(r apitest.Request) bool { return r.Namespace == name && isOfProcess(r) }
-	allow := w.server.Faults().Fail(0, w.and(match, "forbidden namespace", nil),
-		apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil))
+	w.during(3*s.d, w.server.Faults().Fail(0, w.and(match, "forbidden namespace", nil), errForbidden))
 	if s.n%2 == 0 {
 		match.Verb = "watch"
 		w.server.Faults().Break(match, apitest.CloseStream)
 	}
-	one := of.byName[name]
-	if one == nil { // the cluster
-		w.during(3*s.d, allow)
+	if name != metav1.NamespaceAll {
+		w.deny(p, []string{name}, 3*s.d)
+	}
+}
+
+// deny notes that a process may not read namespaces for a while.
+func (w *world) deny(p *process, names []string, d time.Duration) {
+	if !p.has(spaced) {
 		return
 	}
-	one.denied, one.since, one.met = one.denied+1, time.Now(), true
-	w.during(3*s.d, func() {
-		allow()
-		one.denied--
-		one.since = time.Now()
-	})
+	for _, name := range names {
+		one := p.seeing.spaces.byName[name]
+		one.denied, one.since, one.met = one.denied+1, time.Now(), true
+		w.during(d, func() {
+			one.denied--
+			one.since = time.Now()
+		})
+	}
 }
 
 // owes reports whether the store must have what Health claims of a key: its namespace is in the

@@ -207,6 +207,8 @@ func tooLargeVersion() error {
 	return err
 }
 
+var errForbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil)
+
 // serverKinds are the faults of the server and of the way to it.
 var serverKinds = map[string]func(*world, *process, step){
 	"cut":    breaks("cut", apitest.CutStream),
@@ -214,8 +216,10 @@ var serverKinds = map[string]func(*world, *process, step){
 	"stall":  breaks("stall", apitest.StallStream),
 	"expire": breaks("expire", apitest.ErrorStream),
 	"gone":   fails("gone", "watch", nil, apierrors.NewResourceExpired("too old")),
-	"e403": fails("e403", "list,watch", nil,
-		apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil)),
+	"e403": func(w *world, p *process, s step) {
+		fails("e403", "list,watch", nil, errForbidden)(w, p, s)
+		w.deny(p, allSpaces, time.Hour)
+	},
 	"e404": fails("e404", "list,watch", nil,
 		apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "")),
 	"e429": fails("e429", "list,watch", nil, apierrors.NewTooManyRequests("slow down", 1)),

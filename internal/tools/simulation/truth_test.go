@@ -40,7 +40,10 @@ type truth struct {
 }
 
 func newTruth(server *apitest.Server) *truth {
-	return &truth{server: server, resource: "configmaps", byKey: map[string][]version{}, users: map[uint64]version{}}
+	return &truth{
+		server: server, resource: "configmaps", byKey: map[string][]version{},
+		users: map[uint64]version{},
+	}
 }
 
 // refresh reads what was written since the last call. Controllers keep the labels and data.
@@ -73,7 +76,7 @@ func (t *truth) refresh() {
 type view struct {
 	*truth
 	onlyRed bool
-	spaces  *spaces // nil if it follows all namespaces
+	spaces  *spaces // nil if it follows all objects
 }
 
 func (v view) selects(s version) bool { return !s.deleted && (s.red || !v.onlyRed) }
