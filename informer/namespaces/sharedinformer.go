@@ -12,6 +12,7 @@ import (
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
 )
 
 // sharedInformer is the informer of all members. Its answers about the store are true of each
@@ -21,7 +22,8 @@ import (
 //     started. Namespaces that come later do not change it.
 //   - ResourceVersion and CurrentAsOf of Health: the store holds every change of every namespace up
 //     to the oldest of theirs. They are zero while a namespace has not been listed. Without a
-//     namespace the store is current.
+//     namespace the store is current, and has no version.
+//   - LastStoreSyncResourceVersion of the store: that version.
 //   - Reflector of Health: the status of the namespace with that CurrentAsOf.
 //   - Err: the error of the first namespace in order of names that has one, and how many have one.
 //   - WaitForResourceVersion: waits for each namespace. A namespace in which nothing changes
@@ -39,6 +41,22 @@ func (s *sharedInformer) Run(ctx context.Context) {
 	if isFirst {
 		s.set.end()
 	}
+}
+
+func (s *sharedInformer) GetStore() store.Store { return s.GetIndexer() }
+
+func (s *sharedInformer) GetIndexer() store.Indexer {
+	return versioned{s.SharedIndexInformer.GetIndexer(), s.set}
+}
+
+// versioned is the store, with the ResourceVersion of Health.
+type versioned struct {
+	store.Indexer
+	set *Set
+}
+
+func (v versioned) LastStoreSyncResourceVersion() string {
+	return v.set.health(informer.Health{}).ResourceVersion
 }
 
 func (s *sharedInformer) AddEventHandler(

@@ -243,6 +243,7 @@ func (w *world) checkClaims() {
 	w.t.Helper()
 	members := *w.set.members.Load()
 	h := w.informer.Health()
+	require.Equal(w.t, h.ResourceVersion, w.informer.GetStore().LastStoreSyncResourceVersion())
 	claimed, _ := strconv.Atoi(h.ResourceVersion)
 	for _, m := range members {
 		if isLeftOut, _ := m.state(); isLeftOut {

@@ -58,7 +58,7 @@ func (c *callbacks) heal() {
 
 // transform marks each object.
 func (p *process) transform(obj any) (any, error) {
-	if p.transforming.Add(1) > 1 {
+	if p.transforming.Add(1) > 1 && !p.has(spaced) {
 		p.violate(1, "%s runs two transforms at once", p.name)
 	}
 	defer p.transforming.Add(-1)
@@ -188,6 +188,9 @@ func (q queue) Pop(process deltafifo.PopProcessFunc) (any, error) {
 
 func (q queue) Replace(list []any, resourceVersion string) error {
 	q.meets("replace")
+	if q.p.has(custom) {
+		q.p.duties.lists() // that of a kind that is gone is not requested
+	}
 	q.p.duties.replaces()
 	return q.Queue.Replace(list, resourceVersion)
 }

@@ -108,6 +108,9 @@ func (h *handler) apply(n notification) {
 	h.last[n.key] = n.rv
 	if n.what == "delete" {
 		delete(h.known, n.key)
+		if h.p.seeing.wasOut(n.key, n.rv) { // it may come back
+			delete(h.last, n.key)
+		}
 		return
 	}
 	h.known[n.key] = n.rv
@@ -143,7 +146,7 @@ func (h *handler) checkQuiet() {
 	if want := h.p.seeing.latest(); !maps.Equal(want, h.known) {
 		h.p.violate(2, "%s knows %v, want %v", h.name, h.known, want)
 	}
-	if h.p.impl != clientGo {
+	if h.p.impl != clientGo && !h.p.has(spaced) { // its queue is not wrapped
 		h.checkResyncs()
 	}
 	status := h.handle.Status()

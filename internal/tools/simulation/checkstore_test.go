@@ -35,8 +35,12 @@ func (p *process) checkAlways() {
 		h.checkSynced()
 	}
 	p.checkVersion()
-	p.waits.check(p)
-	if p.impl != clientGo {
+	if p.has(spaced) { // it has several reflectors
+		p.checkSpaces()
+	} else {
+		p.waits.check(p)
+	}
+	if p.impl != clientGo && !p.has(spaced) {
 		p.checkDuties(p.informer.Health())
 		p.checkArrived()
 	}
@@ -45,6 +49,9 @@ func (p *process) checkAlways() {
 	requests, refusals, election := p.gate.lastMinute()
 	if p.has(inTurn) {
 		refusals /= 2 // before each list it asks for the number of objects
+	}
+	if p.has(spaced) {
+		requests, refusals = requests/len(allSpaces), refusals/(len(allSpaces)+1)
 	}
 	if requests > min(requestsPerMinute+len(p.truth.times), storm) ||
 		refusals > refusalsPerMinute || election > electionPerMinute {
@@ -81,17 +88,27 @@ func (p *process) checkVersion() {
 	if !p.synced {
 		p.synced = true
 		p.cover("informer synced")
-		if rv < p.started {
+		if rv < p.started && (rv > 0 || p.seeing.spaces == nil) { // it may have none
 			p.violate(4, "%s has synced at %d, and started at %d", p.name, rv, p.started)
 		}
 	}
 	if !synced {
 		p.violate(4, "%s: HasSynced was true and is not", p.name)
 	}
+	if p.isGone() {
+		p.checkGone(len(stored), health.CurrentAsOf)
+	}
+	dropped := p.seeing.deletedAfter
+	if p.has(custom) { // its version does not move while the kind is gone
+		dropped = p.seeing.leftAfter
+	}
 	for key := range p.seeing.byKey {
+		if !p.owes(key) {
+			continue
+		}
 		have, exists := stored[key]
 		want := p.seeing.at(key, rv)
-		if have < want && !(!exists && p.seeing.leftAfter(key, want)) ||
+		if have < want && !(!exists && dropped(key, want)) ||
 			want == 0 && exists && have < rv {
 			p.violate(4, "%s reports version %d, and stores %s@%d, want %d or newer", p.name, rv,
 				key, have, want)
@@ -108,6 +125,10 @@ func (p *process) checkAsOf(invariant int, key string, have uint64, asOf time.Ti
 	if asOf.IsZero() || p.late || !p.lagEnd.IsZero() || !asOf.After(p.caughtUp) {
 		return
 	}
+	if s := p.seeing.space(key); s != nil && (invariant == 10 || p.has(custom)) &&
+		(s.met || !s.isWell() || !asOf.After(s.since)) {
+		return
+	}
 	newest, gone := uint64(0), false
 	for _, s := range slices.Backward(p.seeing.byKey[key]) {
 		if s.seen.Before(asOf) {
@@ -115,7 +136,7 @@ func (p *process) checkAsOf(invariant int, key string, have uint64, asOf time.Ti
 			break
 		}
 	}
-	if have < newest && !(have == 0 && (gone || p.seeing.leftAfter(key, newest))) {
+	if have < newest && !(have == 0 && (gone || p.seeing.deletedAfter(key, newest))) {
 		p.violate(invariant, "%s is current as of %v, and stores %s@%d, want %d", p.name,
 			asOf.Sub(p.begun), key, have, newest)
 	}
@@ -125,7 +146,12 @@ func (p *process) checkAsOf(invariant int, key string, have uint64, asOf time.Ti
 func (p *process) checkQuiet() {
 	health := p.informer.Health()
 	watches := len(p.server.Watches(onlyOf(p, "watch")))
-	if watches != 1 || health.Reflector.Phase != reflector.Watching {
+	switch {
+	case p.has(spaced):
+		p.checkQuietSpaces(watches)
+	case p.isGone():
+		p.checkQuietGone()
+	case watches != 1 || health.Reflector.Phase != reflector.Watching:
 		p.violate(7, "%s has %d open watches and is %s", p.name, watches, health.Reflector.Phase)
 	}
 	if want, got := p.seeing.latest(), p.stored(); !maps.Equal(want, got) {
@@ -134,6 +160,9 @@ func (p *process) checkQuiet() {
 	}
 	p.checkObjects()
 	if !p.informer.HasSynced() {
+		if p.isGone() { // it is required
+			return
+		}
 		p.violate(4, "%s has not synced", p.name)
 	}
 	if err := health.Fresh(time.Now(), 3*time.Minute); err != nil && p.impl != clientGo {
@@ -151,7 +180,7 @@ func (p *process) checkObjects() {
 	p.checkIndexes(indexer)
 	for _, obj := range indexer.List() {
 		cm := obj.(*corev1.ConfigMap)
-		want := &corev1.ConfigMap{ObjectMeta: *cm.ObjectMeta.DeepCopy()}
+		want := p.ofKind(&corev1.ConfigMap{ObjectMeta: *cm.ObjectMeta.DeepCopy()})
 		if err := p.server.Get(want); err != nil {
 			p.violate(1, "%s stores %s: %v", p.name, cm.Name, err)
 			continue

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,23 +23,28 @@ import (
 const currentWithin = 2 * time.Second
 
 // generateCompany makes a script of a seed in which the processes are informers of one program,
-// some with one client for all, some with a client of their own, some sick, and in every other
-// company most in turns.
+// some with one client for all, some with a client of their own, some sick, in every other company
+// most in turns, and in every other one most with controllers that share a Writes.
 func generateCompany(seed uint64) script {
 	s := generate(seed)
 	r := rand.New(rand.NewPCG(seed, 6))
 	turns := rand.New(rand.NewPCG(seed, 8))
 	takesTurns := turns.IntN(2) == 0
+	notes := rand.New(rand.NewPCG(seed, 9))
+	areNoted := notes.IntN(2) == 0
 	known := s.setups
 	s.setups = nil
 	for i := range 3 + r.IntN(3) {
 		p := known[i%len(known)]
 		p.election, p.group = "none", []string{single, joint, joint, joint}[r.IntN(4)]
 		if r.IntN(4) == 0 {
-			p.traits = strings.Trim(p.traits+"+"+sick, "+")
+			p.addTrait(sick)
 		}
 		if takesTurns && turns.IntN(4) > 0 {
-			p.traits = strings.Trim(p.traits+"+"+inTurn, "+")
+			p.addTrait(inTurn)
+		}
+		if areNoted && notes.IntN(4) > 0 {
+			p.addTrait(noted)
 		}
 		s.setups = append(s.setups, p)
 	}
@@ -133,7 +137,8 @@ func (w *world) grant(p *process, _ step) {
 // meet notes that a step may make processes late.
 func (w *world) meet(p *process, kind string) {
 	switch kind {
-	case "create", "update", "relabel", "delete", "recreate", "burst", "quiet":
+	case "create", "update", "relabel", "delete", "recreate", "burst", "quiet", "space", "forbid",
+		"define":
 	case "refuse", "lag", "compact", "hours", "crowd", "tenants":
 		for _, p := range w.processes {
 			p.met = true

@@ -34,23 +34,32 @@
 //	   true when the answer is given. Every other process has devtools: so they change none of the
 //	   above. A script has the same history with and without them.
 //	10 A process that no fault has met has each change within seconds, whatever the faults and
-//	   refusals of the others, with which it may share a client, a Group and a Budget.
+//	   refusals of the others, with which it may share a client, a Group and a Budget. A namespace
+//	   that is forbidden delays no other. A kind that is served is followed within seconds.
 //	11 In a Fair that tenants share, no tenant starves, and a drain loses no key: see tenancy.
 //	12 Of the processes that share a Starts, one fetches everything at a time; the next one begins
 //	   when it has ended, or after a minute. The oldest is next once it has waited for so long.
+//	13 A controller that notes its writes sends none for a copy that an answer has shown to be old,
+//	   and none beside another one of the object.
+//	14 A process that follows namespaces has those that it was given, and lists each when it was
+//	   added. Without a fault it lists none for a switch to one watch of the cluster, or back.
+//	15 While a kind is not served, there is no request for it, and its objects leave the store,
+//	   before CurrentAsOf says so.
 //
 // Read script_test.go and generate_test.go (the scripts), world_test.go, process_test.go and
 // callbacks_test.go (the simulated programs), beside_test.go (what runs beside them),
 // truth_test.go, duties_test.go and the check files (what must hold), shrink_test.go; then
 // docs/testing.md. A process has one informer; company_test.go makes several the informers of one
 // program, with one client or more, as informer.New connects them; turns_test.go checks their
-// turns. queues_test.go, fair_test.go and factory_test.go simulate pieces that the processes do not
-// use. The reference files run the same scripts on client-go and compare the histories.
-// contest_test.go, candidate_test.go and checkcontest_test.go do so with elections, pages_test.go
-// with pages. devtools_test.go asks processes about keys, and compares scripts with and without
-// that. Elections of ours alone also have lock_test.go (locks, and lost answers to their writes),
-// coordinator_test.go and electionduties_test.go. Goroutines: those of the simulated programs, all
-// in the bubble. Locking: each recorder's mutex.
+// turns. In spaces_test.go the processes follow namespaces that come and go, in custom_test.go a
+// custom resource; noted_test.go has clients that note their writes. queues_test.go, fair_test.go
+// and factory_test.go simulate pieces that the processes do not use. The reference files run the
+// same scripts on client-go and compare the histories. contest_test.go, candidate_test.go and
+// checkcontest_test.go do so with elections, pages_test.go with pages. devtools_test.go asks
+// processes about keys, and compares scripts with and without that. Elections of ours alone also
+// have lock_test.go (locks, and lost answers to their writes), coordinator_test.go and
+// electionduties_test.go. Goroutines: those of the simulated programs, all in the bubble. Locking:
+// each recorder's mutex.
 //
 // To see it work: go test -v -run TestSimulate ./internal/tools/simulation -seeds 20
 package simulation

@@ -119,7 +119,7 @@ func (p *process) checkDuties(health informer.Health) {
 		p.violate(4, "%s is current as of %v, and it has lost a change at %v", p.name,
 			asOf.Sub(p.begun), d.lostAt.Sub(p.begun))
 	}
-	if !r.CurrentAsOf.IsZero() && r.CurrentAsOf.Before(d.asOf) {
+	if !r.CurrentAsOf.IsZero() && r.CurrentAsOf.Before(d.asOf) && !p.has(custom) {
 		p.violate(4, "%s was current as of %v, and is as of %v", p.name, d.asOf.Sub(p.begun),
 			r.CurrentAsOf.Sub(p.begun))
 	}

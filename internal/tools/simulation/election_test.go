@@ -136,7 +136,7 @@ func (p *process) writeLate() {
 func (w *world) checkOneLeader() {
 	candidates, leaders := 0, 0
 	for _, p := range w.processes {
-		if p.elector != nil {
+		if p.elector != nil && (!p.isGone() || p.informer.HasSynced()) { // others wait for that
 			candidates++
 			if p.elector.IsLeader() {
 				leaders++

@@ -127,7 +127,7 @@ func (l *leases) check(w *world) {
 			for _, obj := range i.lease.GetStore().List() {
 				got[key(obj)] = number(obj.(*corev1.ConfigMap).ResourceVersion)
 			}
-			if want := (view{w.truth, false}).latest(); !maps.Equal(want, got) {
+			if want := (view{truth: w.truth}).latest(); !maps.Equal(want, got) {
 				w.violate(1, "informer %d of the factory stores %v, want %v", n, got, want)
 			}
 			w.cover("lease checked")

@@ -47,6 +47,8 @@ type gate struct {
 	election []time.Time   // requests for the lease in the last minute
 	total    int           // lists and watches of the objects
 	leases   int           // requests for the lease
+	whole    int           // lists, each with all its pages
+	asked    func()        // called for each request for the objects; or nil
 	fetches  func()        // called for each of them
 	answers  func()        // called for each of them that is answered
 	lists    func()        // called for each list
@@ -247,8 +249,14 @@ func (g *gate) count(r *http.Request) int {
 	case isFetch(r):
 		g.requests = append(g.requests, time.Now())
 		g.total++
+		if g.asked != nil {
+			g.asked()
+		}
 		if !isQuestion(r) {
 			g.fetches()
+			if isList(r) && r.URL.Query().Get("continue") == "" {
+				g.whole++
+			}
 		}
 	}
 	return len(g.requests) + len(g.election)
@@ -273,6 +281,13 @@ func (g *gate) countRefusal(r *http.Request) {
 	if isFetch(r) {
 		g.refusals = append(g.refusals, time.Now())
 	}
+}
+
+// wholeLists returns the number of lists.
+func (g *gate) wholeLists() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.whole
 }
 
 // electionRequests returns the number of requests for the lease.

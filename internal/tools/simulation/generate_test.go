@@ -80,6 +80,25 @@ func generate(seed uint64) script {
 	return s
 }
 
+// addSteps keeps the steps before the first quiet time, and adds some of other kinds: a few of them
+// at the beginning, before any fault.
+func (s *script) addSteps(r *rand.Rand, kinds ...string) {
+	end := slices.IndexFunc(s.steps, func(st step) bool { return st.kind == "quiet" })
+	s.steps = slices.DeleteFunc(s.steps[:end+1], func(st step) bool { return st.kind == "hours" })
+	add := func(at int) {
+		s.steps = slices.Insert(s.steps, at, step{
+			wait: randomWait(r), kind: kinds[r.IntN(len(kinds))], p: r.IntN(2), n: r.IntN(64),
+			d: time.Duration(1+r.IntN(400)) * 100 * time.Millisecond,
+		})
+	}
+	for range 4 {
+		add(r.IntN(len(s.steps)))
+	}
+	for range 4 {
+		add(0)
+	}
+}
+
 // randomWait returns no time as often as a short and a long one: what happens at the same instant
 // is a race.
 func randomWait(r *rand.Rand) time.Duration {

@@ -187,6 +187,9 @@ func (v *waiter) checkDone() {
 	case !isClosed(v.done):
 		p.violate(4, "%s waits for version %d for ever", p.name, v.rv)
 		return
+	case p.isNotServed(v.err):
+		p.cover("wait ends without the kind")
+		return
 	case v.err != nil && !isClosed(p.ended):
 		p.violate(4, "%s waited for version %d: %v", p.name, v.rv, v.err)
 	case v.err != nil:

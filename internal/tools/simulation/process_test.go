@@ -21,10 +21,13 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"example.com/informerstack/client"
 	"example.com/informerstack/compat/cache"
 	"example.com/informerstack/compat/decoding"
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/informer/namespaces"
+	"example.com/informerstack/informer/served"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/wire"
@@ -53,8 +56,11 @@ type process struct {
 	seeing view // what its informer should see
 	waits  *waiting
 
-	pageServer *pageServer // nil unless setup.pages is uncached
-	refusal    *refusal    // nil unless it is sick
+	pageServer *pageServer     // nil unless setup.pages is uncached
+	refusal    *refusal        // nil unless it is sick
+	set        *namespaces.Set // nil unless it is spaced
+	kinds      *served.Kinds   // nil unless it is custom, as is the next
+	customs    *client.Client[*corev1.ConfigMap]
 
 	informer informer.SharedIndexInformer
 	config   *rest.Config
@@ -91,11 +97,17 @@ func (w *world) start(s setup, index int) *process {
 		world: w, setup: s, index: index, name: fmt.Sprintf("p%d.%d", index, w.starts),
 		gate:  newGate(w.server.Transport()),
 		ended: make(chan struct{}), started: w.truth.upTo,
-		seeing: view{w.truth, s.selects == "red"}, duties: &duties{},
+		seeing: view{truth: w.truth, onlyRed: s.selects == "red"}, duties: &duties{},
 		met: index < len(w.processes),
 	}
 	if !w.lagEnd.IsZero() {
 		p.started = w.oldest
+	}
+	switch {
+	case p.has(spaced):
+		p.seeing.spaces = newSpaces(w.starts)
+	case p.has(custom):
+		p.seeing.spaces = &spaces{byName: map[string]*space{metav1.NamespaceAll: w.kind}}
 	}
 	p.waits = w.newWaiting(s)
 	p.gate.fetches, p.gate.chunks = p.waits.requests, rand.New(rand.NewPCG(uint64(w.starts), 7))
@@ -122,6 +134,9 @@ func (w *world) start(s setup, index int) *process {
 	p.cancel = cancel
 	var running sync.WaitGroup
 	running.Go(func() { p.informer.Run(ctx) })
+	if p.kinds != nil {
+		running.Go(func() { p.kinds.Run(ctx) })
+	}
 	running.Go(func() {
 		if err := p.work.controller.Run(ctx); err != nil {
 			p.violate(4, "%s: the controller ends: %v", p.name, err)
@@ -152,13 +167,16 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 		return p.newReferenceInformer(modify)
 	}
 	client := p.client.CoreV1().RESTClient()
-	var lw reflector.ListerWatcher = wire.NewListWatch(
-		client, "configmaps", "", newItem, wire.Options{Modify: modify})
-	switch {
-	case p.has(plain):
-		lw = cache.NewFilteredListWatchFromClient(client, "configmaps", "", modify)
-	case p.fetch == "list":
-		lw = cache.NewFilteredListWatchFromClient(p.swappedClient(), "configmaps", "", modify)
+	lw := func(namespace string) reflector.ListerWatcher {
+		switch {
+		case p.has(plain):
+			return cache.NewFilteredListWatchFromClient(client, "configmaps", namespace, modify)
+		case p.fetch == "list":
+			return cache.NewFilteredListWatchFromClient(
+				p.swappedClient(), "configmaps", namespace, modify)
+		}
+		return wire.NewListWatch(
+			client, "configmaps", namespace, newItem, wire.Options{Modify: modify})
 	}
 	watchList := p.fetch == "watchlist"
 	options := informer.Options{
@@ -203,10 +221,15 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	if p.has(deadline) {
 		options.Reflector.ListDeadline = listDeadline
 	}
-	if p.group == single || p.group == joint {
+	switch {
+	case p.has(spaced):
+		return p.newOfSpaces(lw, options)
+	case p.has(custom):
+		return p.newOfKind(options)
+	case p.group == single || p.group == joint:
 		return p.newCompanion(options)
 	}
-	return informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, options)
+	return informer.NewSharedIndexInformer(lw(metav1.NamespaceAll), &corev1.ConfigMap{}, options)
 }
 
 // swappedClient returns a client of client-go as it is in a program under informerstack swap.

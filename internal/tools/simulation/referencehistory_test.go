@@ -36,9 +36,7 @@ var endOfList = []byte("initial-events-end")
 
 // listing returns a listing if r is a list.
 func (g *gate) listing(r *http.Request) *listing {
-	query := r.URL.Query()
-	isList := query.Get("watch") == "" || query.Get("sendInitialEvents") == "true"
-	if !isList || r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/configmaps") {
+	if !isFetch(r) || !isList(r) {
 		return nil
 	}
 	g.mu.Lock()
@@ -49,6 +47,12 @@ func (g *gate) listing(r *http.Request) *listing {
 		g.lists()
 	}
 	return l
+}
+
+// isList reports whether a request for the objects is a list, perhaps a streaming one.
+func isList(r *http.Request) bool {
+	query := r.URL.Query()
+	return query.Get("watch") == "" || query.Get("sendInitialEvents") == "true"
 }
 
 func (l *listing) end() {

@@ -51,12 +51,15 @@ const (
 // The traits of a process, and then those of a candidate.
 const (
 	bare     = "bare"     // its store has no indexes at first
+	custom   = "custom"   // it follows a custom resource, as do all processes of the script
 	deadline = "deadline" // a list may be silent for listDeadline
 	fair     = "fair"     // its queue is a Fair
 	inTurn   = "inturn"   // it fetches everything when the Starts of the script allows it
 	mapped   = "mapped"   // its controller also has a key for each team
+	noted    = "noted"    // its controller writes with clients that note it
 	packed   = "packed"   // its store keeps compressed objects
 	plain    = "plain"    // its lists and watches have the decoders of client-go
+	spaced   = "spaced"   // it follows namespaces, which come and go
 	sick     = "sick"     // its lists and watches are refused, until a step grants them
 
 	fixed    = "fixed"    // the next program in its place has the same identity
@@ -65,6 +68,8 @@ const (
 	abandons = "abandons" // Run does not wait for the work
 	stubborn = "stubborn" // its work does not return when the term is over
 )
+
+func (s *setup) addTrait(trait string) { s.traits = strings.Trim(s.traits+"+"+trait, "+") }
 
 func (s setup) has(trait string) bool {
 	return slices.Contains(strings.Split(s.traits, "+"), trait)

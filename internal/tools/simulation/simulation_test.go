@@ -98,11 +98,17 @@ func TestSimulate(t *testing.T) {
 	all.check(t)
 }
 
-// scripts are what the simulation runs for a seed: processes, an election, and for some a company.
+// scripts are what the simulation runs for a seed: processes, an election, and for some a company,
+// or processes that follow namespaces or a custom resource.
 func scripts(seed uint64) []script {
 	all := []script{generate(seed), generateElection(seed)}
-	if seed%4 == 2 {
+	switch seed % 4 {
+	case 1:
+		all = append(all, generateSpaces(seed))
+	case 2:
 		all = append(all, generateCompany(seed))
+	case 3:
+		all = append(all, generateCustom(seed))
 	}
 	return all
 }

@@ -43,6 +43,9 @@ func init() {
 	steps["hours"] = stepKind{0, true, func(w *world, _ *process, s step) { w.passHours(s.n) }}
 	steps["badpage"] = stepKind{0, true, (*world).breakPages}
 	steps["grant"] = stepKind{0, true, (*world).grant}
+	steps["define"] = stepKind{0, true, func(w *world, _ *process, s step) { w.define(s) }}
+	steps["space"] = stepKind{0, true, (*world).changeSpaces}
+	steps["forbid"] = stepKind{0, true, (*world).forbid}
 	addKinds(2, serverKinds)
 	addKinds(2, processKinds)
 	steps["inside"] = stepKind{6, true, processKinds["inside"]}
@@ -67,7 +70,7 @@ func (w *world) object(n int) *corev1.ConfigMap {
 	}
 	meta.Annotations = map[string]string{"text": text(n)}
 	data := map[string]string{"write": fmt.Sprint(w.writes)}
-	return &corev1.ConfigMap{ObjectMeta: meta, Data: data}
+	return w.ofKind(&corev1.ConfigMap{ObjectMeta: meta, Data: data})
 }
 
 func (w *world) create(n int) {
@@ -146,7 +149,7 @@ func (w *world) and(m apitest.Match, name string, also func(apitest.Request) boo
 // breaks makes a step that breaks the open watches of a process.
 func breaks(name string, kind apitest.StreamFault) func(*world, *process, step) {
 	return func(w *world, p *process, _ step) {
-		if w.server.Faults().Break(onlyOf(p, "watch"), kind) > 0 {
+		if w.server.Faults().Break(p.meets("watch"), kind) > 0 {
 			w.cover("met " + name)
 			w.stalled = w.stalled || kind == apitest.StallStream
 		}
@@ -159,7 +162,7 @@ func fails(name, verb string, also func(apitest.Request) bool, err error) func(
 	*world, *process, step,
 ) {
 	return func(w *world, p *process, s step) {
-		match := w.and(onlyOf(p, verb), name, also)
+		match := w.and(p.meets(verb), name, also)
 		if s.n%8 < 4 {
 			w.server.Faults().Fail(1+s.n%4, match, err)
 			return
@@ -174,7 +177,7 @@ func adds(name, verb string, also func(apitest.Request) bool, fault func(step) a
 ) {
 	return func(w *world, p *process, s step) {
 		f := fault(s)
-		f.Match = w.and(onlyOf(p, verb), name, also)
+		f.Match = w.and(p.meets(verb), name, also)
 		w.during(s.d, w.server.Faults().Add(f))
 	}
 }
@@ -204,6 +207,8 @@ func tooLargeVersion() error {
 	return err
 }
 
+var errForbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil)
+
 // serverKinds are the faults of the server and of the way to it.
 var serverKinds = map[string]func(*world, *process, step){
 	"cut":    breaks("cut", apitest.CutStream),
@@ -211,8 +216,10 @@ var serverKinds = map[string]func(*world, *process, step){
 	"stall":  breaks("stall", apitest.StallStream),
 	"expire": breaks("expire", apitest.ErrorStream),
 	"gone":   fails("gone", "watch", nil, apierrors.NewResourceExpired("too old")),
-	"e403": fails("e403", "list,watch", nil,
-		apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil)),
+	"e403": func(w *world, p *process, s step) {
+		fails("e403", "list,watch", nil, errForbidden)(w, p, s)
+		w.deny(p, allSpaces, time.Hour)
+	},
 	"e404": fails("e404", "list,watch", nil,
 		apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "")),
 	"e429": fails("e429", "list,watch", nil, apierrors.NewTooManyRequests("slow down", 1)),

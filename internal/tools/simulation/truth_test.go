@@ -31,22 +31,26 @@ func (v version) String() string {
 // truth is the server's whole history of the objects. Only the script's goroutine uses it, while
 // every other goroutine of the bubble is blocked.
 type truth struct {
-	server *apitest.Server
-	upTo   uint64
-	byKey  map[string][]version
-	users  map[uint64]version // the writes of users, with red and write
-	times  []time.Time        // of the versions of the last five minutes
+	server   *apitest.Server
+	resource string // of the objects
+	upTo     uint64
+	byKey    map[string][]version
+	users    map[uint64]version // the writes of users, with red and write
+	times    []time.Time        // of the versions of the last five minutes
 }
 
 func newTruth(server *apitest.Server) *truth {
-	return &truth{server: server, byKey: map[string][]version{}, users: map[uint64]version{}}
+	return &truth{
+		server: server, resource: "configmaps", byKey: map[string][]version{},
+		users: map[uint64]version{},
+	}
 }
 
 // refresh reads what was written since the last call. Controllers keep the labels and data.
 func (t *truth) refresh() {
-	h := t.server.History("configmaps", 16)
+	h := t.server.History(t.resource, 16)
 	if len(h.Events) == 16 && number(h.Events[0].ResourceVersion) > t.upTo {
-		h = t.server.History("configmaps", math.MaxInt32)
+		h = t.server.History(t.resource, math.MaxInt32)
 	}
 	for _, e := range h.Events {
 		v := version{rv: number(e.ResourceVersion), deleted: e.Type == "DELETED", seen: time.Now()}
@@ -72,6 +76,7 @@ func (t *truth) refresh() {
 type view struct {
 	*truth
 	onlyRed bool
+	spaces  *spaces // nil if it follows all objects
 }
 
 func (v view) selects(s version) bool { return !s.deleted && (s.red || !v.onlyRed) }
@@ -99,8 +104,13 @@ func (v view) at(key string, rv uint64) uint64 {
 	return 0
 }
 
-// leftAfter reports whether key left the collection after rv.
+// leftAfter reports whether key left the collection after rv, or may have left that of the process.
 func (v view) leftAfter(key string, rv uint64) bool {
+	return v.wasOut(key, rv) || v.deletedAfter(key, rv)
+}
+
+// deletedAfter reports whether key left the collection after rv.
+func (v view) deletedAfter(key string, rv uint64) bool {
 	for _, s := range slices.Backward(v.byKey[key]) {
 		if s.rv <= rv {
 			break
@@ -116,7 +126,8 @@ func (v view) leftAfter(key string, rv uint64) bool {
 func (v view) latest() map[string]uint64 {
 	all := map[string]uint64{}
 	for key := range v.byKey {
-		if rv := v.at(key, v.upTo); rv > 0 {
+		s := v.space(key)
+		if rv := v.at(key, v.upTo); rv > 0 && (s == nil || s.followed) {
 			all[key] = rv
 		}
 	}

@@ -4,6 +4,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/observe/health"
@@ -34,7 +34,8 @@ const (
 type work struct {
 	p          *process
 	controller *controller.Controller[string]
-	writes     controller.Writes[string]
+	writes     *controller.Writes[string]
+	do         controller.ReconcileFunc[string] // act, or that of a noted process
 
 	mu     sync.Mutex
 	keys   map[string]*keyState
@@ -72,6 +73,10 @@ type seenWrite struct {
 
 func newWork(p *process) *work {
 	k := &work{p: p, keys: map[string]*keyState{}, live: map[context.Context]string{}}
+	k.do, k.writes = k.act, &controller.Writes[string]{}
+	if p.has(noted) {
+		k.do, k.writes = controller.Patient(writePatience, k.act), &p.noted
+	}
 	options := controller.Options[string]{
 		Workers: 2, MaxAttempts: maxAttempts, CacheSyncTimeout: 24 * time.Hour,
 		WaitFor:     []controller.Synced{p.informer.HasSyncedChecker()},
@@ -117,7 +122,7 @@ func (k *work) reconcile(ctx context.Context, key string) (result controller.Res
 	k.begin(ctx, key)
 	failed := true
 	defer func() { k.end(ctx, key, failed) }()
-	result, err = k.act(ctx, key)
+	result, err = k.do(ctx, key)
 	failed = err != nil
 	if result.RequeueAfter > 0 && !failed {
 		k.delayed(key, result.RequeueAfter)
@@ -207,7 +212,7 @@ func (k *work) act(ctx context.Context, key string) (controller.Result, error) {
 	if strings.HasPrefix(key, teamPrefix) { // it has nothing to do
 		return controller.Result{}, nil
 	}
-	if !k.writes.Seen(key, cache.LastStoreSyncResourceVersion()) {
+	if !k.writes.Seen(k.noteKey(key), cache.LastStoreSyncResourceVersion()) {
 		k.p.cover("reconcile has not seen its write")
 		return controller.Result{RequeueAfter: time.Second}, nil
 	}
@@ -227,13 +232,14 @@ func (k *work) act(ctx context.Context, key string) (controller.Result, error) {
 	k.p.mayAct(ctx, "writes "+key)
 	delete(cm.Annotations, "transformed")
 	cm.Annotations["done"] = cm.Data["write"]
-	client := k.p.client.CoreV1().ConfigMaps(cm.Namespace)
-	written, err := client.Update(ctx, cm, metav1.UpdateOptions{})
+	written, err := k.update(ctx, key, cm)
+	if errors.Is(err, controller.ErrStale) {
+		k.p.cover("reconcile waits for a newer copy")
+	}
 	if err != nil {
 		return controller.Result{}, fmt.Errorf("update %s: %w", key, err)
 	}
 	k.p.cover("reconcile writes")
-	k.writes.Wrote(key, written.ResourceVersion)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	wrote := number(written.ResourceVersion)

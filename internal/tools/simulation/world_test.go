@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/controller"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/outage"
 )
@@ -45,10 +46,13 @@ type world struct {
 	endings   []ending
 	waiters   []*waiter
 	tokens    ledger
-	shared    outage.Group      // of the processes in the Group shared
-	peers     map[string]*peers // by their Group
-	turns     reflector.Starts  // of the processes with the trait inTurn
-	joint     *http.Client      // of all processes in the Group joint
+	shared    outage.Group              // of the processes in the Group shared
+	peers     map[string]*peers         // by their Group
+	turns     reflector.Starts          // of the processes with the trait inTurn
+	noted     controller.Writes[string] // of the processes with the trait noted
+	answers   answers                   // to these
+	kind      *space                    // the custom resource that all processes follow; or nil
+	joint     *http.Client              // of all processes in the Group joint
 	leases    leases
 	contestants
 	refusing bool
@@ -126,6 +130,9 @@ func (w *world) play(s script) {
 	if w.impl = s.impl; s.isContest() {
 		w.playContest(s)
 		return
+	}
+	if len(s.setups) > 0 && s.setups[0].has(custom) {
+		w.newKind()
 	}
 	for _, setup := range s.setups {
 		w.processes = append(w.processes, w.start(setup, len(w.processes)))
@@ -322,10 +329,12 @@ func (w *world) checkQuiet() {
 		}
 		p.checkQuiet()
 	}
-	for _, waiter := range w.waiters {
-		waiter.checkDone()
+	if w.kind == nil || w.kind.followed {
+		for _, waiter := range w.waiters {
+			waiter.checkDone()
+		}
+		w.waiters = nil
 	}
-	w.waiters = nil
 	w.leases.check(w)
 	w.checkOneLeader()
 }
