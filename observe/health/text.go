@@ -272,7 +272,7 @@ func (t *text) waits(w WaitingKey, count func(n int) string) string {
 
 // lastDue writes the longest wait, if the list does not end with it.
 func (t *text) lastDue(l List[WaitingKey], at *time.Time) {
-	if at != nil && l.more() > 0 {
+	if at != nil && l.more() > 0 && len(l.Items) > 0 {
 		t.line("    the last is due in %s, at %s", short(at.Sub(t.now)), at.Format(time.RFC3339))
 	}
 }
