@@ -69,7 +69,7 @@ func (c *Controller[K]) Snapshot() Snapshot[K] {
 	if c.extended != nil {
 		s.contain(c.extended.Snapshot())
 	}
-	s.Failing = c.keys.longestFailing(math.MaxInt)
+	s.Failing = c.keys.longestFailing(0, math.MaxInt)
 	return s
 }
 
@@ -93,13 +93,15 @@ type Part[K comparable] struct {
 	Snapshot[K]
 	Total   workqueue.Totals // the lengths of Ready and Waiting
 	Numbers []int            // the places of the Ready keys, as of a workqueue.Part
+	LastDue time.Time        // when the last key that waits is due, as of a workqueue.Part
 }
 
-// SnapshotOf returns the first limit keys of each list. Its memory grows with limit alone if the
-// queue is a workqueue.Partial.
-func (c *Controller[K]) SnapshotOf(limit int) Part[K] {
-	p := c.part(func() workqueue.Part[K] { return workqueue.SnapshotOf(c.extended, limit) })
-	p.Failing = c.keys.longestFailing(limit)
+// SnapshotOf returns at most limit keys of each list, after the first skip; Running is whole. It
+// costs what workqueue.Partial says, and with skip 8 bytes for each key that fails. It copies the
+// keys of a queue that is not a workqueue.Partial.
+func (c *Controller[K]) SnapshotOf(skip, limit int) Part[K] {
+	p := c.part(func() workqueue.Part[K] { return workqueue.SnapshotOf(c.extended, skip, limit) })
+	p.Failing = c.keys.longestFailing(skip, limit)
 	return p
 }
 
@@ -130,7 +132,7 @@ func (c *Controller[K]) part(content func() workqueue.Part[K]) Part[K] {
 	if c.extended != nil {
 		found := content()
 		p.contain(found.Snapshot)
-		p.Total, p.Numbers = found.Total, found.Numbers
+		p.Total, p.Numbers, p.LastDue = found.Total, found.Numbers, found.LastDue
 	}
 	return p
 }
@@ -161,15 +163,19 @@ func (k *keyTracker[K]) snapshot(s *Snapshot[K]) {
 	s.Outcomes = maps.Clone(k.outcomes)
 }
 
-// longestFailing returns the limit keys that have failed longest, the longest first.
-func (k *keyTracker[K]) longestFailing(limit int) (longest []FailedKey[K]) {
+// longestFailing returns a page of the keys that failed, those that have failed longest at its
+// beginning.
+func (k *keyTracker[K]) longestFailing(skip, limit int) (longest []FailedKey[K]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.failing) <= limit {
-		for _, f := range k.failing {
+	if skip > 0 || len(k.failing) <= limit {
+		all := slices.SortedFunc(maps.Values(k.failing), func(a, b *FailedKey[K]) int {
+			return a.First.Time.Compare(b.First.Time)
+		})
+		all = all[min(skip, len(all)):]
+		for _, f := range all[:min(limit, len(all))] {
 			longest = append(longest, *f)
 		}
-		slices.SortFunc(longest, byFirst[K])
 		return longest
 	}
 	for _, f := range k.failing {

@@ -81,7 +81,7 @@ func TestSnapshot_Part(t *testing.T) {
 		require.Len(t, whole.Waiting, 4)
 		require.Len(t, whole.Failing, 3)
 		for limit := range 5 {
-			p := w.c.SnapshotOf(limit)
+			p := w.c.SnapshotOf(0, limit)
 			assert.Equal(t, whole.Status, p.Status)
 			assert.Equal(t, workqueue.Totals{Ready: 3, Processing: 2, Waiting: 4}, p.Total)
 			assert.Len(t, p.Running, 2)
@@ -89,6 +89,13 @@ func TestSnapshot_Part(t *testing.T) {
 			assert.Len(t, p.Numbers, min(limit, 3))
 			assert.ElementsMatch(t, whole.Waiting[:limit], p.Waiting)
 			assert.ElementsMatch(t, whole.Failing[:min(limit, 3)], p.Failing)
+			p = w.c.SnapshotOf(limit, 1)
+			assert.Equal(t, workqueue.Totals{Ready: 3, Processing: 2, Waiting: 4}, p.Total)
+			assert.Equal(t, whole.Waiting[3].Due, p.LastDue)
+			assert.Len(t, p.Running, 2)
+			assert.ElementsMatch(t, whole.Ready[min(limit, 3):min(limit+1, 3)], p.Ready)
+			assert.ElementsMatch(t, whole.Waiting[min(limit, 4):min(limit+1, 4)], p.Waiting)
+			assert.ElementsMatch(t, whole.Failing[min(limit, 3):min(limit+1, 3)], p.Failing)
 		}
 		for _, key := range []string{"b", "fails too", "hangs", "later", "no"} {
 			p := w.c.Find(func(other string) bool { return other == key })

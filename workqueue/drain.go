@@ -208,7 +208,7 @@ func (q *Typed[T]) take() (t taken[T]) {
 	for q.queue.Len() > 0 {
 		t.items = append(t.items, q.queue.Pop())
 	}
-	t.items = append(t.items, q.againLocked(q.longestLocked(len(q.processing)))...)
+	t.items = append(t.items, q.againLocked(q.longestLocked(0, len(q.processing)))...)
 	q.dirty, q.mostDirty = map[T]time.Duration{}, 0
 	q.metrics.handedBack(len(t.items))
 	q.drained.Broadcast()

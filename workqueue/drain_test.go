@@ -75,7 +75,7 @@ func TestStory_HandBackLeavesNothingToWorkers(t *testing.T) {
 		}, handBack.left.Waiting)
 		assert.EqualValues(t, 1, r.value("released", "q"))
 		q.AddAfter("late", time.Minute)
-		rest := q.SnapshotOf(10)
+		rest := q.SnapshotOf(0, 10)
 		assert.Zero(t, rest.Total)
 		assert.Zero(t, goroutines())
 	})

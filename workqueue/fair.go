@@ -409,16 +409,20 @@ func (q *Fair[T]) Groups(limit int) (most []Group, all GroupTotals) {
 
 // Snapshot copies the content of the queue under its lock. In Ready the next item is first, and
 // then those of the highest priority, in the order of their turns.
-func (q *Fair[T]) Snapshot() Snapshot[T] { return q.SnapshotOf(math.MaxInt).Snapshot }
+func (q *Fair[T]) Snapshot() Snapshot[T] { return q.SnapshotOf(0, math.MaxInt).Snapshot }
 
 // SnapshotOf implements Partial. The order of Ready is that of Snapshot.
-func (q *Fair[T]) SnapshotOf(limit int) Part[T] {
+func (q *Fair[T]) SnapshotOf(skip, limit int) Part[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := q.partLocked()
+	passed := 0
 	q.turns.all(func(e *entry[T]) bool {
 		if len(p.Ready) == limit {
 			return false
+		}
+		if passed++; passed <= skip {
+			return true
 		}
 		p.Ready = append(p.Ready, e.item)
 		p.notePriority(e.item, e.priority)
@@ -430,9 +434,13 @@ func (q *Fair[T]) SnapshotOf(limit int) Part[T] {
 		}
 		return true
 	})
+	passed = 0
 	q.processing.all(func(e *entry[T]) bool {
 		if len(p.Processing) == limit {
 			return false
+		}
+		if passed++; passed <= skip {
+			return true
 		}
 		p.Processing = append(p.Processing, e.item)
 		if e.again {
@@ -445,7 +453,7 @@ func (q *Fair[T]) SnapshotOf(limit int) Part[T] {
 
 // Find implements Partial. It copies the items under the lock.
 func (q *Fair[T]) Find(match func(item T) bool) Part[T] {
-	all := q.SnapshotOf(math.MaxInt)
+	all := q.SnapshotOf(0, math.MaxInt)
 	other := func(item T) bool { return !match(item) }
 	all.Ready = slices.DeleteFunc(all.Ready, other)
 	all.Processing = slices.DeleteFunc(all.Processing, other)

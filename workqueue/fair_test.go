@@ -268,7 +268,7 @@ func (w *fairWorld) get() string {
 	if key == "" {
 		cancel() // a Get would wait
 	} else {
-		require.Equal(w.t, key, w.q.SnapshotOf(1).Ready[0])
+		require.Equal(w.t, key, w.q.SnapshotOf(0, 1).Ready[0])
 	}
 	got, _ := w.q.GetWithContext(ctx)
 	cancel()
@@ -336,7 +336,7 @@ func TestFair_SnapshotIsInOrder(t *testing.T) {
 			w.add(fmt.Sprintf("g%d/%d", random.IntN(4), random.IntN(30)), random.IntN(3))
 		}
 		snapshot := w.q.Snapshot().Ready
-		require.Equal(t, snapshot[:5], w.q.SnapshotOf(5).Ready)
+		require.Equal(t, snapshot[:5], w.q.SnapshotOf(0, 5).Ready)
 		var got []string
 		for w.q.Len() > 0 {
 			got = append(got, w.get())

@@ -4,11 +4,13 @@ package workqueue
 
 import (
 	"cmp"
-	"maps"
 	"slices"
+	"time"
 )
 
-// Part is a part of a Snapshot, for debug pages of queues of any size.
+// Part is a part of a Snapshot, for debug pages of queues of any size. A page of a list has the
+// items at some places at that moment. Items leave at the head: an item of the next page may have
+// moved to the page before it meanwhile, and be on neither.
 type Part[T comparable] struct {
 	Snapshot[T]
 	// Total has the lengths of the whole lists.
@@ -16,6 +18,8 @@ type Part[T comparable] struct {
 	// Numbers are the places of the Ready items in the queue, from 1. They are nil with a
 	// Config.Order.
 	Numbers []int
+	// LastDue is when the last item that waits is due. It is zero if none waits, or not known.
+	LastDue time.Time
 }
 
 // Totals are the lengths of the lists of a Snapshot.
@@ -24,28 +28,36 @@ type Totals struct{ Ready, Processing, Again, Waiting int }
 // Partial is a queue that can show a part of its content. The queues of this package are; a queue
 // that decorates one should be, too.
 type Partial[T comparable] interface {
-	// SnapshotOf returns the first limit items of each list. Its memory grows with limit alone, and
-	// it holds the lock for the time of a Snapshot of so many items, and of a look at those that
-	// workers have. Again has items of Processing.
-	SnapshotOf(limit int) Part[T]
+	// SnapshotOf returns at most limit items of each list, after the first skip. Again has those of
+	// Processing. Without skip, its memory grows with limit alone, and it holds the lock for the
+	// time of a Snapshot of so many items, and of a look at those that workers have. With skip, it
+	// copies 16 bytes for each item that waits, and skip items that workers have, and passes skip
+	// items of a Fair under the lock. With a Config.Order two pages may have the same items.
+	SnapshotOf(skip, limit int) Part[T]
 	// Find returns the items that match. It calls match for each item, without a lock. Under the
 	// lock it copies parts of the Ready items, or all with a Config.Order, and a pointer to each
 	// item that waits. An item that moves meanwhile may be found twice, or not.
 	Find(match func(item T) bool) Part[T]
 }
 
-// SnapshotOf returns the first limit items of each list of a queue. If it is not Partial, it is
-// copied whole.
-func SnapshotOf[T comparable](queue interface{ Snapshot() Snapshot[T] }, limit int) Part[T] {
+// SnapshotOf returns at most limit items of each list of a queue, after the first skip. If it is
+// not Partial, it is copied whole.
+func SnapshotOf[T comparable](queue interface{ Snapshot() Snapshot[T] }, skip, limit int) Part[T] {
 	if partial, ok := queue.(Partial[T]); ok {
-		return partial.SnapshotOf(limit)
+		return partial.SnapshotOf(skip, limit)
 	}
 	p := whole(queue.Snapshot())
-	p.Ready, p.Numbers = p.Ready[:min(limit, len(p.Ready))], p.Numbers[:min(limit, len(p.Ready))]
-	p.Processing = p.Processing[:min(limit, len(p.Processing))]
-	p.Again = p.Again[:min(limit, len(p.Again))]
-	p.Waiting = p.Waiting[:min(limit, len(p.Waiting))]
+	p.Ready, p.Numbers = page(p.Ready, skip, limit), page(p.Numbers, skip, limit)
+	p.Processing = page(p.Processing, skip, limit)
+	p.Again = keep(p.Again, func(item T) bool { return slices.Contains(p.Processing, item) })
+	p.Waiting = page(p.Waiting, skip, limit)
 	return p
+}
+
+// page returns at most limit items of a list, after the first skip.
+func page[T any](list []T, skip, limit int) []T {
+	list = list[min(skip, len(list)):]
+	return list[:min(limit, len(list))]
 }
 
 // Find returns the items of a queue that match. If it is not Partial, it is copied whole.
@@ -71,31 +83,38 @@ func whole[T comparable](s Snapshot[T]) Part[T] {
 	for i := range s.Ready {
 		p.Numbers = append(p.Numbers, i+1)
 	}
+	if n := len(s.Waiting); n > 0 {
+		p.LastDue = s.Waiting[n-1].Due
+	}
 	return p
 }
 
 // SnapshotOf implements Partial.
-func (q *Typed[T]) SnapshotOf(limit int) Part[T] {
+func (q *Typed[T]) SnapshotOf(skip, limit int) Part[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := Part[T]{Total: q.totalsLocked()}
 	p.Taken = q.gets
 	if fifo, ok := q.queue.(*fifo[T]); ok {
-		p.Ready = slices.Clone(fifo.slice[fifo.first:][:min(limit, fifo.Len())])
+		p.Ready = slices.Clone(page(fifo.slice[fifo.first:], skip, limit))
 		for i := range p.Ready {
-			p.Numbers = append(p.Numbers, i+1)
+			p.Numbers = append(p.Numbers, skip+i+1)
 		}
 	} else {
+		passed := 0
 		for item := range q.dirty {
 			if len(p.Ready) == limit {
 				break
 			}
-			if _, processing := q.processing[item]; !processing {
+			if _, processing := q.processing[item]; processing {
+				continue
+			}
+			if passed++; passed > skip {
 				p.Ready = append(p.Ready, item)
 			}
 		}
 	}
-	p.Processing = q.longestLocked(limit)
+	p.Processing = q.longestLocked(skip, limit)
 	p.Again = q.againLocked(p.Processing)
 	return p
 }
@@ -105,24 +124,22 @@ func (q *Typed[T]) totalsLocked() Totals {
 	return Totals{Ready: queued, Processing: len(q.processing), Again: len(q.dirty) - queued}
 }
 
-// longestLocked returns the limit items that workers have had longest, the longest first.
-func (q *Typed[T]) longestLocked(limit int) []T {
-	number := func(item T) uint64 { return q.processing[item].number }
-	if len(q.processing) <= limit {
-		return slices.SortedFunc(maps.Keys(q.processing), func(a, b T) int {
-			return cmp.Compare(number(a), number(b))
-		})
+// longestLocked returns a page of the items that workers have, the longest first.
+func (q *Typed[T]) longestLocked(skip, limit int) (longest []T) {
+	var numbers []uint64
+	for _, work := range q.processing {
+		numbers = append(numbers, work.number)
 	}
-	var longest []T
-	for item := range q.processing {
-		if len(longest) >= limit && (limit == 0 || number(longest[limit-1]) < number(item)) {
-			continue
+	slices.Sort(numbers)
+	numbers = page(numbers, skip, limit)
+	if len(numbers) == 0 {
+		return nil
+	}
+	longest = make([]T, len(numbers))
+	for item, work := range q.processing {
+		if at, shown := slices.BinarySearch(numbers, work.number); shown {
+			longest[at] = item
 		}
-		at, _ := slices.BinarySearchFunc(longest, number(item), func(other T, n uint64) int {
-			return cmp.Compare(number(other), n)
-		})
-		longest = slices.Insert(longest, at, item)
-		longest = longest[:min(limit, len(longest))]
 	}
 	return longest
 }
@@ -206,33 +223,43 @@ func keep[T any](items []T, match func(T) bool) []T {
 }
 
 // SnapshotOf implements Partial.
-func (q *TypedDelayingQueue[T]) SnapshotOf(limit int) Part[T] {
-	p := SnapshotOf(q.ContextInterface, limit)
-	waiting, total := q.firstWaiting(limit)
-	p.setWaiting(waiting)
-	p.Total.Waiting = total
+func (q *TypedDelayingQueue[T]) SnapshotOf(skip, limit int) Part[T] {
+	p := SnapshotOf(q.ContextInterface, skip, limit)
+	q.showWaiting(&p, skip, limit)
 	return p
 }
 
-// firstWaiting returns the limit items that are due first, and the number of all. All are copied
-// under the lock, and ordered without it.
-func (q *TypedDelayingQueue[T]) firstWaiting(limit int) (due []Waiting[T], total int) {
+// showWaiting adds a page of the items that wait, those that are due first at its beginning.
+func (q *TypedDelayingQueue[T]) showWaiting(p *Part[T], skip, limit int) {
 	q.mu.Lock()
-	total = len(q.heap)
-	if limit < total {
+	p.Total.Waiting, p.LastDue = len(q.heap), q.heap.lastDue()
+	if skip == 0 && limit < len(q.heap) {
 		defer q.mu.Unlock()
-		return q.heap.first(limit), total
+		p.setWaiting(q.heap.first(limit))
+		return
 	}
-	all := make([]waitingItem[T], 0, total)
+	type wait struct {
+		due time.Duration // from LastDue on, so not positive
+		w   *waitingItem[T]
+	}
+	all := make([]wait, 0, len(q.heap))
 	for _, w := range q.heap {
-		all = append(all, *w)
+		all = append(all, wait{w.due.Sub(p.LastDue), w})
 	}
 	q.mu.Unlock()
-	slices.SortFunc(all, func(a, b waitingItem[T]) int { return a.compare(&b) })
-	for _, w := range all {
-		due = append(due, w.shown())
+	slices.SortFunc(all, func(a, b wait) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.w.seq, b.w.seq))
+	})
+
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var shown []Waiting[T]
+	for _, wait := range page(all, skip, limit) {
+		if q.waiting[wait.w.item] == wait.w {
+			shown = append(shown, wait.w.shown())
+		}
 	}
-	return due, total
+	p.setWaiting(shown)
 }
 
 // first returns the limit items that are due first, in their order. It looks at the children of
@@ -260,9 +287,9 @@ func (h waitHeap[T]) first(limit int) (due []Waiting[T]) {
 func (q *TypedDelayingQueue[T]) Find(match func(item T) bool) Part[T] {
 	p := Find(q.ContextInterface, match)
 	q.mu.Lock()
-	waiting := slices.Clone(q.heap) // their items do not change
+	waiting, lastDue := slices.Clone(q.heap), q.heap.lastDue() // their items do not change
 	q.mu.Unlock()
-	p.Total.Waiting = len(waiting)
+	p.Total.Waiting, p.LastDue = len(waiting), lastDue
 	waiting = keep(waiting, func(w *waitingItem[T]) bool { return match(w.item) })
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -278,8 +305,8 @@ func (q *TypedDelayingQueue[T]) Find(match func(item T) bool) Part[T] {
 }
 
 // SnapshotOf implements Partial.
-func (q *TypedRateLimitingQueue[T]) SnapshotOf(limit int) Part[T] {
-	p := q.TypedDelayingQueue.SnapshotOf(limit)
+func (q *TypedRateLimitingQueue[T]) SnapshotOf(skip, limit int) Part[T] {
+	p := q.TypedDelayingQueue.SnapshotOf(skip, limit)
 	q.limits(&p.Snapshot)
 	return p
 }

@@ -39,13 +39,12 @@ type Waiting[T comparable] struct {
 // Snapshot copies the content of the queue under its lock, in time proportional to the content. See
 // Partial for large queues.
 func (q *Typed[T]) Snapshot() Snapshot[T] {
-	return q.SnapshotOf(math.MaxInt).Snapshot
+	return q.SnapshotOf(0, math.MaxInt).Snapshot
 }
 
 // Snapshot copies the content of the queue, and shortly after it the waiting items.
 func (q *TypedDelayingQueue[T]) Snapshot() Snapshot[T] {
-	s := q.ContextInterface.Snapshot()
-	waiting, _ := q.firstWaiting(math.MaxInt)
-	s.setWaiting(waiting)
-	return s
+	p := Part[T]{Snapshot: q.ContextInterface.Snapshot()}
+	q.showWaiting(&p, 0, math.MaxInt)
+	return p.Snapshot
 }

@@ -304,7 +304,7 @@ func (t *turns[T]) byPriority() []*level[T] {
 }
 
 // all visits the items until visit returns false: the next one, then those of the highest priority
-// first, in the order of their turns, and after them those that a limit keeps back.
+// first, in the order of their turns, and after them those that a limit keeps back, by group.
 func (t *turns[T]) all(visit func(e *entry[T]) bool) {
 	next := t.next()
 	if next != nil && !visit(next) {
@@ -351,8 +351,15 @@ func (l *level[T]) all(visit func(e *entry[T]) bool) bool {
 			}
 		}
 	}
+	var full []*part[T]
 	for _, p := range l.parts {
-		if p.turn == nil && !take(0, p.items.len, p.items.first) {
+		if p.turn == nil {
+			full = append(full, p)
+		}
+	}
+	slices.SortFunc(full, func(a, b *part[T]) int { return cmp.Compare(a.group.name, b.group.name) })
+	for _, p := range full {
+		if !take(0, p.items.len, p.items.first) {
 			return false
 		}
 	}

@@ -103,17 +103,23 @@ func (q *TypedDelayingQueue[T]) Reschedule(item T, duration time.Duration) bool 
 	return waits
 }
 
-// waits returns the number of items that wait, and the time until the last of them is due. The last
-// one is a leaf of the heap.
+// waits returns the number of items that wait, and the time until the last of them is due.
 func (q *TypedDelayingQueue[T]) waits() (n int, longest time.Duration) {
 	now := q.clock.Now()
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, leaf := range q.heap[len(q.heap)/2:] {
-		longest = max(longest, leaf.due.Sub(now))
+	return len(q.heap), max(0, q.heap.lastDue().Sub(now))
+}
+
+// lastDue returns when the last item is due, or the zero time. That item is a leaf.
+func (h waitHeap[T]) lastDue() (last time.Time) {
+	for _, leaf := range h[len(h)/2:] {
+		if leaf.due.After(last) {
+			last = leaf.due
+		}
 	}
-	return len(q.heap), longest
+	return last
 }
 
 func (q *TypedDelayingQueue[T]) removeLocked(w *waitingItem[T]) {

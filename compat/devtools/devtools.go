@@ -119,9 +119,9 @@ func (s shownQueue) Snapshot() workqueue.Snapshot[string] {
 	return workqueue.Snapshot[string]{}
 }
 
-func (s shownQueue) SnapshotOf(limit int) workqueue.Part[string] {
+func (s shownQueue) SnapshotOf(skip, limit int) workqueue.Part[string] {
 	if q, ok := s.view().(found.Queue); ok {
-		return q.SnapshotOf(limit)
+		return q.SnapshotOf(skip, limit)
 	}
 	return workqueue.Part[string]{}
 }

@@ -4,6 +4,8 @@ package devtools
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -51,6 +53,12 @@ func TestHandler_ShowsAFairQueue(t *testing.T) {
 	text := Handler().Page().String()
 	assert.Contains(t, text, "    ns/listed (priority -100) (its group ns has 1 of 1 worker)\n")
 	assert.Contains(t, text, "    ns: 1 queued, 1 of 1 worker\n")
+
+	w := httptest.NewRecorder()
+	Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet,
+		"http://localhost/debug/informers?queue=volumes&from=2&limit=1", http.NoBody))
+	assert.Contains(t, w.Body.String(),
+		"  ready: 2, from number 2\n    ns/listed (priority -100) (its group ns has 1 of 1 worker)\n")
 
 	_, err := adapt.ShowErrors(reconciler{}).Reconcile(context.Background(), item)
 	require.Error(t, err)

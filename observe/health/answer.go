@@ -110,6 +110,12 @@ func (a Answer) String() string {
 		line("    %s ago: %s; %s", short(a.Time.Sub(call.Time)), call, added)
 	}
 	for _, queue := range a.Reconciles {
+		if len(queue.Waiting) > 0 {
+			line("  added to queue %s, and not taken since:", queue.Queue)
+		}
+		for _, c := range queue.Waiting {
+			line("    %s ago: %s%s", short(a.Time.Sub(c.Time)), c, delayOf(c))
+		}
 		if len(queue.Last) == 0 {
 			continue
 		}
@@ -119,4 +125,12 @@ func (a Answer) String() string {
 		}
 	}
 	return b.String()
+}
+
+// delayOf says with which delay a key was added, unless the text of the cause does.
+func delayOf(c journal.Cause) string {
+	if c.Delay <= 0 || c.Kind == journal.Delay {
+		return ""
+	}
+	return ", with AddAfter of " + short(c.Delay)
 }

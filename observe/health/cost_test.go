@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,6 +69,11 @@ func requireCheap(t *testing.T, h *Handler, name string) {
 	const mebibyte = 1 << 20
 	text, bytes := ask("limit=20")
 	require.Contains(t, text, "ready: 200000")
+	require.Less(t, bytes, uint64(mebibyte))
+	_, in, _ := strings.Cut(name, " ")
+	text, bytes = ask("queue=" + in + "&from=100001")
+	require.Contains(t, text, "ready: 200000, from number 100001\n    namespace/name-0100000\n")
+	require.Contains(t, text, "    namespace/name-0100099\n    and 99900 more\n")
 	require.Less(t, bytes, uint64(mebibyte))
 	text, bytes = ask("why=namespace/name-0199999")
 	require.Contains(t, text, "namespace/name-0199999 is number 200000 of 200000 in "+name)

@@ -10,6 +10,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,6 +123,8 @@ type Queue struct {
 	Processing List[string]     `json:"processing"`
 	Again      List[string]     `json:"again"` // keys in Processing that were added again since
 	Waiting    List[WaitingKey] `json:"waiting"`
+	// LastDue is when the last key of Waiting is due; nil if none waits, or not known.
+	LastDue *time.Time `json:"lastDue,omitempty"`
 	Order
 
 	workers  func() map[string]journal.Worker // nil if they are not known
@@ -163,6 +166,7 @@ type Controller struct {
 	Ready   List[string]     `json:"ready"`
 	Running List[RunningKey] `json:"running"`
 	Waiting List[WaitingKey] `json:"waiting"`
+	LastDue *time.Time       `json:"lastDue,omitempty"` // as of a Queue
 	Order
 	Failing     List[FailingKey]  `json:"failing"`
 	DeadLetters List[DeadLetter]  `json:"deadLetters"`
@@ -254,21 +258,22 @@ func (p Page) queuesNamed(name string) (n int) {
 	return n
 }
 
-// List is the beginning of a list of Total items.
+// List is a part of a list of Total items: its beginning, or a page.
 type List[T any] struct {
-	Total int `json:"total"`
-	Items []T `json:"items"`
+	Total  int `json:"total"`
+	Before int `json:"before,omitempty"` // items of the list that are before Items
+	Items  []T `json:"items"`
 
 	numbers []int // the places of Items in the list, from 1; nil if they are not known
 }
 
-// first returns at most limit items of the list.
-func (l List[T]) first(limit int) List[T] {
-	return List[T]{Total: l.Total, Items: l.Items[:min(limit, len(l.Items))]}
+// page returns the items that are wanted of the beginning of a list.
+func (l List[T]) page(w wanted) List[T] {
+	return List[T]{Total: l.Total, Before: min(w.skip, l.Total), Items: page(l.Items, w)}
 }
 
-// more is the number of items that are not in Items.
-func (l List[T]) more() int { return l.Total - len(l.Items) }
+// more is the number of items after Items.
+func (l List[T]) more() int { return l.Total - l.Before - len(l.Items) }
 
 const (
 	// defaultLimit is the number of items shown of each list if the request has no limit, and
@@ -282,11 +287,13 @@ const (
 // the hundred keys that were reconciled most often in the last minutes.
 func (h *Handler) Page() Page { return h.page(math.MaxInt) }
 
+func programName() string { return printable.Short(filepath.Base(os.Args[0])) }
+
 // snapshot reads the informers before the queues: a change that moves on is seen twice, not missed.
 func (h *Handler) snapshot(w wanted) Page {
 	return Page{
 		Time:        time.Now(),
-		Program:     printable.Short(filepath.Base(os.Args[0])),
+		Program:     programName(),
 		Informers:   each(current(h, &h.informers), w),
 		Queues:      each(current(h, &h.queues), w),
 		Controllers: each(current(h, &h.controllers), w),
@@ -294,6 +301,39 @@ func (h *Handler) snapshot(w wanted) Page {
 		Groups:      each(current(h, &h.groups), w),
 		Kinds:       h.kindsOf(w),
 	}
+}
+
+// pageOf is the part of the page that shows the queues and controllers with a name, with the items
+// of their lists that are wanted.
+func (h *Handler) pageOf(w wanted) (Page, error) {
+	h.recording()
+	p := Page{
+		Time:        time.Now(),
+		Program:     programName(),
+		Queues:      each(current(h, &h.queues), w),
+		Controllers: each(current(h, &h.controllers), w),
+	}
+	return p.only(w.queue)
+}
+
+// only returns the queues and controllers with a name, and no more of the page.
+func (p Page) only(name string) (Page, error) {
+	only := Page{Time: p.Time, Program: p.Program, Informers: []Informer{}, Findings: []Finding{},
+		Queues: []Queue{}, Controllers: []Controller{}}
+	for _, q := range p.Queues {
+		if q.Name == name {
+			only.Queues = append(only.Queues, q)
+		}
+	}
+	for _, c := range p.Controllers {
+		if c.Name == name {
+			only.Controllers = append(only.Controllers, c)
+		}
+	}
+	if len(only.Queues)+len(only.Controllers) == 0 {
+		return Page{}, fmt.Errorf("queue=%q: no queue and no controller has this name", name)
+	}
+	return only, nil
 }
 
 // page is Page with at most limit items of each list.
@@ -312,23 +352,24 @@ func (h *Handler) page(limit int) Page {
 	return p
 }
 
-// limited returns the page with at most limit items of each list.
-func (p Page) limited(limit int) Page {
+// limited returns the page with those items of each list that are wanted.
+func (p Page) limited(w wanted) Page {
 	p.Queues, p.Controllers = slices.Clone(p.Queues), slices.Clone(p.Controllers)
 	for i := range p.Queues {
 		q := &p.Queues[i]
-		q.Ready, q.Processing = q.Ready.first(limit), q.Processing.first(limit)
-		q.Again, q.Waiting = q.Again.first(limit), q.Waiting.first(limit)
+		q.Ready, q.Processing, q.Waiting = q.Ready.page(w), q.Processing.page(w), q.Waiting.page(w)
+		q.Again.Items = slices.DeleteFunc(slices.Clone(q.Again.Items), func(key string) bool {
+			return !slices.Contains(q.Processing.Items, key)
+		})
 	}
 	for i := range p.Controllers {
 		c := &p.Controllers[i]
-		c.Ready, c.Running, c.Waiting = c.Ready.first(limit), c.Running.first(limit),
-			c.Waiting.first(limit)
-		c.Failing, c.DeadLetters = c.Failing.first(limit), c.DeadLetters.first(limit)
+		c.Ready, c.Running, c.Waiting = c.Ready.page(w), c.Running.page(w), c.Waiting.page(w)
+		c.Failing, c.DeadLetters = c.Failing.page(w), c.DeadLetters.page(w)
 	}
 	if p.Journal != nil {
 		facts := *p.Journal
-		facts.Keys = facts.Keys[:min(limit, len(facts.Keys))]
+		facts.Keys = facts.Keys[:min(w.limit, len(facts.Keys))]
 		p.Journal = &facts
 	}
 	return p
@@ -343,7 +384,8 @@ func each[T any](snapshots []*func(wanted) T, w wanted) []T {
 }
 
 // servePage answers with a web page, JSON or text, as ?format= or the Accept header asks for. It
-// answers about a key if ?why=KEY asks for it.
+// answers about a key if ?why=KEY asks for it, and with a page of the keys of a queue if
+// ?queue=NAME&from=NUMBER does.
 func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 	if refusal := h.refusal(r); refusal != "" {
 		answer(w, http.StatusForbidden, refusal)
@@ -353,7 +395,8 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case format == "" && accepts(r, "application/json"):
 		format = "json"
-	case format == "" && accepts(r, "text/html") && !r.URL.Query().Has("why"):
+	case format == "" && accepts(r, "text/html") && !r.URL.Query().Has("why") &&
+		!r.URL.Query().Has("queue"):
 		format = "html"
 	case format == "":
 		format = "text"
@@ -392,31 +435,50 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 // asked returns the Page or the Answer that a request asks for.
 func (h *Handler) asked(w http.ResponseWriter, r *http.Request) (fmt.Stringer, error) {
 	query := r.URL.Query()
-	limit, key := defaultLimit, query.Get("why")
-	if text := query.Get("limit"); text != "" {
-		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 0 {
-			return nil, fmt.Errorf("limit=%q: want a number, 0 or more", text)
-		}
-		limit = min(limit, maxLimit)
+	key, queue := query.Get("why"), query.Get("queue")
+	limit, err := number(query, "limit", defaultLimit, 0)
+	from, err2 := number(query, "from", 1, 1)
+	if err = cmp.Or(err, err2); err != nil {
+		return nil, err
 	}
+	asked := wanted{skip: from - 1, limit: min(limit, maxLimit), queue: queue}
 	switch {
 	case query.Has("why") && key == "":
 		return nil, errors.New("why is empty: want a key, such as namespace/name")
+	case query.Has("from") && queue == "":
+		return nil, errors.New("from has no effect without queue: want the name of one")
 	case len(h.frames) > 0:
 		page, err := h.frame(w, r)
-		if err == nil && key != "" {
+		switch {
+		case err == nil && key != "":
 			return page.Why(key), nil
+		case err == nil && queue != "":
+			page, err = page.only(queue)
 		}
-		return page.limited(limit), err
+		return page.limited(asked), err
 	case key != "":
 		return h.why(key, query.Get("stacks") == "1"), nil
+	case queue != "":
+		return h.pageOf(asked)
 	}
-	page := h.page(limit)
+	page := h.page(asked.limit)
 	if query.Has("brief") {
 		page.shorten()
 	}
 	return page, nil
+}
+
+// number returns a parameter of a question, which is least or more, or without it is standard.
+func number(query url.Values, name string, standard, least int) (int, error) {
+	text := query.Get(name)
+	if text == "" {
+		return standard, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least {
+		return 0, fmt.Errorf("%s=%q: want a number, %d or more", name, text, least)
+	}
+	return n, nil
 }
 
 // shorten leaves the last reconcile of each key: the web page, which asks every two seconds, shows

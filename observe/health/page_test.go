@@ -207,6 +207,7 @@ func TestPage_Queue(t *testing.T) {
 				Waiting: health.List[health.WaitingKey]{Total: 1,
 					Items: []health.WaitingKey{{Key: "7", Due: page.Time.Add(time.Second),
 						Attempts: 2}}},
+				LastDue: new(page.Time.Add(time.Second)),
 			}}, page.Queues)
 		}
 		_, text = ask(h, "/debug/informers?format=text", "Accept", "application/json")

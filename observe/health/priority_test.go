@@ -183,9 +183,13 @@ func TestWhy_OfAQueueWithPriorities(t *testing.T) {
 		assert.Equal(t, workqueue.Part[request]{Snapshot: workqueue.Snapshot[request]{
 			Ready: []request{requestOf("b")}, Priorities: map[request]int{requestOf("b"): -100},
 		}, Total: workqueue.Totals{Ready: 3}, Numbers: []int{3}}, normal(found))
-		first := p.queue.SnapshotOf(2)
+		first := p.queue.SnapshotOf(0, 2)
 		assert.Equal(t, []request{requestOf("c"), requestOf("a")}, first.Ready)
 		assert.Equal(t, 3, first.Total.Ready)
+		second := p.queue.SnapshotOf(2, 2)
+		assert.Equal(t, []request{requestOf("b")}, second.Ready)
+		assert.Equal(t, []int{3}, second.Numbers)
+		assert.Equal(t, map[request]int{requestOf("b"): -100}, second.Priorities)
 		done := p.takes("c", 0)
 		p.answers("a", "ns/a is number 1 of 2 in queue configmap, at priority -100; its workers "+
 			"have 1 other key, the longest for 0s")
@@ -195,6 +199,15 @@ func TestWhy_OfAQueueWithPriorities(t *testing.T) {
 			"Done; it was added again since, and follows when that worker calls Done")
 		p.queue.AddAfter(requestOf("later"), time.Hour)
 		p.queue.AddWithOpts(addOpts{After: time.Hour, Priority: 7}, requestOf("first"))
+		page := p.queue.SnapshotOf(0, 1)
+		assert.Equal(t, requestOf("first"), page.Waiting[0].Item)
+		assert.Zero(t, page.LastDue, "of the items that were passed over it is not known")
+		page = p.queue.SnapshotOf(1, 1)
+		assert.Equal(t, []request{requestOf("b")}, page.Ready)
+		assert.Empty(t, page.Processing)
+		assert.Empty(t, page.Again)
+		assert.Equal(t, requestOf("later"), page.Waiting[0].Item)
+		assert.True(t, page.LastDue.Equal(time.Now().Add(time.Hour)))
 		assert.Contains(t, p.Page().String(), `
 queue configmap
   ready: 2

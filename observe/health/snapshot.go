@@ -60,17 +60,32 @@ func (i Informer) nameAndSelection() string {
 }
 
 // wanted says which keys of a queue or a controller are wanted: those with a text that matches, or
-// the first limit of each list if match is nil.
+// at most limit of each list, after the first skip, if match is nil.
 type wanted struct {
-	limit int
-	match func(text string) bool
+	skip, limit int
+	match       func(text string) bool
+	queue       string // no keys of others are wanted; "" means of all
+}
+
+// of returns what is wanted of the queue or controller with a name.
+func (w wanted) of(name string) wanted {
+	if w.queue != "" && w.queue != printable.Short(name) {
+		return wanted{}
+	}
+	return w
+}
+
+// page returns the items of a list that are wanted, if match is nil.
+func page[T any](list []T, w wanted) []T {
+	list = list[min(w.skip, len(list)):]
+	return list[:min(w.limit, len(list))]
 }
 
 func partOf[K comparable](
 	queue interface{ Snapshot() workqueue.Snapshot[K] }, w wanted,
 ) workqueue.Part[K] {
 	if w.match == nil {
-		return workqueue.SnapshotOf(queue, w.limit)
+		return workqueue.SnapshotOf(queue, w.skip, w.limit)
 	}
 	return workqueue.Find(queue, func(item K) bool { return w.match(keyText(item)) })
 }
@@ -83,13 +98,15 @@ func AddQueue[K comparable](
 ) (remove func()) {
 	var ready readyLooks
 	return add(h, &h.queues, func(w wanted) Queue {
+		w = w.of(name)
 		p := partOf(queue, w)
 		q := Queue{
 			Name:       printable.Short(name),
-			Ready:      listOf(p.Ready, p.Total.Ready, keyText[K]),
-			Processing: listOf(p.Processing, p.Total.Processing, keyText[K]),
-			Again:      listOf(p.Again, p.Total.Again, keyText[K]),
-			Waiting:    listOf(p.Waiting, p.Total.Waiting, describeWaiting[K]),
+			Ready:      listOf(w, p.Ready, p.Total.Ready, keyText[K]),
+			Processing: listOf(w, p.Processing, p.Total.Processing, keyText[K]),
+			Again:      listOf(wanted{}, p.Again, p.Total.Again, keyText[K]),
+			Waiting:    listOf(w, p.Waiting, p.Total.Waiting, describeWaiting[K]),
+			LastDue:    orNil(p.LastDue),
 			unserved:   ready.look(p.Total.Ready > 0 && p.Total.Processing == 0, p.Taken),
 		}
 		q.Ready.numbers = p.Numbers
@@ -269,22 +286,23 @@ func describeInformer(name string, s informer.Status) Informer {
 
 func describeController[K comparable](subject *controller.Controller[K], w wanted) Controller {
 	var s controller.Part[K]
-	if w.match == nil {
-		s = subject.SnapshotOf(w.limit)
+	if w = w.of(subject.Status().Name); w.match == nil {
+		s = subject.SnapshotOf(w.skip, w.limit)
 	} else {
 		s = subject.Find(func(key K) bool { return w.match(keyText(key)) })
 	}
-	running := len(s.Running) // also those that do not match: an answer has the longest
+	running := s.Running // also those that do not match: an answer has the longest
 	if w.match == nil {
-		running = min(running, w.limit)
+		running = page(running, w)
 	}
 	c := Controller{
 		Name:        printable.Short(s.Name),
 		Phase:       s.Phase,
-		Ready:       listOf(s.Ready, s.Total.Ready, keyText[K]),
-		Waiting:     listOf(s.Waiting, s.Total.Waiting, describeWaiting[K]),
-		Running:     listOf(s.Running[:running], len(s.Running), describeRunning[K]),
-		Failing:     listOf(s.Failing, s.Status.Failing, describeFailing[K]),
+		Ready:       listOf(w, s.Ready, s.Total.Ready, keyText[K]),
+		Waiting:     listOf(w, s.Waiting, s.Total.Waiting, describeWaiting[K]),
+		LastDue:     orNil(s.LastDue),
+		Running:     listOf(w, running, len(s.Running), describeRunning[K]),
+		Failing:     listOf(w, s.Failing, s.Status.Failing, describeFailing[K]),
 		DeadLetters: lettersOf(subject, w),
 		Evicted:     s.Evicted,
 		KeyErrors:   s.KeyErrors,
@@ -351,14 +369,14 @@ func lettersOf[K comparable](subject *controller.Controller[K], w wanted) List[D
 			return !w.match(keyText(l.Key))
 		})
 	} else {
-		letters = letters[:min(w.limit, len(letters))]
+		letters = page(letters, w)
 	}
-	return listOf(letters, total, describeDeadLetter[K])
+	return listOf(w, letters, total, describeDeadLetter[K])
 }
 
-// listOf describes items of a list of total items.
-func listOf[S, T any](items []S, total int, describe func(S) T) List[T] {
-	l := List[T]{Total: total, Items: []T{}}
+// listOf describes the items that are wanted of a list of total items.
+func listOf[S, T any](w wanted, items []S, total int, describe func(S) T) List[T] {
+	l := List[T]{Total: total, Before: min(w.skip, total), Items: []T{}}
 	for _, item := range items {
 		l.Items = append(l.Items, describe(item))
 	}

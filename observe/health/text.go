@@ -167,6 +167,7 @@ func (t *text) controller(c Controller) {
 	keys(t, "waiting", c.Waiting, func(w WaitingKey) string {
 		return t.waits(w, failures) + c.priority(w.Key)
 	})
+	t.lastDue(c.Waiting, c.LastDue)
 	keys(t, "failing", c.Failing, func(k FailingKey) string {
 		return fmt.Sprintf("%s %d times since %s, last %s: %s",
 			k.Key, k.Attempts, short(t.now.Sub(k.Since)), t.ago(&k.Last), k.LastError)
@@ -187,6 +188,7 @@ func (t *text) queue(q Queue) {
 	keys(t, "waiting", q.Waiting, func(w WaitingKey) string {
 		return t.waits(w, rateLimited) + q.priority(w.Key)
 	})
+	t.lastDue(q.Waiting, q.LastDue)
 	t.groupsOf(q.Order)
 }
 
@@ -268,9 +270,20 @@ func (t *text) waits(w WaitingKey, count func(n int) string) string {
 	return line
 }
 
+// lastDue writes the longest wait, if the list does not end with it.
+func (t *text) lastDue(l List[WaitingKey], at *time.Time) {
+	if at != nil && l.more() > 0 && len(l.Items) > 0 {
+		t.line("    the last is due in %s, at %s", short(at.Sub(t.now)), at.Format(time.RFC3339))
+	}
+}
+
 // keys writes a list, one item per line.
 func keys[T any](t *text, name string, l List[T], describe func(T) string) {
-	t.line("  %s: %d", name, l.Total)
+	from := ""
+	if l.Before > 0 && len(l.Items) > 0 {
+		from = fmt.Sprintf(", from number %d", l.Before+1)
+	}
+	t.line("  %s: %d%s", name, l.Total, from)
 	for _, item := range l.Items {
 		t.line("    %s", describe(item))
 	}

@@ -211,8 +211,9 @@ func (j *Journal) leave(goroutine int64, call *Call) {
 	}
 	call.places = nil
 	call.nameLocked()
-	facts := entry(j.handlers, [2]string{call.Informer, call.Handler}, &HandlerFacts{
-		Informer: call.Informer, Handler: call.Handler, Kinds: map[Kind]int{}})
+	facts := entry(j.handlers, [2]string{call.Informer, call.Handler}, func() *HandlerFacts {
+		return &HandlerFacts{Informer: call.Informer, Handler: call.Handler, Kinds: map[Kind]int{}}
+	})
 	facts.note(call, j.periodLocked())
 }
 
@@ -455,12 +456,13 @@ func (j *Journal) end(w work) {
 	default:
 		r.Result = NoForget
 	}
-	h.last = last(append(h.last, *r))
+	h.last = withLast(h.last, *r)
 	if worker, known := j.workers[w]; known && r.Result == Retried && r.Error == "" {
 		j.failures.ends(worker.goroutine, p, r.Start)
 	}
 	j.keys.put(p, h, h.bytes(p))
-	entry(j.queues, p.queue.name, &queueFacts{}).note(r, j.periodLocked())
+	facts := entry(j.queues, p.queue.name, func() *queueFacts { return &queueFacts{} })
+	facts.note(r, j.periodLocked())
 }
 
 // drop forgets the workers of a queue that was collected.
@@ -471,21 +473,27 @@ func (j *Journal) drop(queue *queueName) {
 	maps.DeleteFunc(j.newest, func(_ int64, w work) bool { return w.queue == queue })
 }
 
-// last returns the last items of a list, which grows no further.
-func last[T any](items []T) []T {
-	if len(items) <= maxLast {
+// withLast appends an item. If there are maxLast, it takes the place of the oldest one.
+func withLast[T any](items []T, item T) []T {
+	switch len(items) {
+	case maxLast:
+		copy(items, items[1:])
+		items[maxLast-1] = item
 		return items
+	case maxLast - 1:
+		items = append(make([]T, 0, maxLast), items...) // no room that stays unused
 	}
-	return slices.Clone(items[len(items)-maxLast:])
+	return append(items, item)
 }
 
 // entry returns the entry of a bounded map. If there is no room, it returns one that is not kept.
-func entry[K comparable, V any](m map[K]*V, key K, empty *V) *V {
+func entry[K comparable, V any](m map[K]*V, key K, empty func() *V) *V {
 	if e, exists := m[key]; exists {
 		return e
 	}
+	e := empty()
 	if len(m) < maxNames {
-		m[key] = empty
+		m[key] = e
 	}
-	return empty
+	return e
 }

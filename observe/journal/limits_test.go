@@ -105,10 +105,11 @@ func TestJournal_RemembersTheFirstAndTheLast(t *testing.T) {
 	for n := range 3*maxLast + 2 {
 		var items, want []int
 		for i := range n {
-			items = last(append(items, i))
+			items = withLast(items, i)
 			want = append(want, i)
 		}
 		require.Equal(t, want[max(0, n-maxLast):], items)
+		require.LessOrEqual(t, cap(items), maxLast)
 	}
 	w := newRecorded(t)
 	var want []string

@@ -159,7 +159,8 @@ func (j *Journal) check(id sampleID, where string) {
 			break
 		}
 	}
-	m := entry(j.modified, id.informer, &Modified{Informer: id.informer, Key: id.key,
-		Fields: fields, Where: where + meanwhile})
+	m := entry(j.modified, id.informer, func() *Modified {
+		return &Modified{Informer: id.informer, Key: id.key, Fields: fields, Where: where + meanwhile}
+	})
 	m.Times++
 }

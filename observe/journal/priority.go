@@ -146,21 +146,24 @@ func (p *prioritized[T, O]) working() (processing []T, taken uint64) {
 }
 
 func (p *prioritized[T, O]) Snapshot() workqueue.Snapshot[T] {
-	return p.SnapshotOf(math.MaxInt).Snapshot
+	return p.SnapshotOf(0, math.MaxInt).Snapshot
 }
 
 // SnapshotOf implements workqueue.Partial.
-func (p *prioritized[T, O]) SnapshotOf(limit int) workqueue.Part[T] {
-	part := p.part(limit)
+func (p *prioritized[T, O]) SnapshotOf(skip, limit int) workqueue.Part[T] {
+	part := p.part(skip, limit)
+	part.Processing = part.Processing[min(skip, len(part.Processing)):]
 	part.Processing = part.Processing[:min(limit, len(part.Processing))]
-	part.Again = part.Again[:min(limit, len(part.Again))]
+	part.Again = slices.DeleteFunc(part.Again, func(item T) bool {
+		return !slices.Contains(part.Processing, item)
+	})
 	p.count(&part)
 	return part
 }
 
 // Find implements workqueue.Partial. It copies all items of the queue under its lock.
 func (p *prioritized[T, O]) Find(match func(item T) bool) workqueue.Part[T] {
-	part := workqueue.Find(copied[T](p.part(math.MaxInt).Snapshot), match)
+	part := workqueue.Find(copied[T](p.part(0, math.MaxInt).Snapshot), match)
 	maps.DeleteFunc(part.Priorities, func(item T, _ int) bool { return !match(item) })
 	p.count(&part)
 	return part
@@ -171,8 +174,8 @@ type copied[T comparable] workqueue.Snapshot[T]
 
 func (c copied[T]) Snapshot() workqueue.Snapshot[T] { return workqueue.Snapshot[T](c) }
 
-// part returns the first limit ready and waiting items, and all others.
-func (p *prioritized[T, O]) part(limit int) (part workqueue.Part[T]) {
+// part returns at most limit ready and waiting items, after the first skip, and all others.
+func (p *prioritized[T, O]) part(skip, limit int) (part workqueue.Part[T]) {
 	part.Processing, part.Taken = p.working()
 	has := map[T]bool{}
 	for _, item := range part.Processing {
@@ -187,6 +190,7 @@ func (p *prioritized[T, O]) part(limit int) (part workqueue.Part[T]) {
 		}
 		part.Priorities[item] = priority
 	}
+	var readySeen, waitingSeen int
 	again, ready, waiting := p.inside.Look(part.Processing, func(item T, priority int) bool {
 		if has[item] {
 			return true
@@ -194,13 +198,19 @@ func (p *prioritized[T, O]) part(limit int) (part workqueue.Part[T]) {
 		if len(part.Ready) == limit {
 			return false
 		}
+		if readySeen++; readySeen <= skip {
+			return true
+		}
 		part.Ready = append(part.Ready, item)
-		part.Numbers = append(part.Numbers, len(part.Ready))
+		part.Numbers = append(part.Numbers, readySeen)
 		noted(item, priority)
 		return true
 	}, func(item T, priority int, due time.Time) bool {
 		if len(part.Waiting) == limit {
 			return false
+		}
+		if waitingSeen++; waitingSeen <= skip {
+			return true
 		}
 		part.Waiting = append(part.Waiting, workqueue.Waiting[T]{Item: item, Due: due})
 		noted(item, priority)
@@ -209,6 +219,9 @@ func (p *prioritized[T, O]) part(limit int) (part workqueue.Part[T]) {
 	part.Again = again
 	part.Total = workqueue.Totals{Ready: ready - len(again), Processing: len(part.Processing),
 		Again: len(again), Waiting: waiting}
+	if n := len(part.Waiting); n > 0 && skip+n == waiting {
+		part.LastDue = part.Waiting[n-1].Due
+	}
 	return part
 }
 

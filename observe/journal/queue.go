@@ -70,8 +70,8 @@ func NewDelayingQueue[T comparable](
 }
 
 // SnapshotOf implements workqueue.Partial.
-func (q *DelayingQueue[T]) SnapshotOf(limit int) workqueue.Part[T] {
-	return workqueue.SnapshotOf(q.delaying, limit)
+func (q *DelayingQueue[T]) SnapshotOf(skip, limit int) workqueue.Part[T] {
+	return workqueue.SnapshotOf(q.delaying, skip, limit)
 }
 
 // Find implements workqueue.Partial.

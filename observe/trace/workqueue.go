@@ -149,8 +149,8 @@ func (q extendedQueue[T]) Groups(limit int) (most []workqueue.Group, all workque
 func (q extendedQueue[T]) Snapshot() workqueue.Snapshot[T] { return q.extended.Snapshot() }
 
 // SnapshotOf implements workqueue.Partial.
-func (q extendedQueue[T]) SnapshotOf(limit int) workqueue.Part[T] {
-	return workqueue.SnapshotOf(q.extended, limit)
+func (q extendedQueue[T]) SnapshotOf(skip, limit int) workqueue.Part[T] {
+	return workqueue.SnapshotOf(q.extended, skip, limit)
 }
 
 // Find implements workqueue.Partial.

@@ -27,10 +27,12 @@ const (
 	maxPage = 16 << 20
 )
 
-// question is what is asked about one key; about the whole program if key is "".
+// question is what is asked about one key, or one queue; about the whole program if both are "".
 type question struct {
 	key    string
 	stacks bool // see journal.Worker.Stack
+	queue  string
+	from   int // the number of the first key of queue
 }
 
 // pageURL returns the URL of the page of a program. A scheme may be missing.
@@ -55,6 +57,10 @@ func pageURL(text string, about question, format string, recorded bool) (*url.UR
 	}
 	if about.stacks {
 		query.Set("stacks", "1")
+	}
+	if about.queue != "" {
+		query.Set("queue", about.queue)
+		query.Set("from", strconv.Itoa(about.from))
 	}
 	if recorded {
 		query.Set("limit", strconv.Itoa(recordedKeys))

@@ -40,14 +40,15 @@ argument -, and the link in the first line of the standard input.`
 const devtoolsExamples = `
   export ` + LinkVariable + `=...                # the link that the program has printed
   informerstack devtools --why default/settings-1
+  informerstack devtools --queue settings --from 101
   informerstack devtools - <link.txt           # a file with the link
   informerstack devtools http://127.0.0.1:8080 # no token: informerstack run --listen
   informerstack devtools http://127.0.0.1:8080 --record controller.jsonl`
 
 // NewCommand returns the command informerstack devtools.
 func NewCommand() *cobra.Command {
-	var key, format, record string
-	var stacks bool
+	var about question
+	var format, record string
 	var last time.Duration
 	cmd := &cobra.Command{
 		Use:     "devtools [LINK | -]",
@@ -59,17 +60,30 @@ func NewCommand() *cobra.Command {
 			if err != nil {
 				return cli.Fail(cli.Usage, "devtools: %w", err)
 			}
-			if cmd.Flags().Changed("why") && key == "" {
+			if cmd.Flags().Changed("why") && about.key == "" {
 				return cli.Fail(cli.Usage, "--why is empty: want a key, such as namespace/name")
 			}
-			if stacks && key == "" {
+			if about.stacks && about.key == "" {
 				return cli.Fail(cli.Usage, "--stacks has no effect without --why")
+			}
+			if cmd.Flags().Changed("queue") && about.queue == "" {
+				return cli.Fail(cli.Usage, "--queue is empty: want the name of a queue or controller")
+			}
+			if about.queue != "" && about.key != "" {
+				return cli.Fail(cli.Usage, "--queue and --why are two questions")
+			}
+			if cmd.Flags().Changed("from") && about.queue == "" {
+				return cli.Fail(cli.Usage, "--from has no effect without --queue")
+			}
+			if about.from < 1 {
+				return cli.Fail(cli.Usage, "--from %d: want a number from 1 on", about.from)
 			}
 			if format != "text" && format != "json" {
 				return cli.Fail(cli.Usage, "--format %q: want text or json", format)
 			}
-			if record != "" && (key != "" || cmd.Flags().Changed("format")) {
-				return cli.Fail(cli.Usage, "--record takes neither --why nor --format")
+			if record != "" &&
+				(about.key != "" || about.queue != "" || cmd.Flags().Changed("format")) {
+				return cli.Fail(cli.Usage, "--record takes no --why, --queue or --format")
 			}
 			if record == "" && cmd.Flags().Changed("last") {
 				return cli.Fail(cli.Usage, "--last has no effect without --record")
@@ -80,7 +94,7 @@ func NewCommand() *cobra.Command {
 			if record != "" {
 				format = "json"
 			}
-			asked, err := pageURL(link, question{key, stacks}, format, record != "")
+			asked, err := pageURL(link, about, format, record != "")
 			if err != nil {
 				return cli.Fail(cli.Usage, "devtools: %w", err)
 			}
@@ -101,9 +115,13 @@ func NewCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&key, "why", "",
+	cmd.Flags().StringVar(&about.key, "why", "",
 		"answer why this `key`, such as namespace/name, is not being reconciled")
-	cmd.Flags().BoolVar(&stacks, "stacks", false, "with --why: read the stack of a worker even if "+
+	cmd.Flags().StringVar(&about.queue, "queue", "",
+		"show the keys of the queue or controller with this `name`, 100 of each list")
+	cmd.Flags().IntVar(&about.from, "from", 1,
+		"with --queue: the `number` of the first key of each list")
+	cmd.Flags().BoolVar(&about.stacks, "stacks", false, "with --why: read the stack of a worker even if "+
 		"the program has so many goroutines that it stops for long")
 	cmd.Flags().StringVar(&format, "format", "text", "`text` or json")
 	cmd.Flags().StringVar(&record, "record", "",

@@ -4,6 +4,7 @@ package devtools
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -46,6 +47,14 @@ func TestDevtools_AsksAProgram(t *testing.T) {
 		"the workers running?\n", why)
 	assert.Contains(t, runDevtools(t, cli.OK, server.URL+"/prefix", "--why", "default/a",
 		"--format", "json"), `"reason": "queued"`)
+	for i := range 300 {
+		queue.Add(fmt.Sprint("default/more-", i))
+	}
+	keys := runDevtools(t, cli.OK, server.URL+"/prefix", "--queue", "settings", "--from", "102")
+	assert.Contains(t, keys, "queue settings\n  ready: 301, from number 102\n    default/more-100\n")
+	assert.Contains(t, keys, "    default/more-199\n    and 100 more\n")
+	assert.Contains(t, runDevtools(t, cli.Failed, server.URL+"/prefix", "--queue", "b"),
+		`answers 400 Bad Request: queue="b": no queue and no controller has this name`)
 	assert.Contains(t, runDevtools(t, cli.Failed, server.URL),
 		"answers 404 Not Found: 404 page not found")
 }
@@ -58,6 +67,10 @@ func TestDevtools_RefusesBadInput(t *testing.T) {
 		`--format "x": want text or json`:  {"a", "--format", "x"},
 		"invalid port":                     {"http://a:b:c"},
 		"unknown flag: --nothing":          {"--nothing"},
+		"--queue is empty":                 {"a", "--queue", ""},
+		"--queue and --why are two":        {"a", "--queue", "b", "--why", "c"},
+		"--from has no effect without":     {"a", "--from", "2"},
+		"--from 0: want a number from 1":   {"a", "--queue", "b", "--from", "0"},
 		`invalid character " " in host na`: {"a b"},
 	} {
 		assert.Contains(t, runDevtools(t, cli.Usage, args...), want)

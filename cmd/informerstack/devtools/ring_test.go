@@ -59,7 +59,8 @@ func TestDevtools_RefusesBadRecordings(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 	for want, args := range map[string][]string{
-		"--record takes neither --why nor --format":    {"a", "--record", "x", "--why", "b"},
+		"--record takes no --why, --queue or --format": {"a", "--record", "x", "--why", "b"},
+		"--record takes no --why, --queue or":          {"a", "--record", "x", "--queue", "b"},
 		"--last has no effect without --record":        {"a", "--last", "1m"},
 		"--last -1s: want a positive duration":         {"a", "--record", "x", "--last", "-1s"},
 		"--record: open":                               nil,

@@ -58,7 +58,7 @@ func (q heldQueue) GetWithContext(ctx context.Context) (key string, shutdown boo
 
 // first is the key that a worker would get now, or "".
 func (q heldQueue) first() string {
-	if ready := workqueue.SnapshotOf(q.ExtendedInterface, 1).Ready; len(ready) > 0 {
+	if ready := workqueue.SnapshotOf(q.ExtendedInterface, 0, 1).Ready; len(ready) > 0 {
 		return ready[0]
 	}
 	return ""

@@ -168,15 +168,20 @@ func (t texts[T]) Snapshot() workqueue.Snapshot[string] {
 }
 
 // SnapshotOf implements Queue.
-func (t texts[T]) SnapshotOf(limit int) workqueue.Part[string] {
-	p := workqueue.SnapshotOf(t.queue, limit)
-	return workqueue.Part[string]{Snapshot: shown(p.Snapshot), Total: p.Total, Numbers: p.Numbers}
+func (t texts[T]) SnapshotOf(skip, limit int) workqueue.Part[string] {
+	return shownPart(workqueue.SnapshotOf(t.queue, skip, limit))
 }
 
 // Find implements Queue.
 func (t texts[T]) Find(match func(item string) bool) workqueue.Part[string] {
-	p := workqueue.Find(t.queue, func(item T) bool { return match(printable.KeyOf(item)) })
-	return workqueue.Part[string]{Snapshot: shown(p.Snapshot), Total: p.Total, Numbers: p.Numbers}
+	return shownPart(workqueue.Find(t.queue, func(item T) bool {
+		return match(printable.KeyOf(item))
+	}))
+}
+
+func shownPart[T comparable](p workqueue.Part[T]) workqueue.Part[string] {
+	return workqueue.Part[string]{Snapshot: shown(p.Snapshot), Total: p.Total, Numbers: p.Numbers,
+		LastDue: p.LastDue}
 }
 
 func shown[T comparable](s workqueue.Snapshot[T]) workqueue.Snapshot[string] {

@@ -6,7 +6,8 @@
 //	program -> compat/cache, informer -> reflector -> [callsite]
 //	program -> compat/workqueue -> observe/journal -> [callsite]
 //
-// Read callsite.go; then go test ./reflector ./compat/cache. No goroutines, no locks.
+// Read callsite.go; then go test ./internal/helpers/callsite ./reflector ./compat/cache. Goroutines:
+// none. Locking: a mutex guards the stacks whose functions are known.
 package callsite
 
 import (
@@ -15,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/util/naming"
 )
@@ -45,24 +47,62 @@ func Name() string {
 // Function returns the first function on the way to the caller that belongs to no package with one
 // of the names, such as "main.NewController".
 func Function(without ...string) string {
-	name, _ := caller(without)
-	return name
+	return caller(without).name
 }
 
 // Place returns Function and its line, as stacks have it: "main.NewController main.go:48".
 func Place(without ...string) string {
-	name, frame := caller(without)
-	return fmt.Sprintf("%s %s:%d", name, filepath.Base(frame.File), frame.Line)
+	s := caller(without)
+	return fmt.Sprintf("%s %s:%d", s.name, filepath.Base(s.file), s.line)
 }
 
-func caller(without []string) (name string, frame runtime.Frame) {
-	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+// stack is what a site depends on.
+type stack struct {
+	pcs     [16]uintptr // 0 beyond its end
+	without [2]string
+}
+
+// site is a line of a function.
+type site struct {
+	name, file string
+	line       int
+}
+
+// known has the sites that were found, because a worker asks for the same one with each key.
+var known = struct {
+	sync.Mutex
+	sites map[stack]site
+}{sites: map[stack]site{}}
+
+// maxKnown bounds known. A program has few stacks on which it calls a queue.
+const maxKnown = 1024
+
+func caller(without []string) site {
+	var s stack
+	runtime.Callers(3, s.pcs[:])
+	copy(s.without[:], without)
+	known.Lock()
+	defer known.Unlock()
+	found, ok := known.sites[s]
+	if !ok {
+		found = find(s.pcs, without)
+		if len(known.sites) >= maxKnown {
+			clear(known.sites)
+		}
+		known.sites[s] = found
+	}
+	return found
+}
+
+// find returns the first site in a package without one of the names, or the last one.
+func find(pcs [16]uintptr, without []string) site {
+	frames := runtime.CallersFrames(pcs[:])
 	for {
 		frame, more := frames.Next()
 		name := frame.Function[strings.LastIndex(frame.Function, "/")+1:]
-		if of, _, _ := strings.Cut(name, "."); !slices.Contains(without, of) || !more {
-			return name, frame
+		of, _, _ := strings.Cut(name, ".")
+		if !slices.Contains(without, of) || !more {
+			return site{name, frame.File, frame.Line}
 		}
 	}
 }

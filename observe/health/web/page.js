@@ -11,6 +11,8 @@ let theme = settings.get("theme") || (matchMedia("(prefers-color-scheme: dark)")
 let asked = settings.get("why") || "";
 let opened = settings.get("path") || "";
 let editor = settings.get("editor") || "";
+let turned = placeOf(settings); // the queue that does not show its first keys, and the number of the first one shown
+let listing = null; // the part of the page about that queue
 let listed = false; // the text below an answer is open
 let paused = false;
 let page = null;
@@ -54,7 +56,8 @@ function duration(ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60e3) return `${(ms / 1000).toFixed(1)} s`;
   if (ms < 3600e3) return `${Math.floor(ms / 60e3)} min ${Math.floor((ms % 60e3) / 1000)} s`;
-  return `${Math.floor(ms / 3600e3)} h ${Math.floor((ms % 3600e3) / 60e3)} min`;
+  if (ms < 48 * 3600e3) return `${Math.floor(ms / 3600e3)} h ${Math.floor((ms % 3600e3) / 60e3)} min`;
+  return `${Math.floor(ms / 86400e3)} d ${Math.floor((ms % 86400e3) / 3600e3)} h`;
 }
 
 const nanoseconds = (ns) => duration(ns / 1e6);
@@ -68,6 +71,37 @@ const chip = (key) => el("a", { class: "key", "data-id": `key ${key}`, href: add
 function chips(list, name = (item) => item) {
   const more = list.total - list.items.length;
   return [list.items.map((item) => chip(name(item))), more > 0 && list.items.length ? dim(`+ ${more}`) : ""];
+}
+
+// keysOf are the keys of a list of a queue, with links to those before and after them.
+function keysOf(q, name, key = (item) => item) {
+  const list = q[name], before = list.before || 0, end = before + list.items.length;
+  const link = (from, sign) => el("a", { class: "turn", "data-id": `turn ${q.name} ${name} ${sign}`, "aria-label": text(sign),
+    href: address(from > 1 ? { queue: q.name, from } : { queue: "", from: 0 }) }, sign === "previous" ? "◀" : "▶");
+  const back = before ? link(before + 1 - limit, "previous") : "", on = end < list.total && list.items.length ? link(end + 1, "next") : "";
+  return [`${list.total} `, list.items.map((item) => el("span", { class: "placed" }, chip(key(item)), orderOf(q, name, key(item)))),
+    back || on ? el("div", { class: "note" }, back, list.items.length ? ` ${before + 1}–${end} ` : "", on) : ""];
+}
+
+// orderOf is what decides when the key is next, if it is not its number.
+function orderOf(q, name, key) {
+  if (name === "processing") return "";
+  const priority = q.priorities?.[key], group = name === "ready" ? q.held?.[key] : undefined;
+  return [priority === undefined ? "" : dim(`${text("priority")} ${priority} `),
+    group ? el("span", { class: "wait" }, `${text("itsGroup")} ${group.name}: ${workersOf(group)} `) : ""];
+}
+
+const workersOf = (group) => `${group.working}${group.workers ? ` / ${group.workers}` : ""} ${text("groupWorkers")}`;
+
+function groupsOf(q) {
+  return q.groupCount ? el("div", { class: "note" }, `${text("keyGroups")} ${q.groupCount}: `,
+    q.groups.map((g) => `${g.name} ${text("ready")} ${g.queued}, ${workersOf(g)}`).join(" · "), q.groupCount > q.groups.length ? " …" : "") : "";
+}
+
+// longest says how long the last key of a queue waits.
+function longest(q) {
+  return q.lastDue ? el("div", { class: "note" }, `${text("lastDue")} ${duration(new Date(q.lastDue) - new Date(page.time))}, `,
+    new Date(q.lastDue).toLocaleString(lang, { hour12: false })) : "";
 }
 
 function table(head, rows) {
@@ -140,7 +174,7 @@ function queueOf(name) {
   return controller && asQueue(controller);
 }
 
-const asQueue = (c) => ({ ...c, processing: { total: c.running.total, items: c.running.items.map((r) => r.key) }, again: { total: 0, items: [] } });
+const asQueue = (c) => ({ ...c, processing: { ...c.running, items: c.running.items.map((r) => r.key) }, again: { total: 0, items: [] } });
 
 function life(i) {
   if (i.stopped) return text("stopped");
@@ -179,16 +213,18 @@ function perCall(informer, handler) {
 
 const factsOf = (informer, handler) => page.journal && page.journal.handlers.find((h) => h.informer === informer && h.handler === handler);
 
+const allQueues = (of) => [...of.queues, ...of.controllers.map(asQueue)];
+
 function showQueues() {
-  const all = [...page.queues, ...page.controllers.map(asQueue)];
+  const other = listing ? allQueues(listing) : [];
+  const all = allQueues(page).map((q) => (q.name === turned.queue && other.shift()) || q);
   show("queues", all.length
     ? table([[text("queue")], [text("ready")], [text("processing")], [text("waiting")], [text("reconciles"), "number"]],
       all.map((q) => {
         const counts = page.journal && page.journal.queues.find((c) => c.queue === q.name);
         const gone = q.deadLetters && q.deadLetters.total;
         return [[q.name, q.phase ? dim(` ${q.phase}`) : "", gone ? el("div", { class: "hot" }, `${text("deadLetters")} ${gone}`) : ""],
-          [`${q.ready.total} `, ...chips(q.ready)], [`${q.processing.total} `, ...chips(q.processing)],
-          [`${q.waiting.total} `, ...chips(q.waiting, (w) => w.key)],
+          [keysOf(q, "ready"), groupsOf(q)], keysOf(q, "processing"), [keysOf(q, "waiting", (w) => w.key), longest(q)],
           counts ? [`${counts.reconciles} `, dim(`${text("median")} ${nanoseconds(counts.medianNanoseconds)}`)] : ""];
       }))
     : el("p", { class: "dim" }, text("noQueues")));
@@ -333,6 +369,7 @@ async function refresh() {
     byId("frame").max = frames - 1;
     byId("frame").value = frames - 1;
   }
+  if (turned.queue && !lost) await refreshListing();
   if (asked && !lost) await refreshAnswer();
   asking = false;
   showAll();
@@ -347,6 +384,26 @@ async function refreshAnswer() {
     next = { error: err.message };
   }
   if (key === asked && frame === wanted) answer = next;
+}
+
+// placeOf returns the place in a queue that a fragment has.
+function placeOf(fragment) {
+  return { queue: fragment.get("queue") || "", from: Number(fragment.get("from")) || 1 };
+}
+
+async function refreshListing() {
+  const { queue, from } = turned, wanted = frame;
+  const next = await fetchJSON({ queue, from, limit, brief: 1 }).catch(() => null);
+  if (queue === turned.queue && from === turned.from && frame === wanted) listing = next;
+}
+
+// turn shows other keys of a queue.
+async function turn(place) {
+  if (place.queue === turned.queue && place.from === turned.from) return;
+  turned = place;
+  listing = null;
+  if (turned.queue) await refreshListing();
+  showAll();
 }
 
 // readStacks stops a program with many goroutines for a moment. Later answers have the stack, too.
@@ -368,15 +425,16 @@ async function ask(key) {
 
 // address returns the fragment for what is shown, with changes.
 function address(changes = {}) {
-  const known = { lang, theme, why: asked, path: opened, editor, ...changes };
+  const known = { lang, theme, why: asked, path: opened, editor, ...(turned.queue ? turned : {}), ...changes };
   return `#${new URLSearchParams(Object.entries(known).filter(([, value]) => value))}`;
 }
 
 const remember = () => history.replaceState(null, "", address());
 
-// A key is a link: Back returns to the question before.
+// A key is a link, and so are the keys after the shown ones: Back returns to what was shown before.
 addEventListener("hashchange", () => {
-  const key = new URLSearchParams(location.hash.slice(1)).get("why") || "";
+  const fragment = new URLSearchParams(location.hash.slice(1)), key = fragment.get("why") || "";
+  turn(placeOf(fragment));
   if (key !== asked) ask(key);
 });
 

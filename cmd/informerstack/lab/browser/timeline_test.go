@@ -321,6 +321,61 @@ func TestDevtools_KeysAreLinks(t *testing.T) {
 	}
 }
 
+// A reader sees the keys of a long queue after the first ones, with their priorities and what keeps
+// them back, and how long the last one waits. Back leads to the keys before.
+func TestDevtools_TurnsPages(t *testing.T) {
+	t.Parallel()
+	for name, l := range looks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDebugged(t)
+			fair := workqueue.NewFair(workqueue.FairConfig[string]{
+				Group:   func(key string) string { return strings.Split(key, "/")[0] },
+				Workers: func(group string) int { return map[string]int{"full": 1}[group] },
+			}, workqueue.Config[string]{})
+			queue := workqueue.NewTypedRateLimitingQueue[string](nil,
+				workqueue.Config[string]{Queue: fair})
+			t.Cleanup(queue.ShutDown)
+			health.AddQueue(d.page, "long", queue)
+			queue.Add("full/first")
+			_, _ = queue.Get()
+			for i := range 45 {
+				queue.AddWithPriority(fmt.Sprintf("default/key-%02d", i), -100)
+				queue.AddAfter(fmt.Sprintf("default/later-%02d", i), time.Duration(59+i)*24*time.Hour)
+			}
+			queue.AddWithPriority("full/second", -100)
+			for _, lang := range []string{"en", "zh"} {
+				p := openDebugged(t, d.url+"#lang="+lang, l)
+				evaluate[bool](p, axe+"; true")
+				p.await("the first keys", has("#queues .note", "1–20"))
+				p.await("a priority", has("#queues td", "-100"))
+				p.await("the groups", has("#queues .note", "full"))
+				p.await("the longest wait", has("#queues .note",
+					map[string]string{"en": "the last in 102 d", "zh": "最后一个还要 102 d"}[lang]))
+				p.click(`[data-id="turn long ready next"]`)
+				p.await("the next keys", has("#queues .key", "default/key-39"))
+				assert.NotContains(t, p.texts("#queues .key"), "default/key-19")
+				p.await("those that wait", has("#queues .key", "default/later-39"))
+				p.await("the focus", `document.activeElement.dataset.id === "turn long ready next"`)
+				p.click(`[data-id="turn long ready next"]`)
+				p.await("the last keys", has("#queues .note", "41–46"))
+				p.await("what keeps one back", has("#queues .wait", "full: 1 / 1 worker"))
+				p.await("no more", `!`+element(`[data-id="turn long ready next"]`))
+				p.accessible("the last keys")
+				evaluate[bool](p, `history.back(); true`)
+				p.await("the keys before", has("#queues .note", "21–40"))
+				p.click(`[data-id="turn long waiting previous"]`)
+				p.await("the first keys", has("#queues .key", "default/key-00"))
+				assert.NotContains(t, evaluate[string](p, "location.hash"), "queue=")
+				width := evaluate[int64](p, "document.documentElement.scrollWidth")
+				assert.LessOrEqual(t, width, l.width)
+			}
+			p := openDebugged(t, d.url+"#lang=en&queue=long&from=21", l)
+			p.await("the keys of the address", has("#queues .key", "default/key-39"))
+		})
+	}
+}
+
 // A line of a stack is copied by a click, and leads to an editor once one was chosen.
 func TestDevtools_LeadsToTheSource(t *testing.T) {
 	t.Parallel()
