@@ -27,8 +27,6 @@ const (
 	editionCrowd = 20
 	// editionPause is the time after each step, in which its last changes arrive.
 	editionPause = time.Second
-	// editionClock is the time between two frames that differ in nothing but times.
-	editionClock = 5 * framePeriod
 	// stepLimit bounds a recorded step. Time limits of its own do not count in slow motion.
 	stepLimit = 2 * time.Minute
 )
@@ -57,9 +55,7 @@ type RecordedLesson struct {
 	starts []int // the first frame of each step; frames before are of the pipeline at rest
 	frames []map[string]json.RawMessage
 
-	last  map[string]json.RawMessage // the newest frame, complete
-	still []byte                     // that frame without times
-	at    time.Time                  // its time
+	last map[string]json.RawMessage // the newest frame, complete
 }
 
 // RecordLesson plays a lesson from its beginning to its end, with a delay per hop, and records it.
@@ -103,7 +99,7 @@ func (r *RecordedLesson) begin(ctx context.Context, l *Lab, frames <-chan []byte
 		}
 		f.Lesson = nil
 		encoded, err := json.Marshal(f)
-		return true, errors.Join(err, r.add(f, encoded))
+		return true, errors.Join(err, r.add(encoded))
 	})
 }
 
@@ -125,7 +121,7 @@ func (r *RecordedLesson) play(ctx context.Context, l *Lab, step int, frames <-ch
 	}
 	solved, stops := false, 0
 	err := follow(ctx, frames, func(f Frame, encoded []byte) (bool, error) {
-		if err := r.add(f, encoded); err != nil {
+		if err := r.add(encoded); err != nil {
 			return false, err
 		}
 		if f.Lesson == nil || f.Lesson.Step != step {
@@ -151,8 +147,8 @@ func (r *RecordedLesson) play(ctx context.Context, l *Lab, step int, frames <-ch
 	}
 	after, stop := context.WithTimeout(ctx, editionPause)
 	defer stop()
-	err = follow(after, frames, func(f Frame, encoded []byte) (bool, error) {
-		return false, r.add(f, encoded)
+	err = follow(after, frames, func(_ Frame, encoded []byte) (bool, error) {
+		return false, r.add(encoded)
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return nil
@@ -188,17 +184,8 @@ func follow(
 	}
 }
 
-// add adds the fields of a frame that differ from those of the frame before. It leaves the frame
-// out if only a short time has passed and nothing else has changed. It may change f.
-func (r *RecordedLesson) add(f Frame, encoded []byte) error {
-	at, hops := f.Time, len(f.Hops)
-	still, err := json.Marshal(withoutTimes(f))
-	if err != nil {
-		return err
-	}
-	if hops == 0 && bytes.Equal(still, r.still) && at.Sub(r.at) < editionClock {
-		return nil
-	}
+// add adds the fields of a frame that differ from those of the frame before.
+func (r *RecordedLesson) add(encoded []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(encoded, &fields); err != nil {
 		return err
@@ -213,30 +200,8 @@ func (r *RecordedLesson) add(f Frame, encoded []byte) error {
 		}
 	}
 	r.frames = append(r.frames, changed)
-	r.last, r.still, r.at = fields, still, at
+	r.last = fields
 	return nil
-}
-
-// withoutTimes returns a frame without the fields that differ only because time has passed. It
-// changes the lists of f.
-func withoutTimes(f Frame) Frame {
-	f.Seq, f.Time, f.Plot = 0, time.Time{}, PlotView{}
-	f.Counters.PerSecond, f.Reflector.BackoffMs = 0, 0
-	f.Election.LeftMs, f.Election.RenewedMs, f.Election.ObservedMs = 0, 0, 0
-	f.Workqueue.Bucket.Tokens = 0
-	if f.Store.AsOf != nil {
-		f.Store.AsOf = &time.Time{}
-	}
-	for i := range f.Handlers {
-		f.Handlers[i].OldestMs = 0
-	}
-	for i := range f.Workqueue.Delayed {
-		f.Workqueue.Delayed[i].DueMs = 0
-	}
-	for i := range f.Workers.Running {
-		f.Workers.Running[i].Ms = 0
-	}
-	return f
 }
 
 // Edition is the static edition: its lessons, in the order of the laboratory, and the address of

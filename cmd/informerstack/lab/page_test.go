@@ -254,6 +254,40 @@ func TestStream_CostsNothingWithoutAPage(t *testing.T) {
 	})
 }
 
+// While nothing but times differs, two frames per second are sent. Anything else is sent at once.
+func TestStream_SendsTimesTwicePerSecond(t *testing.T) {
+	s := newStream(newTestLab())
+	now, before := time.Now(), sentFrame{}
+	sends := func(rv string) bool {
+		now = now.Add(framePeriod)
+		asOf, ms := now, float64(now.UnixMilli())
+		f := Frame{
+			Time: now, Server: ServerView{RV: rv}, Store: StoreView{AsOf: &asOf},
+			Handlers:  []HandlerView{{OldestMs: ms}},
+			Workqueue: WorkqueueView{Delayed: []DelayedView{{DueMs: ms}}},
+			Workers:   WorkersView{Running: []RunningView{{Ms: ms}}},
+			Election:  ElectionView{LeftMs: ms, Observed: map[string]float64{"a": ms}},
+		}
+		last := s.seq
+		before = s.send(f, before, nil)
+		assert.Equal(t, []any{asOf, ms, ms, ms, ms}, []any{*f.Store.AsOf, f.Handlers[0].OldestMs,
+			f.Workqueue.Delayed[0].DueMs, f.Workers.Running[0].Ms, f.Election.Observed["a"]},
+			"the frame of a stop is sent again")
+		return s.seq > last
+	}
+	sent := 0
+	for range 10 * int(time.Second/framePeriod) {
+		if sends("1") {
+			sent++
+		}
+	}
+	assert.Equal(t, 20, sent)
+	for _, rv := range []string{"2", "3"} {
+		assert.True(t, sends(rv))
+	}
+	assert.False(t, sends("3"))
+}
+
 // A reader that does not read loses frames, and delays no other reader.
 func TestStream_SlowReaderLosesFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -37,7 +37,7 @@ function ceiling(max) {
 /** HEIGHT is that of a plot without its legend, in pixels. */
 const HEIGHT = 110;
 
-/** Plot owns one uPlot; it is created once and only given data after that. */
+/** Plot owns one uPlot; it is created once and only given data after that, while it is in view. */
 class Plot extends Component {
   box = createRef();
 
@@ -52,14 +52,20 @@ class Plot extends Component {
       if (width > 0 && width !== this.plot.width) this.plot.setSize({ width, height: this.plot.height });
     });
     this.observer.observe(this.box.current);
+    this.view = new IntersectionObserver((entries) => {
+      this.inView = entries.at(-1).isIntersecting;
+      this.componentDidUpdate();
+    });
+    this.view.observe(this.box.current);
   }
 
   componentDidUpdate() {
-    this.plot.setData(this.data());
+    if (this.inView) this.plot.setData(this.data());
   }
 
   componentWillUnmount() {
     this.observer.disconnect();
+    this.view.disconnect();
     this.plot.destroy();
   }
 

@@ -31,7 +31,7 @@ func (p *tab) captions(lang string, hops []lab.HopView) []string {
 
 // A caption says what has happened at this hop.
 func TestCaption_SaysWhatHasHappened(t *testing.T) {
-	s := newScene(t, moving)
+	s := newScene(t, desktop)
 	captionsOfFacts(t, s)
 	captionsOfAllFacts(t, s)
 	captionsOfALoop(t, s)
@@ -48,7 +48,7 @@ func captionsOfFacts(t *testing.T, s *scene) {
 		h.Error = text
 		return h
 	}
-	for _, test := range []struct {
+	tests := []struct {
 		hop              lab.HopView
 		says, zh, saysNo string
 	}{
@@ -107,14 +107,19 @@ func captionsOfFacts(t *testing.T, s *scene) {
 		{failed(hop("worker reconciled", "", nil), "{key} $&"), "an error: {key} $&",
 			"{key} $&", ""},
 		{hop("reflector listing", "", nil), "", "", "undefined"},
-	} {
+	}
+	var hops []lab.HopView
+	for _, test := range tests {
+		hops = append(hops, test.hop)
+	}
+	en, zh := s.captions("en", hops), s.captions("zh", hops)
+	for i, test := range tests {
 		name := test.hop.Hop + " " + test.hop.What + " " + test.hop.Fact
-		en := s.captions("en", []lab.HopView{test.hop})[0]
-		assert.Contains(t, en, test.says, name)
+		assert.Contains(t, en[i], test.says, name)
 		if test.saysNo != "" {
-			assert.NotContains(t, en, test.saysNo, name)
+			assert.NotContains(t, en[i], test.saysNo, name)
 		}
-		assert.Contains(t, s.captions("zh", []lab.HopView{test.hop})[0], test.zh, name)
+		assert.Contains(t, zh[i], test.zh, name)
 	}
 }
 

@@ -125,6 +125,8 @@ func TestEdition_PlaysFromFiles(t *testing.T) {
 			t.Parallel()
 			s := &scene{tab: open(t, e.address("onadd.html"), l)}
 			s.reads(e.lessons[0], "zh")
+			l.moving = false // one lesson with motion shows it
+			s.show(l)
 			s.click(nextPage + `[href="slowhandler.html"]`)
 			s.await("the next lesson", `location.pathname.endsWith("/slowhandler.html") &&
 				document.querySelector(".lesson")`)

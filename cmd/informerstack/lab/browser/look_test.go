@@ -168,6 +168,30 @@ func TestPage_StaysInItsPlace(t *testing.T) {
 	}
 }
 
+// A plot is drawn again while it is in view, and not before.
+func TestPlots_AreDrawnInView(t *testing.T) {
+	s := newScene(t, phone)
+	s.await("the plots", element(".plot canvas"))
+	s.watching()
+	evaluate[bool](s.tab, `(window.plots = 0, window.clear = CanvasRenderingContext2D.prototype.clearRect,
+		CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+			window.plots++;
+			window.clear.apply(this, box);
+		}, true)`)
+	s.frames.forget()
+	for range 2 { // the page has several samples more
+		s.use("change")
+		s.frames.untilHop("worker", "reconciled", "")
+		s.watching()
+	}
+	assert.Zero(t, evaluate[int](s.tab, "window.plots"))
+	evaluate[bool](s.tab, element(".plot-depth")+`.scrollIntoView({ behavior: "instant" }), true`)
+	s.await("it is drawn", "window.plots > 0")
+	drawn := evaluate[int](s.tab, "window.plots")
+	s.use("change")
+	s.await("it is drawn again", fmt.Sprintf("window.plots > %d", drawn+1))
+}
+
 // The page follows the key that the pointer was pressed on, even if another key has taken its place
 // before the release.
 func TestPage_FollowsTheKeyThatWasPressed(t *testing.T) {

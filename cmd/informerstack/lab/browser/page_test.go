@@ -70,9 +70,8 @@ func (p *tab) texts(selector string) []string {
 const place = `(async () => {
 	const end = performance.now() + %[1]d;
 	const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
-	let before = {};
-	for (;;) {
-		for (const since = performance.now(); performance.now() - since < 80; ) await drawn();
+	for (let before = {}; ; await new Promise((resolve) => setTimeout(resolve, 80))) {
+		await drawn(); // only now: each drawing takes as long as ten looks
 		const target = %[2]s;
 		let reason = target?.disabled ? "disabled" : "missing";
 		if (target && !target.disabled) {

@@ -52,6 +52,7 @@ type tab struct {
 	t    *testing.T
 	ctx  context.Context
 	host string // of the page; "" for a file
+	look look
 
 	hears func(message string) // receives what the page's worker sends
 
@@ -100,6 +101,7 @@ func openDocument(
 // show changes the look of the page.
 func (p *tab) show(l look) {
 	p.t.Helper()
+	p.look = l
 	theme, motion := "light", "reduce"
 	if l.dark {
 		theme = "dark"
