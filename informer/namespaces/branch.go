@@ -189,13 +189,16 @@ func (c *cluster) forget(m *member) {
 	}
 }
 
-// addFailure adds the present failure of the feed to the status of a member.
-func (c *cluster) addFailure(status *reflector.Status) {
+// addFeed adds the last contact of the feed, and its present failure, to the status of a member.
+func (c *cluster) addFeed(status *reflector.Status) {
 	f := c.feed.Load()
 	if f == nil {
 		return
 	}
 	of := f.reflector.Status()
+	if of.LastContact.After(status.LastContact) {
+		status.LastContact = of.LastContact
+	}
 	if err := failure(of); err != nil {
 		status.LastError = fmt.Errorf("watch of the whole cluster: %w", err)
 		status.LastErrorTime = of.LastErrorTime

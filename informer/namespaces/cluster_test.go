@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/store"
 )
 
@@ -133,6 +134,7 @@ func TestStory_TheClusterIsForbidden(t *testing.T) {
 		w.fromCluster("a", "b", "c")
 		w.fail(metav1.NamespaceAll, errForbidden) // the right is taken away, and the watch ends
 		w.update("a/x")
+		w.after(lookPeriod) // the branch may have been opened just now
 		w.handlerSaw("update a/x@2")
 		w.fromCluster()
 		assert.ErrorContains(w.t, w.set.ClusterStatus().LastError, "no role")
@@ -322,6 +324,23 @@ func TestStory_ABusyClusterIsCurrent(t *testing.T) {
 			assert.Zero(w.t, w.server.spaces[namespace].questions)
 		}
 		assert.Less(w.t, w.server.spaces[metav1.NamespaceAll].questions, 12)
+	}, in("a", "b", "c"), clusterAbove(2))
+}
+
+// A branch is opened without the server. So its opening is no contact, and what the watch of the
+// whole cluster gets from the server is, even if it is nothing new.
+func TestStory_ContactOfABranch(t *testing.T) {
+	assert.True(t, listwatch.IsUnanswered(&branchWatch{}))
+	story(t, func(w *world) {
+		w.create("a/x")
+		w.start()
+		w.minutes(2)
+		w.fromCluster("a", "b", "c")
+		bookmark := time.Now()
+		w.after(30 * time.Second)
+		for _, s := range w.set.Namespaces() {
+			assert.Equal(w.t, bookmark, s.Reflector.LastContact)
+		}
 	}, in("a", "b", "c"), clusterAbove(2))
 }
 

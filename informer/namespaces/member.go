@@ -257,7 +257,7 @@ func (m *member) status() reflector.Status {
 	}
 	status := r.Status()
 	if c := m.set.cluster; c != nil && failure(status) == nil && c.hasBranch(m) {
-		c.addFailure(&status)
+		c.addFeed(&status)
 	}
 	return status
 }

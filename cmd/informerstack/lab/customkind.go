@@ -18,8 +18,8 @@ import (
 	"example.com/informerstack/store"
 )
 
-// With Settings.Custom, the pipeline follows this kind in the place of Options.Resource. Its objects
-// are unstructured, and the controller has nothing to write.
+// With Settings.Custom, the pipeline follows this kind in the place of Options.Resource. Its
+// objects are unstructured, and the controller has nothing to write.
 var (
 	CustomKind     = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	CustomResource = CustomKind.GroupVersion().WithResource("widgets")

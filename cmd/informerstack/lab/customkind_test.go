@@ -12,9 +12,9 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// With Settings.Custom, the pipeline sends no request for Widgets until they are defined. The page's
-// commands are about Widgets, and the page says whether the kind is served. Other settings restore
-// the resource of the program.
+// With Settings.Custom, the pipeline sends no request for Widgets until they are defined. The
+// page's commands are about Widgets, and the page says whether the kind is served. Other settings
+// restore the resource of the program.
 func TestCustomKind(t *testing.T) {
 	story(t, func(w *world) {
 		assert.Equal(t, errNotCustom.Error(), w.do(`{"do":"define","on":true}`))
@@ -25,7 +25,7 @@ func TestCustomKind(t *testing.T) {
 		w.after(20 * time.Second)
 		f := w.frame()
 		assert.Equal(t, "absent", f.Reflector.Kind.Phase)
-		assert.Contains(t, f.Reflector.Kind.Reason, "no CustomResourceDefinition widgets.example.com")
+		assert.Contains(t, f.Reflector.Kind.Reason, "no CustomResourceDefinition widgets")
 		assert.Empty(t, w.lab.moving(f))
 		assert.Zero(t, f.Store.Objects)
 		assert.Empty(t, w.server.Requests(widgets))

@@ -66,6 +66,7 @@ func TestEdition_HasEveryStep(t *testing.T) {
 	edition := LessonIDs()
 	for i, l := range lessons {
 		chapter(t, l.ID, func(t *testing.T, w *world) {
+			w.writer = true
 			recorded, err := w.lab.RecordLesson(w.t.Context(), l.ID, 0)
 			require.NoError(t, err)
 			p, page := pageOf(t, recorded, edition...)

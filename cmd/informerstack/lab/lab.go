@@ -9,8 +9,8 @@
 //
 // To use it, build the pieces with the decorators of package trace, with Lab.Sink as their sink,
 // and with Lab.WrapQueue, RateLimiter, WorkqueueConfig, WrapWorkqueue, ControllerHandler, Handler,
-// Writes, Reconcile, WrapTransport, ReflectorOptions, FollowKind and NewInformer. Give the pieces to
-// Show, and serve the Lab as an http.Handler. The pieces do not know about the Lab. A page shows
+// Writes, Reconcile, WrapTransport, ReflectorOptions, FollowKind and NewInformer. Give the pieces
+// to Show, and serve the Lab as an http.Handler. The pieces do not know about the Lab. A page shows
 // only their events and public snapshots. A program without a Lab pays nothing. A Lab without an
 // open page costs the record of the queue: about one map operation per change.
 //

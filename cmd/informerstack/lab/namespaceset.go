@@ -26,8 +26,9 @@ var (
 )
 
 // NewInformer returns the informer of the pipeline that is built. lw returns what lists and watches
-// a namespace; "" is all. With Settings.ByNamespace, it is an informer of a set of namespaces, which
-// the page changes, and tolerates those that are forbidden. The content of its queue is not shown.
+// a namespace; "" is all. With Settings.ByNamespace, it is an informer of a set of namespaces,
+// which the page changes, and tolerates those that are forbidden. The content of its queue is not
+// shown.
 func (l *Lab) NewInformer(
 	lw func(namespace string) reflector.ListerWatcher, example runtime.Object,
 	options informer.Options,

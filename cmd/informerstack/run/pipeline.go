@@ -53,11 +53,7 @@ func (o *options) build(
 	config *rest.Config, t cluster.Target, direct trace.Sink, progress *progress, shown *page,
 ) (*stack, error) {
 	sink := shown.sink(direct)
-	if o.custom {
-		t = cluster.Target{
-			Resource: lab.CustomResource, Kind: lab.CustomKind, Namespaced: true,
-		}
-	}
+	t = o.followed(t)
 
 	// metrics, health, leader election and shards
 	interesting := o.interesting()
@@ -76,7 +72,6 @@ func (o *options) build(
 	if err != nil {
 		return nil, cli.Fail(cli.Config, "use configuration: %w", err)
 	}
-	newItem := func() runtime.Object { return &unstructured.Unstructured{} }
 	lw := func(namespace string) reflector.ListerWatcher {
 		return trace.ListerWatcher(wire.NewListWatch(client, t.Resource.Resource,
 			cmp.Or(namespace, t.Namespace), newItem, wire.Options{Modify: t.Modify}), sink)
@@ -94,14 +89,8 @@ func (o *options) build(
 	objects := shown.newInformer(lw, example, built.shared.options(options))
 
 	// workqueue and controller
-	reconcile := observe
-	if o.keepsChecksums() {
-		resource := t.Resource.GroupResource()
-		lister := store.NewLister[*unstructured.Unstructured](objects.GetIndexer(), resource)
-		keeper := configmaps.Keeper{Client: client, Lister: lister, Writes: shown.notes()}
-		reconcile = keeper.Reconcile
-	}
-	reconcile = observed.reconcile(trace.Reconcile(shown.reconcile(reconcile), sink))
+	work := o.work(client, t, objects.GetIndexer(), shown)
+	reconcile := observed.reconcile(trace.Reconcile(shown.reconcile(work), sink))
 	reconcile = built.shared.reconcile(objects.GetIndexer(), reconcile)
 	ctrl := controller.New(controllerName, reconcile, controller.Options[string]{
 		Workers:     o.workers,
@@ -169,6 +158,26 @@ func (o *options) informerOptions(
 	}
 }
 
+// followed is what the pipeline follows.
+func (o *options) followed(t cluster.Target) cluster.Target {
+	if !o.custom {
+		return t
+	}
+	return cluster.Target{Resource: lab.CustomResource, Kind: lab.CustomKind, Namespaced: true}
+}
+
+// work returns the controller's reconcile function.
+func (o *options) work(
+	client rest.Interface, t cluster.Target, objects store.Indexer, shown *page,
+) controller.ReconcileFunc[string] {
+	writes := shown.notes()
+	if !o.keepsChecksums() {
+		return observe
+	}
+	lister := store.NewLister[*unstructured.Unstructured](objects, t.Resource.GroupResource())
+	return configmaps.Keeper{Client: client, Lister: lister, Writes: writes}.Reconcile
+}
+
 // keepsChecksums reports whether the controller writes.
 func (o *options) keepsChecksums() bool {
 	return (o.cluster.Embedded() || o.reconcile) && !o.custom
@@ -228,6 +237,8 @@ func (s *stack) run(ctx context.Context) error {
 	running.Wait()
 	return cmp.Or(refused, err)
 }
+
+func newItem() runtime.Object { return &unstructured.Unstructured{} }
 
 // observe is a reconcile function that does nothing.
 func observe(context.Context, string) (controller.Result, error) { return controller.Result{}, nil }

@@ -199,9 +199,10 @@ var rules = map[string]rule{
 	},
 	"cmd/informerstack/lab": {
 		ours: []string{
-			"apitest", "store", "deltafifo", "reflector", "informer", "workqueue", "controller",
-			"leaderelection", "leaderelection/resourcelock", "observe/trace",
-			"internal/helpers/hostheader", "internal/helpers/printable",
+			"apitest", "store", "deltafifo", "reflector", "informer", "informer/namespaces",
+			"informer/served", "workqueue", "controller", "leaderelection",
+			"leaderelection/resourcelock", "observe/trace", "internal/helpers/hostheader",
+			"internal/helpers/printable",
 		},
 		outside: []string{
 			module, "k8s.io/client-go/rest", "github.com/yuin/goldmark", "golang.org/x/time/rate",

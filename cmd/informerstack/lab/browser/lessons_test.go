@@ -326,7 +326,8 @@ func (s *scene) perform(c command) {
 		"create": "n", "change": "u", "delete": "d", "compact": "k", "handler": "h",
 		"settings": "w", "watch cut": "c", "watch stall": "t", "watch expire": "e",
 		"reconcile hang": "g", "reconcile fail": "f", "leader pause": "y", "leader resume": "y",
-		"define": "5", "namespaces": "6", "own": "m", "restart": "s", "leader release": "1", "leader cut": "2",
+		"define": "5", "namespaces": "6",
+		"own": "m", "restart": "s", "leader release": "1", "leader cut": "2",
 		"reconcile none": map[lab.Fault]string{"hang": "g", "fail": "f"}[before.Workers.Fault],
 	}[strings.TrimSpace(c.Do+" "+c.Fault)]
 	switch c.Do {

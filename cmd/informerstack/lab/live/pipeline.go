@@ -32,44 +32,30 @@ func run(ctx context.Context, l *lab.Lab, config *rest.Config, s lab.Settings) e
 	sink := l.Sink(func(trace.Event) {})
 
 	// reflector, deltafifo and store
-	resource, kind, wants := "configmaps", configMaps, configmaps.WantsChecksum
-	if s.Custom {
-		resource, kind = lab.CustomResource.Resource, lab.CustomKind
-		wants = func(any) bool { return true }
-	}
+	kind, resource := followed(s)
 	client, err := newClient(config, kind.GroupVersion(), l, sink)
 	if err != nil {
 		return err
 	}
-	newItem := func() runtime.Object { return &unstructured.Unstructured{} }
 	lw := func(namespace string) reflector.ListerWatcher {
+		newItem := func() runtime.Object { return &unstructured.Unstructured{} }
 		return trace.ListerWatcher(
 			wire.NewListWatch(client, resource, namespace, newItem, wire.Options{}), sink)
 	}
-	example := &unstructured.Unstructured{}
-	example.SetGroupVersionKind(kind)
-	options, follow, err := l.FollowKind(config, informer.Options{
-		Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
-		Reflector: l.ReflectorOptions(reflector.Options{
-			TypeDescription: resource, UseWatchList: &s.WatchList,
-		}),
-		InOrder:   s.Queue == "realfifo",
-		WrapQueue: l.WrapQueue(sink),
-		WrapIndexer: func(indexer store.Indexer) store.Indexer {
-			return trace.Indexer(indexer, sink)
-		},
-	})
+	options, follow, err := l.FollowKind(config, informerOptions(l, s, resource, sink))
 	if err != nil {
 		return err
 	}
-	objects := l.NewInformer(lw, example, options)
+	objects := l.NewInformer(lw, example(kind), options)
 
 	// workqueue and controller
 	lister := store.NewLister[*unstructured.Unstructured](objects.GetIndexer(),
 		schema.GroupResource{Resource: "configmaps"})
 	reconcile := configmaps.Keeper{Client: client, Lister: lister, Writes: l.Writes()}.Reconcile
+	wants := configmaps.WantsChecksum
 	if s.Custom {
 		reconcile = func(context.Context, string) (_ controller.Result, err error) { return }
+		wants = func(any) bool { return true }
 	}
 	ctrl := controller.New("checksum", trace.Reconcile(l.Reconcile(reconcile), sink),
 		controller.Options[string]{
@@ -111,6 +97,38 @@ func run(ctx context.Context, l *lab.Lab, config *rest.Config, s lab.Settings) e
 	running.Go(func() { follow(ctx) })
 	running.Go(func() { objects.Run(ctx) })
 	return ctrl.Run(ctx)
+}
+
+// followed is what the pipeline follows.
+func followed(s lab.Settings) (kind schema.GroupVersionKind, resource string) {
+	if s.Custom {
+		return lab.CustomKind, lab.CustomResource.Resource
+	}
+	return configMaps, "configmaps"
+}
+
+// example returns an object of a kind.
+func example(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(kind)
+	return obj
+}
+
+// informerOptions configures reflector, delta queue and store.
+func informerOptions(
+	l *lab.Lab, s lab.Settings, resource string, sink trace.Sink,
+) informer.Options {
+	return informer.Options{
+		Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
+		Reflector: l.ReflectorOptions(reflector.Options{
+			TypeDescription: resource, UseWatchList: &s.WatchList,
+		}),
+		InOrder:   s.Queue == "realfifo",
+		WrapQueue: l.WrapQueue(sink),
+		WrapIndexer: func(indexer store.Indexer) store.Indexer {
+			return trace.Indexer(indexer, sink)
+		},
+	}
 }
 
 // newClient returns a client for unstructured objects.
