@@ -39,10 +39,10 @@
 //	11 In a Fair that tenants share, no tenant starves, and a drain loses no key: see tenancy.
 //	12 Of the processes that share a Starts, one fetches everything at a time; the next one begins
 //	   when it has ended, or after a minute. The oldest is next once it has waited for so long.
-//	13 A controller that notes its writes sends none for a copy that an answer has shown to be old,
-//	   and none beside another one of the object.
-//	14 A process that follows namespaces has those that it was given, and lists each when it was
-//	   added. Without a fault it lists none for a switch to one watch of the cluster, or back.
+//	13 A controller that notes its writes does not write a copy that an answer has shown to be old
+//	   or an object of which another write is being sent.
+//	14 A process that follows namespaces has those that it was given, and lists each when it is
+//	   added. Without a fault, a switch to one watch of the cluster, or back, lists nothing.
 //	15 While a kind is not served, there is no request for it, and its objects leave the store,
 //	   before CurrentAsOf says so.
 //

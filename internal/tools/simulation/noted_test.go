@@ -27,7 +27,7 @@ type answers struct {
 	known map[types.UID]*answer
 }
 
-// answer is what is known about one object.
+// answer holds the facts about one object.
 type answer struct {
 	version uint64 // older copies are old
 	refused bool   // this one is old, too
@@ -36,7 +36,7 @@ type answer struct {
 	began   time.Time
 }
 
-// at returns what was known about an object before now.
+// at returns the facts about an object that still count.
 func (a *answers) at(uid types.UID) *answer {
 	if a.known == nil {
 		a.known = map[types.UID]*answer{}

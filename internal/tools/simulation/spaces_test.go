@@ -39,7 +39,7 @@ type spaces struct {
 	known  int // lists that were sent before
 }
 
-// newSpaces returns those of a process that begins with two namespaces, or with none.
+// newSpaces returns those of a process that begins with two namespaces, or without any.
 func newSpaces(index int) *spaces {
 	s := &spaces{byName: map[string]*space{}}
 	for i, name := range allSpaces {
@@ -174,7 +174,8 @@ func (w *world) forbid(p *process, s step) {
 	match := onlyOf(p, "list,watch")
 	isOfProcess := match.If
 	match.If = func(r apitest.Request) bool { return r.Namespace == name && isOfProcess(r) }
-	w.during(3*s.d, w.server.Faults().Fail(0, w.and(match, "forbidden namespace", nil), errForbidden))
+	refused := w.and(match, "forbidden namespace", nil)
+	w.during(3*s.d, w.server.Faults().Fail(0, refused, errForbidden))
 	if s.n%2 == 0 {
 		match.Verb = "watch"
 		w.server.Faults().Break(match, apitest.CloseStream)
@@ -219,8 +220,10 @@ func (p *process) checkSpaces() {
 	if names := p.set.Names(); !slices.Equal(names, slices.Sorted(slices.Values(of.names()))) {
 		p.violate(14, "%s follows the namespaces %v, want %v", p.name, names, of.names())
 	}
-	forbidden := slices.ContainsFunc(allSpaces, func(name string) bool { return of.byName[name].met })
-	if n := p.gate.wholeLists() - of.known; n > of.lists && !p.met && !forbidden {
+	met := p.met || slices.ContainsFunc(allSpaces, func(name string) bool {
+		return of.byName[name].met
+	})
+	if n := p.gate.wholeLists() - of.known; n > of.lists && !met {
 		p.violate(14, "%s has listed %d times, and %d namespaces were added", p.name, n, of.lists)
 	}
 	if p.set.ClusterStatus().Namespaces > 0 {
