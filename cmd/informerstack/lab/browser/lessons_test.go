@@ -101,7 +101,7 @@ func (p *program) lessons() []lesson {
 
 // Every lesson can be played to its end, half of them in each language, and what the page shows is
 // the text of that language. Each lesson is played on one of the sizes of screen. Without the flag
-// -every-lesson, one in six is played with motion, which takes three times as long.
+// -every-lesson, one in six is played with motion, which takes twice as long.
 func TestLessons_PlayToTheirEnd(t *testing.T) {
 	t.Parallel()
 	for i, l := range start(t, "run", "--rate", "0").lessons() {

@@ -34,7 +34,7 @@ type look struct {
 
 var (
 	desktop = look{width: 1440, height: 900}
-	moving  = look{width: 1440, height: 900, moving: true} // takes three times as long
+	moving  = look{width: 1440, height: 900, moving: true} // takes twice as long
 	tablet  = look{width: 900, height: 1100}
 	dark    = look{width: 1440, height: 900, dark: true}
 	phone   = look{width: 390, height: 844, phone: true}
