@@ -357,7 +357,9 @@ func (l *level[T]) all(visit func(e *entry[T]) bool) bool {
 			full = append(full, p)
 		}
 	}
-	slices.SortFunc(full, func(a, b *part[T]) int { return cmp.Compare(a.group.name, b.group.name) })
+	slices.SortFunc(full, func(a, b *part[T]) int {
+		return cmp.Compare(a.group.name, b.group.name)
+	})
 	for _, p := range full {
 		if !take(0, p.items.len, p.items.first) {
 			return false

@@ -57,8 +57,8 @@ func TestHandler_ShowsAFairQueue(t *testing.T) {
 	w := httptest.NewRecorder()
 	Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet,
 		"http://localhost/debug/informers?queue=volumes&from=2&limit=1", http.NoBody))
-	assert.Contains(t, w.Body.String(),
-		"  ready: 2, from number 2\n    ns/listed (priority -100) (its group ns has 1 of 1 worker)\n")
+	assert.Contains(t, w.Body.String(), "  ready: 2, from number 2\n"+
+		"    ns/listed (priority -100) (its group ns has 1 of 1 worker)\n")
 
 	_, err := adapt.ShowErrors(reconciler{}).Reconcile(context.Background(), item)
 	require.Error(t, err)

@@ -37,7 +37,8 @@ func TestWhy_OfAKeyThatIsAPointer(t *testing.T) {
 		key := r.Page().Queues[0].Ready.Items[0]
 		require.Regexp(t, `^\*health_test\.projection\(0x[0-9a-f]+\)$`, key)
 		assert.Contains(t, r.Why("ns/a").Sentence, key+" is number 1 of 1 in queue projections")
-		cause := "1s ago: add of ns/a at resourceVersion 1, informer configmaps, handler main.addPod\n"
+		cause := "1s ago: add of ns/a at resourceVersion 1, informer configmaps, handler " +
+			"main.addPod\n"
 		answer := r.Why(key).String()
 		assert.Contains(t, answer, "  added to queue projections, and not taken since:\n    "+cause)
 		item, _ := q.Get()

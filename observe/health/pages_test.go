@@ -78,7 +78,9 @@ func pagesOf(t *testing.T, page http.Handler, name string, size int) (q health.Q
 func TestPages_OfQueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := record(t)
-		newLimited := func(config workqueue.Config[string]) *workqueue.TypedRateLimitingQueue[string] {
+		newLimited := func(
+			config workqueue.Config[string],
+		) *workqueue.TypedRateLimitingQueue[string] {
 			q := workqueue.NewTypedRateLimitingQueue[string](nil, config)
 			t.Cleanup(q.ShutDown)
 			return q
@@ -119,13 +121,14 @@ func TestPages_OfQueues(t *testing.T) {
 func TestPages_OfAController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := health.New()
-		c := controller.New("low", func(ctx context.Context, key string) (controller.Result, error) {
+		reconcile := func(ctx context.Context, key string) (controller.Result, error) {
 			if key[0] == 'r' {
 				<-ctx.Done()
 			}
 			time.Sleep(time.Millisecond)
 			return controller.Result{}, errors.New("no such volume")
-		}, controller.Options[string]{Workers: 9})
+		}
+		c := controller.New("low", reconcile, controller.Options[string]{Workers: 9})
 		health.AddController(h, c)
 		stop := run(t, c)
 		for i := range 50 {
@@ -242,7 +245,9 @@ func TestPages_OfARecording(t *testing.T) {
 	frame := health.Page{Queues: []health.Queue{{Name: "settings", Ready: health.List[string]{
 		Total: 5, Items: []string{"ns/a", "ns/b", "ns/c"}}}, {Name: "other"}}}
 	replay := health.NewReplay([]health.Page{frame})
-	text := func(query string) string { return get(replay, "/debug/informers?"+query, "").Body.String() }
+	text := func(query string) string {
+		return get(replay, "/debug/informers?"+query, "").Body.String()
+	}
 	assert.Contains(t, text("queue=settings&from=2&limit=1"),
 		"ready: 5, from number 2\n    ns/b\n    and 3 more\n")
 	assert.Contains(t, text("queue=settings&from=4"), "ready: 5\n")

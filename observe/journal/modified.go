@@ -160,7 +160,8 @@ func (j *Journal) check(id sampleID, where string) {
 		}
 	}
 	m := entry(j.modified, id.informer, func() *Modified {
-		return &Modified{Informer: id.informer, Key: id.key, Fields: fields, Where: where + meanwhile}
+		return &Modified{Informer: id.informer, Key: id.key, Fields: fields,
+			Where: where + meanwhile}
 	})
 	m.Times++
 }

@@ -5,6 +5,7 @@ package devtools
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -33,6 +34,25 @@ type question struct {
 	stacks bool // see journal.Worker.Stack
 	queue  string
 	from   int // the number of the first key of queue
+}
+
+// check refuses options without an effect. changed reports whether an option was given.
+func (q question) check(changed func(option string) bool) error {
+	switch {
+	case changed("why") && q.key == "":
+		return errors.New("--why is empty: want a key, such as namespace/name")
+	case q.stacks && q.key == "":
+		return errors.New("--stacks has no effect without --why")
+	case changed("queue") && q.queue == "":
+		return errors.New("--queue is empty: want the name of a queue or a controller")
+	case q.queue != "" && q.key != "":
+		return errors.New("--queue and --why are two questions")
+	case changed("from") && q.queue == "":
+		return errors.New("--from has no effect without --queue")
+	case q.from < 1:
+		return fmt.Errorf("--from %d: want a number from 1 on", q.from)
+	}
+	return nil
 }
 
 // pageURL returns the URL of the page of a program. A scheme may be missing.

@@ -60,29 +60,13 @@ func NewCommand() *cobra.Command {
 			if err != nil {
 				return cli.Fail(cli.Usage, "devtools: %w", err)
 			}
-			if cmd.Flags().Changed("why") && about.key == "" {
-				return cli.Fail(cli.Usage, "--why is empty: want a key, such as namespace/name")
-			}
-			if about.stacks && about.key == "" {
-				return cli.Fail(cli.Usage, "--stacks has no effect without --why")
-			}
-			if cmd.Flags().Changed("queue") && about.queue == "" {
-				return cli.Fail(cli.Usage, "--queue is empty: want the name of a queue or controller")
-			}
-			if about.queue != "" && about.key != "" {
-				return cli.Fail(cli.Usage, "--queue and --why are two questions")
-			}
-			if cmd.Flags().Changed("from") && about.queue == "" {
-				return cli.Fail(cli.Usage, "--from has no effect without --queue")
-			}
-			if about.from < 1 {
-				return cli.Fail(cli.Usage, "--from %d: want a number from 1 on", about.from)
+			if err := about.check(cmd.Flags().Changed); err != nil {
+				return cli.Fail(cli.Usage, "%w", err)
 			}
 			if format != "text" && format != "json" {
 				return cli.Fail(cli.Usage, "--format %q: want text or json", format)
 			}
-			if record != "" &&
-				(about.key != "" || about.queue != "" || cmd.Flags().Changed("format")) {
+			if record != "" && (about != question{from: 1} || cmd.Flags().Changed("format")) {
 				return cli.Fail(cli.Usage, "--record takes no --why, --queue or --format")
 			}
 			if record == "" && cmd.Flags().Changed("last") {
@@ -121,8 +105,8 @@ func NewCommand() *cobra.Command {
 		"show the keys of the queue or controller with this `name`, 100 of each list")
 	cmd.Flags().IntVar(&about.from, "from", 1,
 		"with --queue: the `number` of the first key of each list")
-	cmd.Flags().BoolVar(&about.stacks, "stacks", false, "with --why: read the stack of a worker even if "+
-		"the program has so many goroutines that it stops for long")
+	cmd.Flags().BoolVar(&about.stacks, "stacks", false, "with --why: read the stack of a worker "+
+		"even if the program has so many goroutines that it stops for long")
 	cmd.Flags().StringVar(&format, "format", "text", "`text` or json")
 	cmd.Flags().StringVar(&record, "record", "",
 		"keep what the program shows in this `file`, for informerstack replay")

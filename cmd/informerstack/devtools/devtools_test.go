@@ -51,7 +51,8 @@ func TestDevtools_AsksAProgram(t *testing.T) {
 		queue.Add(fmt.Sprint("default/more-", i))
 	}
 	keys := runDevtools(t, cli.OK, server.URL+"/prefix", "--queue", "settings", "--from", "102")
-	assert.Contains(t, keys, "queue settings\n  ready: 301, from number 102\n    default/more-100\n")
+	assert.Contains(t, keys,
+		"queue settings\n  ready: 301, from number 102\n    default/more-100\n")
 	assert.Contains(t, keys, "    default/more-199\n    and 100 more\n")
 	assert.Contains(t, runDevtools(t, cli.Failed, server.URL+"/prefix", "--queue", "b"),
 		`answers 400 Bad Request: queue="b": no queue and no controller has this name`)

@@ -6,8 +6,8 @@
 //	program -> compat/cache, informer -> reflector -> [callsite]
 //	program -> compat/workqueue -> observe/journal -> [callsite]
 //
-// Read callsite.go; then go test ./internal/helpers/callsite ./reflector ./compat/cache. Goroutines:
-// none. Locking: a mutex guards the stacks whose functions are known.
+// Read callsite.go; then go test ./internal/helpers/callsite ./reflector ./compat/cache.
+// Goroutines: none. Locking: one mutex, of the stacks with a known function.
 package callsite
 
 import (

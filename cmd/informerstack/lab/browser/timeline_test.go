@@ -341,7 +341,8 @@ func TestDevtools_TurnsPages(t *testing.T) {
 			_, _ = queue.Get()
 			for i := range 45 {
 				queue.AddWithPriority(fmt.Sprintf("default/key-%02d", i), -100)
-				queue.AddAfter(fmt.Sprintf("default/later-%02d", i), time.Duration(59+i)*24*time.Hour)
+				queue.AddAfter(fmt.Sprintf("default/later-%02d", i),
+					time.Duration(59+i)*24*time.Hour)
 			}
 			queue.AddWithPriority("full/second", -100)
 			for _, lang := range []string{"en", "zh"} {
