@@ -31,8 +31,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -189,8 +191,20 @@ const (
 	Optional Policy = "optional"
 )
 
-const reused = "served: the result of Kinds.Options is for one reflector; call Options for each " +
-	"informer, and do not give it to package namespaces"
+// errReused fails the requests of a second reflector with the same Options.
+var errReused = errors.New("served: the result of Kinds.Options is for one reflector; call it " +
+	"for each informer, and do not give the result to package namespaces")
+
+// refused is the ListerWatcher of such a reflector.
+type refused struct{}
+
+func (refused) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return nil, errReused
+}
+
+func (refused) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return nil, errReused
+}
 
 // Options returns o for an informer of resource that follows its kind. Call it for each informer:
 //
@@ -210,15 +224,16 @@ const reused = "served: the result of Kinds.Options is for one reflector; call O
 //
 // The wrappers of o are inside: its WrapListerWatcher sees the requests to the server. A wrapper
 // outside must pass on the reflector.Reselector of a watch, as package shard does: give the result
-// to Options of its Shards, not the other way round. The result is for one reflector: a second
-// informer with it panics when it starts, and so does one of package namespaces with a second
-// namespace.
+// to Options of its Shards, not the other way round. The result is for one reflector: the
+// requests of a second one fail with an error that says so, as those of the second namespace of
+// package namespaces do.
 func (k *Kinds) Options(
 	resource schema.GroupVersionResource, policy Policy, o informer.Options,
 ) informer.Options {
 	var (
-		lw   *listWatch
-		used atomic.Bool
+		lw        *listWatch
+		isWrapped atomic.Bool
+		isMade    atomic.Bool
 	)
 	if o.Reflector.WatchListPageSize == 1 {
 		o.Reflector.WatchListPageSize = 2 // a list of one object is a question, see ListStream
@@ -230,8 +245,8 @@ func (k *Kinds) Options(
 	o.WrapListerWatcher = func(
 		ctx context.Context, inner reflector.ListerWatcher, example runtime.Object,
 	) reflector.ListerWatcher {
-		if !used.CompareAndSwap(false, true) {
-			panic(reused)
+		if !isWrapped.CompareAndSwap(false, true) {
+			return refused{}
 		}
 		if wrapListerWatcher != nil {
 			inner = wrapListerWatcher(ctx, inner, example)
@@ -243,7 +258,9 @@ func (k *Kinds) Options(
 		outer reflector.ListerWatcher, example any, s reflector.Store, options reflector.Options,
 	) *reflector.Reflector {
 		r := newReflector(outer, example, s, options)
-		lw.version = r.LastSyncResourceVersion
+		if isMade.CompareAndSwap(false, true) {
+			lw.version = r.LastSyncResourceVersion
+		}
 		return r
 	}
 	return o

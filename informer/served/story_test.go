@@ -755,21 +755,21 @@ func TestStory_AnAggregatedKind(t *testing.T) {
 func TestOptions_AreForOneReflector(t *testing.T) {
 	inBubble(t, worldOptions{policy: Optional}, func(w *world) {
 		options := w.kinds.Options(websites, Optional, informer.Options{})
-		ctx, stop := context.WithCancel(w.t.Context())
-		defer stop()
 		c, err := client.New[*Website](w.server.Config(), websites, client.Options{})
 		require.NoError(w.t, err)
 		first := informer.New[*Website](c.REST(), "websites", options)
 		second := informer.New[*Website](c.REST(), "websites", options)
-		stopFirst := background(first.Run)
-		defer stopFirst()
-		w.settle()
-		assert.PanicsWithValue(w.t, reused, func() { second.Run(ctx) })
 		many := namespaces.New[*Website](c.REST(), "websites", namespaces.Options{
 			Options:    w.kinds.Options(websites, Optional, informer.Options{}),
 			Namespaces: []string{"a", "b"},
 		})
-		assert.PanicsWithValue(w.t, reused, func() { many.Run(ctx) })
+		for _, run := range []func(context.Context){first.Run, second.Run, many.Run} {
+			defer background(run)()
+			w.settle()
+		}
+		assert.NoError(w.t, first.Health().Reflector.LastError)
+		assert.ErrorIs(w.t, second.Health().Reflector.LastError, errReused)
+		assert.ErrorIs(w.t, many.Err(), errReused, "of one of the namespaces")
 		assert.Equal(w.t, 2, w.status().Informers, "each is counted once")
 	})
 }

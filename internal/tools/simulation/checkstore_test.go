@@ -88,7 +88,7 @@ func (p *process) checkVersion() {
 	if !p.synced {
 		p.synced = true
 		p.cover("informer synced")
-		if rv < p.started && (rv > 0 || p.seeing.spaces == nil) { // it may have none
+		if rv < p.started && (rv > 0 || p.seeing.spaces == nil) { // it may be zero
 			p.violate(4, "%s has synced at %d, and started at %d", p.name, rv, p.started)
 		}
 	}
