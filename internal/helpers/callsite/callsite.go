@@ -45,7 +45,7 @@ func Name() string {
 }
 
 // Function returns the first function on the way to the caller that belongs to no package with one
-// of the names, such as "main.NewController".
+// of the names, two at most, such as "main.NewController".
 func Function(without ...string) string {
 	return caller(without).name
 }
@@ -80,7 +80,9 @@ const maxKnown = 1024
 func caller(without []string) site {
 	var s stack
 	runtime.Callers(3, s.pcs[:])
-	copy(s.without[:], without)
+	for i, name := range without {
+		s.without[i] = name
+	}
 	known.Lock()
 	defer known.Unlock()
 	found, ok := known.sites[s]

@@ -24,6 +24,11 @@ func TestFunction_IsThatOfItsStack(t *testing.T) {
 		require.Equal(t, "testing.tRunner", outer("callsite"))
 		require.Equal(t, "runtime.goexit", outer("callsite", "testing"))
 	}
+	var found []string
+	for _, without := range []string{"other", "callsite"} {
+		found = append(found, Function(without)) // one stack
+	}
+	require.Equal(t, []string{"callsite.TestFunction_IsThatOfItsStack", "testing.tRunner"}, found)
 	known.Lock()
 	for i := range maxKnown - len(known.sites) {
 		known.sites[stack{pcs: [16]uintptr{uintptr(i + 1)}}] = site{}
