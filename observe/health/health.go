@@ -22,9 +22,9 @@
 // Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go,
 // shards.go and kinds.go (its sources), listing.go (a part of it), text.go and web.go (its forms),
 // answer.go, why.go, stored.go, lastchange.go and lasterror.go (about one key), sizes.go and
-// findings.go. Then run go test -v ./observe/health. Goroutines: none; those of the HTTP server call
-// a Handler. Locking: the Handler's mutex guards its lists; no check and no snapshot runs under it. Each informer and
-// each queue has one for what the last looks at it have found.
+// findings.go. Then run go test -v ./observe/health. Goroutines: none; those of the HTTP server
+// call a Handler. Locking: the Handler's mutex guards its lists; no check and no snapshot runs
+// under it. Each informer and each queue has one for what the last looks at it have found.
 package health
 
 import (
