@@ -40,7 +40,7 @@
 //	12 Of the processes that share a Starts, one fetches everything at a time; the next one begins
 //	   when it has ended, or after a minute. The oldest is next once it has waited for so long.
 //	13 A controller that notes its writes does not write a copy that an answer has shown to be old
-//	   or an object of which another write is being sent.
+//	   or an object while another write of it is being sent.
 //	14 A process that follows namespaces has those that it was given, and lists each when it is
 //	   added. Without a fault, a switch to one watch of the cluster, or back, lists nothing.
 //	15 While a kind is not served, there is no request for it, and its objects leave the store,
