@@ -3929,6 +3929,7 @@ const SCROLLS = new Set(["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "
  *
  *	L1  it moves nothing on a screen that has no strip, and nothing while a pointer is pressed
  *	L2  a reader who scrolls is left alone until the next step, or a tap on the strip
+ *	L3  where its smooth scrolling ends, it looks once more whether the cards are in view
  */
 class Follower {
   constructor() {
@@ -3944,6 +3945,11 @@ class Follower {
       if (clientX >= document.documentElement.clientWidth) this.left = true; // on the scroll bar
     });
     for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (this.pressed = false));
+    addEventListener("scrollend", () => {
+      const again = this.moving && !this.left && !this.pressed;
+      this.moving = false;
+      if (again) reveal(this.shown.split(","));
+    });
   }
 
   /** resume follows again, from the next drawing. */
@@ -3982,24 +3988,25 @@ class Follower {
     const same = places.join() === this.shown && room === this.room;
     if (!places.length || (same && !stop)) return; // at a stop, what is above may still grow
     [this.shown, this.room] = [places.join(), room];
-    reveal(places);
+    this.moving = reveal(places);
   }
 }
 
 /**
  * reveal scrolls until cards are in view, between the strip and a panel below. If not all of them
- * fit there, it is the first one, and if that is too high, its top.
+ * fit there, it is the first one, and if that is too high, its top. It returns whether it scrolls.
  */
 function reveal(pieces) {
   const boxes = pieces.map((piece) => document.getElementById("card-" + piece)?.getBoundingClientRect())
     .filter(Boolean).sort((a, b) => a.top - b.top);
-  if (!boxes.length) return;
+  if (!boxes.length) return false;
   const { top, bottom } = visible();
   const high = (box) => boxes[0].top + bottom - top >= box.bottom;
   const last = boxes.filter(high).at(-1) ?? boxes[0];
-  if (boxes[0].top >= top && last.bottom <= bottom) return;
+  if (boxes[0].top >= top && last.bottom <= bottom) return false;
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   scrollBy({ top: boxes[0].top - top, behavior: still ? "instant" : "smooth" });
+  return true;
 }
 
 /** visible is the part of the screen that neither the header and the strip nor the panel cover. */

@@ -12,7 +12,6 @@ import (
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/cmd/informerstack/lab"
 )
@@ -21,7 +20,7 @@ var soak = flag.Duration("soak", 15*time.Second,
 	"how long 10,000 objects change 1,000 times per second while a page is open")
 
 const (
-	maxFrame = 0.2             // seconds of a processor per frame that the page draws: 5 per second
+	maxFrame = 0.08            // seconds of a processor per frame that is sent, of 10 per second
 	maxHeap  = 24 << 20        // bytes after a garbage collection
 	maxGrown = 8 << 20         // bytes more than at the start
 	maxNodes = 6_000           // of the document
@@ -71,10 +70,10 @@ func (p *tab) usage() usage {
 	return u
 }
 
-// With 10,000 objects and 1,000 changes per second, the page can draw at least 5 frames per second,
-// its memory does not grow, and it shows that it samples. The test runs alone, before the parallel
-// ones. Frames are judged by the time for which they use a processor, because other programs share
-// the machine.
+// With 10,000 objects and 1,000 changes per second, the page keeps up with ten frames per
+// second, its memory does not grow, and it shows that it samples. The test runs alone, before the
+// parallel ones. It judges the time of a processor per frame, because other programs may share the
+// machine: a page that does not keep up uses all of a processor, which is 0.1 s per frame.
 func TestLoad_IsDrawnSmoothly(t *testing.T) {
 	p := start(t, "run", "--objects", "10000", "--rate", "1000")
 	f := p.frames()
@@ -82,7 +81,7 @@ func TestLoad_IsDrawnSmoothly(t *testing.T) {
 	call(s, performance.Enable, performance.EnableParams{})
 	s.await("the page shows that it samples", element(".badge.warn"))
 	evaluate[pace](s, fmt.Sprintf(drawn, slice.Milliseconds())) // the rings fill
-	first, begin, frames := s.usage(), f.now(), 0.0
+	first, begin := s.usage(), f.now()
 	last := first
 	for before := begin; before.Time.Sub(begin.Time) < *soak; before = f.now() {
 		d := evaluate[pace](s, fmt.Sprintf(drawn, slice.Milliseconds()))
@@ -91,13 +90,13 @@ func TestLoad_IsDrawnSmoothly(t *testing.T) {
 			"sent, %.0f writes/s, %.0f events/s; heap %.1f MB, %.0f nodes, %.0f listeners",
 			d.Frames, u.seconds-last.seconds, d.Pause, sent(before, now), writes(before, now),
 			now.Counters.PerSecond, u.heap/(1<<20), u.nodes, u.listeners)
-		frames += d.Frames * slice.Seconds()
+		assert.Positive(t, d.Frames)
 		assert.LessOrEqual(t, u.heap, float64(maxHeap), "bytes of heap")
 		assert.LessOrEqual(t, u.heap-first.heap, float64(maxGrown), "the heap grows")
 		assert.LessOrEqual(t, u.nodes, float64(maxNodes), "nodes of the document")
 		last = u
 	}
-	require.Positive(t, frames)
+	frames := float64(f.now().Seq - begin.Seq)
 	assert.LessOrEqual(t, (last.seconds-first.seconds)/frames, maxFrame, "seconds per frame")
 	end := f.until("the counters are those of the program", func(f lab.Frame) bool {
 		return f.Store.Objects > 9_000 && f.Counters.Events > f.Counters.Shown
