@@ -180,6 +180,9 @@ func (w *waiting) learn(t reflector.Transition, isApply bool) (maybe, certain bo
 		w.wellSince = now
 	}
 	isSuccess := isRequest && t.Err == nil && w.answered
+	if isRequest {
+		w.answered = false // the next one may send no request: a kind that is gone is known
+	}
 	certain = w.failed && isSuccess
 	w.failed = fails || w.failed && !isRequest && !isApply
 	w.record.note(isSuccess, fails, t.Err)
