@@ -109,7 +109,7 @@ growth: ## the first sync of 10,000, 100,000 and 1,000,000 objects, for docs/pic
 	@cp bin/growth.txt internal/tools/firstsync/testdata/growth.txt && $(GO) run ./internal/tools/pictures
 
 browser: ## the tests of the laboratory's page in Chromium, which must be installed
-	$(GO) -C cmd/informerstack/lab/browser test -count=1 -parallel 6 -timeout 40m .
+	$(GO) -C cmd/informerstack/lab/browser test -count=1 -parallel 10 -timeout 40m .
 
 # The tests that make e2e repeats on the older servers.
 OLDER       := ^(TestConformance|TestInformer|TestWire|TestShards|TestStory)

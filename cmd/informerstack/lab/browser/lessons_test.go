@@ -101,13 +101,13 @@ func (p *program) lessons() []lesson {
 
 // Every lesson can be played to its end, half of them in each language, and what the page shows is
 // the text of that language. Each lesson is played on one of the sizes of screen. Without the flag
-// -every-lesson, one in six is played with motion, which takes twice as long.
+// -every-lesson, one in thirteen is played with motion, which takes twice as long.
 func TestLessons_PlayToTheirEnd(t *testing.T) {
 	t.Parallel()
 	for i, l := range start(t, "run", "--rate", "0").lessons() {
 		t.Run(l.ID, func(t *testing.T) {
 			size := sizes[i/2%len(sizes)]
-			size.moving = i%6 == 0 || *everyLesson
+			size.moving = i%13 == 0 || *everyLesson
 			s := newScene(t, size)
 			s.use("lessons")
 			if i%2 == 0 {

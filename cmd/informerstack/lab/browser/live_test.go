@@ -25,7 +25,7 @@ import (
 )
 
 var everyLesson = flag.Bool("every-lesson", false,
-	"play every lesson in the laboratory as WebAssembly, and every lesson with motion")
+	"play every lesson as WebAssembly, with motion, and of the static edition")
 
 // maxLiveBytes bounds what a reader loads.
 const maxLiveBytes = 8_000_000

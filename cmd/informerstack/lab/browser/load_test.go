@@ -16,7 +16,7 @@ import (
 	"example.com/informerstack/cmd/informerstack/lab"
 )
 
-var soak = flag.Duration("soak", 15*time.Second,
+var soak = flag.Duration("soak", 10*time.Second,
 	"how long 10,000 objects change 1,000 times per second while a page is open")
 
 const (
