@@ -80,9 +80,7 @@ const maxKnown = 1024
 func caller(without []string) site {
 	var s stack
 	runtime.Callers(3, s.pcs[:])
-	for i, name := range without {
-		s.without[i] = name
-	}
+	copy(s.without[:], without)
 	known.Lock()
 	defer known.Unlock()
 	found, ok := known.sites[s]

@@ -208,8 +208,9 @@ func (p *tab) continues() {
 	}
 }
 
-// The repository has every lesson, and its page plays from the disk. Its links lead to files. Without
-// the flag -every-lesson, one page in three is opened: package lab compares each with the lesson.
+// The repository has every lesson, and its page plays from the disk. Its links lead to files.
+// Without the flag -every-lesson, one page in three is opened: package lab compares each with the
+// lesson.
 func TestEdition_HasEveryLesson(t *testing.T) {
 	t.Parallel()
 	e, err := committed()
