@@ -55,6 +55,12 @@ type versioned struct {
 	set *Set
 }
 
+// Unwrap returns the Indexer inside, which may have methods of its own.
+func (v versioned) Unwrap() store.Indexer { return v.Indexer }
+
+// Len implements store.Counter.
+func (v versioned) Len() int { return store.Len(v.Indexer) }
+
 func (v versioned) LastStoreSyncResourceVersion() string {
 	return v.set.health(informer.Health{}).ResourceVersion
 }

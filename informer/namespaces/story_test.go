@@ -18,6 +18,7 @@ import (
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
 	"example.com/informerstack/store/compact"
 )
 
@@ -381,6 +382,12 @@ func TestStory_CompressedObjects(t *testing.T) {
 		w.remove("a")
 		w.handlerSaw("tombstone a/x@1")
 		w.holds()
+
+		stored := w.informer.GetStore()
+		assert.Equal(w.t, len(stored.ListKeys()), stored.(store.Counter).Len())
+		inside := stored.(interface{ Unwrap() store.Indexer }).Unwrap()
+		assert.Implements(w.t, (*interface{ Packed() store.Indexer })(nil), inside,
+			"sizes and typed indexers look inside")
 	}, in("a"), func(o *Options) { o.Form = compact.Compressed() })
 }
 

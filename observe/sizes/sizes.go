@@ -74,8 +74,12 @@ type Field struct {
 // second at most. It lists the keys of the store once, and gets the objects of the sample by key:
 // a program that changes them meanwhile can crash, as it can while other readers read them.
 func Measure(stored store.Store) Sizes {
-	if typed, ok := stored.(interface{ Unwrap() store.Indexer }); ok {
-		stored = typed.Unwrap()
+	for {
+		wrapper, ok := stored.(interface{ Unwrap() store.Indexer })
+		if !ok {
+			break
+		}
+		stored = wrapper.Unwrap()
 	}
 	if compacted, ok := stored.(interface{ Packed() store.Indexer }); ok {
 		stored = compacted.Packed()
