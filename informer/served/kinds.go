@@ -231,7 +231,7 @@ func (k *Kinds) Options(
 	resource schema.GroupVersionResource, policy Policy, o informer.Options,
 ) informer.Options {
 	var (
-		lw        *listWatch
+		lw        atomic.Pointer[listWatch]
 		isWrapped atomic.Bool
 		isMade    atomic.Bool
 	)
@@ -251,15 +251,18 @@ func (k *Kinds) Options(
 		if wrapListerWatcher != nil {
 			inner = wrapListerWatcher(ctx, inner, example)
 		}
-		lw = newListWatch(inner, k.follow(ctx, resource, policy), policy, example)
-		return lw
+		first := newListWatch(inner, k.follow(ctx, resource, policy), policy, example)
+		lw.Store(first)
+		return first
 	}
 	o.NewReflector = func(
 		outer reflector.ListerWatcher, example any, s reflector.Store, options reflector.Options,
 	) *reflector.Reflector {
 		r := newReflector(outer, example, s, options)
-		if isMade.CompareAndSwap(false, true) {
-			lw.version = r.LastSyncResourceVersion
+		first := lw.Load()
+		_, isRefused := outer.(refused)
+		if !isRefused && first != nil && isMade.CompareAndSwap(false, true) {
+			first.version = r.LastSyncResourceVersion
 		}
 		return r
 	}
