@@ -164,7 +164,8 @@ func (p *performance) begin(scripts ...[]scriptLine) *performance {
 	for _, script := range scripts {
 		p.player.want(script)
 	}
-	p.player.goOn() // a wrong way may have come to a stop
+	p.lab.gate.disarm()
+	p.player.goOn() // a wrong way, or the repair after it, may have come to a stop
 	p.before = asJSON(p.look())
 	p.armFrom(scripts[0])
 	return p
