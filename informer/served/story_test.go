@@ -751,7 +751,7 @@ func TestStory_AnAggregatedKind(t *testing.T) {
 }
 
 // The options are for one reflector: a second one, of another informer or of another namespace,
-// would share its state. That panics.
+// would share its state, so its requests fail.
 func TestOptions_AreForOneReflector(t *testing.T) {
 	inBubble(t, worldOptions{policy: Optional}, func(w *world) {
 		options := w.kinds.Options(websites, Optional, informer.Options{})
