@@ -141,6 +141,7 @@ func (r reader) ends(l lesson, step int) {
 		case "stopped":
 			r.reads()
 			r.lab.player.goOn()
+			r.after(2 * copyWait) // what is left of a task happens now
 		case "yours":
 			r.reads()
 			r.lasts(l, step)
@@ -176,7 +177,7 @@ func (r reader) doesTask(l lesson, step int) {
 		r.act(way.Right)
 	}
 	for range 3000 {
-		if r.frame().Lesson.State == "done" {
+		if state := r.frame().Lesson.State; state == "done" || state == "stopped" {
 			return
 		}
 		r.after(100 * time.Millisecond)
