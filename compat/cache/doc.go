@@ -8,8 +8,8 @@
 // A type is an alias of ours if ours has client-go's shape. Then no value is converted, and both
 // names can be mixed in one program. Otherwise client-go's name has an older form (a stop channel,
 // a handler without a context, a setter), and a thin type here delegates each call. The differences
-// from client-go's behaviour are in docs/reports/differences.md. Feature gates and environment
-// variables have the same effect as in client-go: gates.go, consistency.go.
+// from client-go's behaviour are in docs/differences.md. Feature gates and environment variables
+// have the same effect as in client-go: gates.go, consistency.go.
 //
 // To use it, change the import. New programs use package informer, which has fewer names.
 //

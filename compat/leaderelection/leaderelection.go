@@ -8,10 +8,9 @@
 //
 // Electors, callbacks and health checks are aliases of the same names in
 // example.com/informerstack/leaderelection: see that package for their behaviour, and
-// docs/reports/differences.md for the differences. This package adds the config with client-go's
-// fields and rules (Run does not wait for the work, OnStoppedLeading is always called), the metrics
-// provider of the process, and the constructor of candidates of coordinated elections from a
-// clientset.
+// docs/differences.md for the differences. This package adds the config with client-go's fields and
+// rules (Run does not wait for the work, OnStoppedLeading is always called), the metrics provider
+// of the process, and the constructor of candidates of coordinated elections from a clientset.
 //
 // Read leaderelection.go, metrics.go, leasecandidate.go. Then go test ./compat/leaderelection.
 // Goroutines: those of the elector. Locking: none; the metrics provider is set atomically.

@@ -190,7 +190,7 @@ func generatePages(seed uint64) script {
 	return s
 }
 
-// Lists in pages differ from those of client-go only as docs/reports/differences.md describes.
+// Lists in pages differ from those of client-go only as docs/differences.md describes.
 func TestReferencePages(t *testing.T) {
 	var covered []string
 	for _, fault := range pageFaults {

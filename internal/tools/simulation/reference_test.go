@@ -71,8 +71,7 @@ func (p pair) differences() (all []string) {
 	return slices.DeleteFunc(all, p.theirs.isExplained)
 }
 
-// Histories and stores differ from those of client-go only as docs/reports/differences.md
-// describes.
+// Histories and stores differ from those of client-go only as docs/differences.md describes.
 func TestReference(t *testing.T) {
 	comparePairs(t, generate).checkRecovery(t)
 }

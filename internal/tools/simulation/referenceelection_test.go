@@ -18,7 +18,7 @@ func (r contestReport) compare(theirs contestReport) (differences []string) {
 	return differences
 }
 
-// Elections differ from those of client-go only as docs/reports/differences.md describes.
+// Elections differ from those of client-go only as docs/differences.md describes.
 func TestReferenceElections(t *testing.T) {
 	var covered []string
 	for kind := range contestKinds {
