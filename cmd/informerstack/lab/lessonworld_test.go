@@ -141,7 +141,7 @@ func (r reader) ends(l lesson, step int) {
 		case "stopped":
 			r.reads()
 			r.lab.player.goOn()
-			r.after(2 * copyWait) // what is left of a task happens now
+			r.after(2 * copyWait) // time for the end of a task
 		case "yours":
 			r.reads()
 			r.lasts(l, step)
