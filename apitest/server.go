@@ -78,6 +78,11 @@ type Options struct {
 	// 0 means no bound.
 	HistoryLen int
 
+	// ManagedFields keeps the managed fields of all objects from their creation on, as a real server
+	// does. Otherwise they are kept from the first server-side apply of an object on; until then,
+	// the object has none. They cost time at each write.
+	ManagedFields bool
+
 	// NoShards ignores ListOptions.ShardSelector: lists and watches are of the whole collection, as
 	// from a server without the feature gate ShardedListAndWatch (alpha in Kubernetes 1.36).
 	NoShards bool
@@ -166,7 +171,7 @@ func orDefault[T int | int64 | time.Duration](value *T, otherwise T) {
 // Register serves one more kind. It fails if the resource is incomplete, or its group, version and
 // plural are served already.
 func (s *Server) Register(r Resource) error {
-	r.traits = traits{}
+	r.traits = traits{types: customTypes(r.GroupVersionKind(), nil)}
 	if err := r.validate(); err != nil {
 		return err
 	}
