@@ -32,8 +32,8 @@ func (t target) notFound() error {
 
 // write holds the options of a write.
 type write struct {
-	dryRun bool
-	direct bool // called by the test, not through HTTP: no admission, status is kept
+	dryRun  bool
+	direct  bool   // called by the test, not through HTTP: no admission, status is kept
 	manager string // whose the changed fields become; "" changes no managed fields
 	// a server-side apply: it has changed the managed fields, and creates the object if it is absent
 	apply bool
