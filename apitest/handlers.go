@@ -223,21 +223,21 @@ func (c *call) deleteCollection() error {
 	return nil
 }
 
+const applyType = string(types.ApplyYAMLPatchType)
+
 // patchTypes are the content types of the patches that the kind understands.
-func (c *call) patchTypes() []types.PatchType {
-	all := []types.PatchType{types.JSONPatchType, types.MergePatchType}
+func (c *call) patchTypes() []string {
+	types := []string{"application/json-patch+json", "application/merge-patch+json"}
 	if c.resource.builtin {
-		all = append(all, types.StrategicMergePatchType)
+		types = append(types, "application/strategic-merge-patch+json")
 	}
-	return append(all, types.ApplyYAMLPatchType)
+	return append(types, applyType)
 }
 
-func (c *call) patchType() types.PatchType {
+func (c *call) patchType() string {
 	mediaType, _, _ := strings.Cut(c.http.Header.Get("Content-Type"), ";")
-	return types.PatchType(mediaType)
+	return mediaType
 }
-
-func (c *call) isApply() bool { return c.patchType() == types.ApplyYAMLPatchType }
 
 func (c *call) patchTypeKnown() bool { return slices.Contains(c.patchTypes(), c.patchType()) }
 
@@ -250,16 +250,12 @@ func (c *call) unsupportedPatchType() error {
 	return unsupportedMediaType(c.patchTypes())
 }
 
-func unsupportedMediaType[T ~string](supported []T) error {
-	var names []string
-	for _, name := range supported {
-		names = append(names, string(name))
-	}
+func unsupportedMediaType(supported []string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType,
 		Reason: metav1.StatusReasonUnsupportedMediaType,
 		Message: "the body of the request was in an unknown format - " +
-			"accepted media types include: " + strings.Join(names, ", "),
+			"accepted media types include: " + strings.Join(supported, ", "),
 	}}
 }
 
@@ -271,13 +267,13 @@ func (c *call) patch() error {
 	}
 	var o metav1.PatchOptions
 	validate := func(o *metav1.PatchOptions) field.ErrorList {
-		return validation.ValidatePatchOptions(o, c.patchType())
+		return validation.ValidatePatchOptions(o, types.PatchType(c.patchType()))
 	}
 	if err := options(c, &o, validate); err != nil {
 		return err
 	}
 	w := c.write(o.DryRun, o.FieldManager)
-	if c.isApply() {
+	if c.patchType() == applyType {
 		if _, err := yaml.ToJSON(data); err != nil {
 			return apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
 		}

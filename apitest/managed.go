@@ -206,8 +206,8 @@ func (t target) changed(obj, old *object, manager string) ([]metav1.ManagedField
 	return result.(*unstructured.Unstructured).GetManagedFields(), nil
 }
 
-// merge returns the JSON of the object, which may be nil, with the configuration applied.
-func (c *call) merge(old *object, configuration []byte, o *metav1.PatchOptions) ([]byte, error) {
+// merge returns the JSON of the object, old or new, with the configuration applied.
+func (c *call) merge(old *version, configuration []byte, o *metav1.PatchOptions) ([]byte, error) {
 	var config unstructured.Unstructured
 	if err := yaml.Unmarshal(configuration, &config.Object); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
@@ -216,7 +216,11 @@ func (c *call) merge(old *object, configuration []byte, o *metav1.PatchOptions) 
 	if err != nil {
 		return nil, err
 	}
-	live, err := c.unstructured(old)
+	var stored *object
+	if old != nil {
+		stored = old.object
+	}
+	live, err := c.unstructured(stored)
 	if err != nil {
 		return nil, err
 	}

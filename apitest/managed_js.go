@@ -23,7 +23,7 @@ func customTypes(schema.GroupVersionKind, []byte) func() (typeConverter, error) 
 
 func (*Server) track(target, *object, *object, write) {}
 
-func (*call) merge(*object, []byte, *metav1.PatchOptions) ([]byte, error) {
+func (*call) merge(*version, []byte, *metav1.PatchOptions) ([]byte, error) {
 	return nil, apierrors.NewBadRequest("server-side apply is not supported in a browser")
 }
 

@@ -24,16 +24,14 @@ const (
 // is the real server's, and as there it is one for all users of the library in the process.
 func init() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
 
-// applyPatch returns the object with the patch applied. Only a server-side apply makes an object
-// of nothing, if old is nil.
+// applyPatch returns the object with the patch applied. Without an old object, only a server-side
+// apply has one to return.
 func (c *call) applyPatch(old *version, patch []byte, o *metav1.PatchOptions) (*object, error) {
 	var after []byte
 	var err error
-	switch kind := c.patchType(); {
-	case kind == types.ApplyYAMLPatchType && old == nil:
-		after, err = c.merge(nil, patch, o)
+	switch kind := types.PatchType(c.patchType()); {
 	case kind == types.ApplyYAMLPatchType:
-		after, err = c.merge(old.object, patch, o)
+		after, err = c.merge(old, patch, o)
 	case old == nil:
 		err = c.notFound()
 	case kind == types.JSONPatchType:
