@@ -51,23 +51,28 @@ func options[T runtime.Object](c *call, into T, validate func(T) field.ErrorList
 
 func isDryRun(dryRun []string) bool { return len(dryRun) > 0 }
 
-// write returns what the options of a request say about its write. The manager's name is by default
-// what precedes the first slash of the user agent.
+// write returns what a request says about its write. The manager's name comes by default from the
+// user agent.
 func (c *call) write(dryRun []string, manager string) write {
 	if manager == "" {
-		manager, _, _ = strings.Cut(c.http.UserAgent(), "/")
-		manager = strings.Map(func(r rune) rune {
-			if !unicode.IsPrint(r) {
-				return -1
-			}
-			return r
-		}, manager)
-		for len(manager) > validation.FieldManagerMaxLength {
-			_, size := utf8.DecodeLastRuneInString(manager)
-			manager = manager[:len(manager)-size]
-		}
+		manager = managerOf(c.http.UserAgent())
 	}
 	return write{dryRun: isDryRun(dryRun), manager: cmp.Or(manager, "unknown")}
+}
+
+// managerOf returns what precedes the first slash of a user agent, as far as it is a valid name.
+func managerOf(userAgent string) string {
+	name, _, _ := strings.Cut(userAgent, "/")
+	printable := ""
+	for _, r := range name {
+		if len(printable)+utf8.RuneLen(r) > validation.FieldManagerMaxLength {
+			break
+		}
+		if unicode.IsPrint(r) {
+			printable += string(r)
+		}
+	}
+	return printable
 }
 
 // create stores the object in the body.
@@ -288,8 +293,8 @@ func (c *call) patch() error {
 		}
 		if uid := obj.meta.UID; old == nil && uid != "" {
 			return nil, apierrors.NewConflict(c.resource.GroupResource(), c.name, fmt.Errorf(
-				"uid mismatch: the provided object specified uid %s, and no existing object was found",
-				uid))
+				"uid mismatch: the provided object specified uid %s, "+
+					"and no existing object was found", uid))
 		}
 		if err := matchNamespace(c.resource, c.namespace, &obj.meta); err != nil {
 			return nil, err

@@ -27,14 +27,14 @@ import (
 
 // The managed fields of an object say which manager last set which field:
 //
-//	PATCH of an apply   the fields of the configuration become the manager's. The manager's earlier
-//	                    fields that are missing in it are removed, unless another manager has them
-//	other writes        the changed fields become the manager's, and are taken from all others
+//	a server-side apply   the fields of the configuration become the manager's. Its earlier fields
+//	                      that are missing there are removed, unless another manager has them
+//	another write         the changed fields become the manager's, and are taken from all others
 //
 // An apply that changes the value of another manager's field is a conflict, unless it is forced.
 //
-// The objects that no apply was made to have no managed fields, unless Options.ManagedFields is
-// set: an ordinary write of them costs nothing. Their first apply notes their fields as those of
+// Without Options.ManagedFields, an object has no managed fields before its first apply, so that
+// ordinary writes cost nothing more. That apply notes the fields that the object has as those of
 // the manager "before-first-apply".
 
 // typeConverter knows the structure of a kind: which lists are sets or maps, and which values are
@@ -119,7 +119,7 @@ func (t target) fieldManager() (*managedfields.FieldManager, error) {
 
 // oneVersion makes and converts the objects of a kind with one version.
 type oneVersion struct {
-	runtime.ObjectConvertor // of which only ConvertToVersion is called
+	runtime.ObjectConvertor // nil: only ConvertToVersion is called
 	gvk                     schema.GroupVersionKind
 }
 
@@ -164,7 +164,7 @@ func (t target) unstructured(o *object) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	u.Object["metadata"] = fields
-	u.SetManagedFields(o.meta.ManagedFields) // an empty list is not the same as none: it resets them
+	u.SetManagedFields(o.meta.ManagedFields) // not nil but empty: a client resets them
 	return u, nil
 }
 

@@ -30,7 +30,8 @@ const (
 )
 
 // applied sends the configuration, and returns the metadata of the answer.
-func applied(t *testing.T, s *apitest.Server, path, manager, configuration string) metav1.ObjectMeta {
+func applied(t *testing.T, s *apitest.Server, path, manager,
+	configuration string) metav1.ObjectMeta {
 	t.Helper()
 	got := send(t, s, "PATCH", path+"?fieldManager="+manager, applyType, configuration)
 	require.Less(t, got.code, 300, got.body)
@@ -46,8 +47,8 @@ func metaOf(t *testing.T, got answer) metav1.ObjectMeta {
 // managers are the entries of the managed fields, without their fields.
 func managers(m metav1.ObjectMeta) (all []string) {
 	for _, entry := range m.ManagedFields {
-		all = append(all, fmt.Sprintf("%s %s %s", entry.Manager, entry.Operation, entry.Time.UTC().Format(
-			time.TimeOnly)))
+		all = append(all, fmt.Sprintf("%s %s %s", entry.Manager, entry.Operation,
+			entry.Time.UTC().Format(time.TimeOnly)))
 	}
 	return all
 }
@@ -75,6 +76,10 @@ func TestManagedFields_BeginWithTheFirstApply(t *testing.T) {
 		require.NoError(t, s.Update(cm))
 		assert.Equal(t, []string{"one Apply 01:00:00", "before-first-apply Update 01:00:00",
 			"apitest Update 02:00:00"}, managers(cm.ObjectMeta))
+
+		got = send(t, s, "PUT", mapsPath+"/a", "", `{"metadata":{"name":"a"},"data":{"l":"1"}}`)
+		assert.Equal(t, []string{"one Apply 01:00:00"}, managers(metaOf(t, got)),
+			"the fields of the others are removed")
 	})
 }
 
@@ -190,7 +195,8 @@ func TestApply_TypedClient(t *testing.T) {
 	_, err = client.Apply(t.Context(), two, metav1.ApplyOptions{FieldManager: "two"})
 	assert.True(t, apierrors.IsConflict(err), "%v", err)
 	assert.True(t, apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict))
-	got, err := client.Apply(t.Context(), two, metav1.ApplyOptions{FieldManager: "two", Force: true})
+	force := metav1.ApplyOptions{FieldManager: "two", Force: true}
+	got, err := client.Apply(t.Context(), two, force)
 	require.NoError(t, err)
 	assert.Equal(t, "2", got.Data["k"])
 	extracted, err := v1.ExtractConfigMap(got, "two")

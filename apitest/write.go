@@ -34,8 +34,8 @@ func (t target) notFound() error {
 type write struct {
 	dryRun  bool
 	direct  bool   // called by the test, not through HTTP: no admission, status is kept
-	manager string // whose the changed fields become; "" changes no managed fields
-	// a server-side apply: it has changed the managed fields, and creates the object if it is absent
+	manager string // gets the changed fields; "" leaves the managed fields as they are
+	// a server-side apply: the managed fields are changed already; an absent object is created
 	apply bool
 }
 
