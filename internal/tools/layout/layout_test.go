@@ -99,7 +99,7 @@ var rules = map[string]rule{
 	"internal/helpers/linktoken":   {},
 	"internal/helpers/printable":   {},
 	"apitest": {
-		ours:    []string{"internal/helpers/hostheader"},
+		ours: []string{"internal/helpers/hostheader"},
 		outside: []string{
 			"gopkg.in/evanphx/json-patch.v4",
 			"k8s.io/client-go/applyconfigurations", "k8s.io/client-go/kubernetes/scheme",
