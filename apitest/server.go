@@ -80,7 +80,7 @@ type Options struct {
 
 	// ManagedFields keeps the managed fields of every object from its creation on, as a real server
 	// does. Otherwise they begin with the first server-side apply of the object. A write of an
-	// object with managed fields takes about three times as long.
+	// object with managed fields takes several times as long.
 	ManagedFields bool
 
 	// NoShards ignores ListOptions.ShardSelector: lists and watches are of the whole collection, as
