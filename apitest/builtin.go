@@ -106,7 +106,11 @@ func parseBuiltin(words []string) *Resource {
 			unconditionalUpdate: has("u"),
 			createOnUpdate:      has("c"),
 			returnsDeleted:      has("d"),
+			types:               builtinTypes,
 		},
+	}
+	if r.isDefinitions() { // client-go's scheme does not have it
+		r.types = customTypes(r.GroupVersionKind(), []byte(definitionFields))
 	}
 	if words[3] != "-" {
 		r.ShortNames = strings.Split(words[3], ",")

@@ -30,8 +30,11 @@ type definition struct {
 		Categories []string `json:"categories,omitempty"`
 	} `json:"names"`
 	Versions []struct {
-		Name         string `json:"name"`
-		Served       bool   `json:"served"`
+		Name   string `json:"name"`
+		Served bool   `json:"served"`
+		Schema struct {
+			OpenAPIV3Schema json.RawMessage `json:"openAPIV3Schema"`
+		} `json:"schema"`
 		Subresources struct {
 			Status *struct{} `json:"status"`
 		} `json:"subresources"`
@@ -51,6 +54,7 @@ func (d *definition) resources() []*Resource {
 			Namespaced: d.Scope == "Namespaced", Status: v.Subresources.Status != nil,
 			traits: traits{unserved: !v.Served},
 		}
+		r.types = customTypes(r.GroupVersionKind(), v.Schema.OpenAPIV3Schema)
 		for _, f := range v.SelectableFields {
 			if len(f.JSONPath) > 1 {
 				r.Fields = append(r.Fields, f.JSONPath[1:])
@@ -64,7 +68,8 @@ func (d *definition) resources() []*Resource {
 // defineLocked starts to serve the kind that a CustomResourceDefinition defines and reports that in
 // its status, as the controllers in a real server do a moment later. Each version is a separate
 // collection: there is no conversion. A change of a definition adds versions, and serves others or
-// no longer; the objects of a version stay. Otherwise it leaves served ones as they are.
+// no longer; the objects of a version stay. A served version gets the new schema, and is otherwise
+// left as it is.
 func (s *Server) defineLocked(obj *object) error {
 	var d definition
 	if err := json.Unmarshal(obj.fields["spec"], &d); err != nil {
@@ -91,6 +96,8 @@ func (s *Server) defineLocked(obj *object) error {
 			s.log.serveLocked(r)
 		case served != nil && r.unserved && !served.builtin:
 			s.log.unserveLocked(served)
+		case served != nil && !served.builtin:
+			served.types = r.types
 		}
 	}
 	if len(obj.fields["status"]) == 0 || !json.Valid(obj.fields["status"]) ||

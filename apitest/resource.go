@@ -46,6 +46,7 @@ type traits struct {
 	// supports no other field selectors, and its error says so in another message
 	plainFieldErrors bool
 	name             nameRule
+	types            func() (typeConverter, error) // guarded by the log's lock
 }
 
 // nameRule defines the names that a kind accepts.

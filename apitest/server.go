@@ -14,17 +14,17 @@
 // equal kube-apiserver's, including the texts of errors. Faults (failures, cut streams, expired
 // versions, a replica that lags behind) happen on demand or from a seed.
 //
-// Read resource.go and object.go (the data), log.go and compact.go (the log), write.go and
-// delete.go (the effects of a write), then server.go, route.go, serve.go, list.go and watch.go (the
-// requests), and faults.go.
+// Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, delete.go
+// and managed.go (the effects of a write), then server.go, route.go, serve.go, list.go and watch.go
+// (the requests), and faults.go.
 //
 // There are no kubelets and no controllers: pods are not scheduled, deleted objects have no grace
 // period, a namespace is deleted with its objects, and the dependents of a deleted owner stay.
-// There is no schema, so values are neither defaulted nor validated beyond their metadata. The only
-// admission check is the existence of the namespace. Unknown fields are kept, unless Options.Scheme
-// knows the type. There are no managed fields and no server-side apply, no subresource but status,
-// no users and no permissions. Answers are JSON, never compressed. The versions of a custom kind,
-// and the two kinds of events, are stored apart.
+// Schemas are used for server-side apply only: values are neither defaulted nor validated beyond
+// their metadata. The only admission check is the existence of the namespace. Unknown fields are
+// kept, unless Options.Scheme knows the type. There is no subresource but status, no users and no
+// permissions. Answers are JSON, never compressed. The versions of a custom kind, and the two kinds
+// of events, are stored apart.
 //
 // Goroutines: one per connection, of net/http, from Start or StartPipe on; Close ends them and
 // waits for them. Locking: the log's mutex guards all state, and no network call is made under it.
@@ -77,6 +77,11 @@ type Options struct {
 	// HistoryLen bounds the number of events that are kept for watches. 0 means 100,000; less than
 	// 0 means no bound.
 	HistoryLen int
+
+	// ManagedFields keeps the managed fields of every object from its creation on, as a real server
+	// does. Otherwise they begin with the first server-side apply of the object. A write of an
+	// object with managed fields takes several times as long.
+	ManagedFields bool
 
 	// NoShards ignores ListOptions.ShardSelector: lists and watches are of the whole collection, as
 	// from a server without the feature gate ShardedListAndWatch (alpha in Kubernetes 1.36).
@@ -166,7 +171,7 @@ func orDefault[T int | int64 | time.Duration](value *T, otherwise T) {
 // Register serves one more kind. It fails if the resource is incomplete, or its group, version and
 // plural are served already.
 func (s *Server) Register(r Resource) error {
-	r.traits = traits{}
+	r.traits = traits{types: customTypes(r.GroupVersionKind(), nil)}
 	if err := r.validate(); err != nil {
 		return err
 	}

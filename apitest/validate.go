@@ -105,10 +105,11 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 	switch {
 	case subresource == "status":
 		status := obj.fields["status"]
-		rv, uid := obj.meta.ResourceVersion, obj.meta.UID
+		meta := obj.meta
 		c := old.copy()
 		c.setField("status", status)
-		c.meta.ResourceVersion, c.meta.UID = rv, uid
+		c.meta.ResourceVersion, c.meta.UID = meta.ResourceVersion, meta.UID
+		c.meta.ManagedFields = meta.ManagedFields
 		*obj = *c
 	case subresource == "" && r.Status:
 		obj.setField("status", old.fields["status"])

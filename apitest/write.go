@@ -32,8 +32,11 @@ func (t target) notFound() error {
 
 // write holds the options of a write.
 type write struct {
-	dryRun bool
-	direct bool // called by the test, not through HTTP: no admission, status is kept
+	dryRun  bool
+	direct  bool   // called by the test, not through HTTP: no admission, status is kept
+	manager string // gets the changed fields; "" leaves the managed fields as they are
+	// a server-side apply: the managed fields are changed already; an absent object is created
+	apply bool
 }
 
 const generateNameAttempts = 8
@@ -73,6 +76,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 			return nil, err
 		}
 	}
+	s.track(t, obj, nil, w)
 	if err := r.validateMeta(obj, nil); err != nil {
 		return nil, err
 	}
@@ -124,7 +128,8 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 	s.log.tickLocked(time.Now())
 	c := s.log.collectionLocked(t.resource)
 	old := c.get(t.key())
-	if old == nil && (!t.resource.createOnUpdate || t.subresource != "") {
+	creates := t.subresource == "" && (t.resource.createOnUpdate || w.apply)
+	if old == nil && !creates {
 		return nil, false, t.notFound()
 	}
 	if err := checkUID(t, uid, old); err != nil {
@@ -143,6 +148,7 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 		return nil, false, err
 	}
 	t.resource.prepareForUpdate(obj, old.object, t.subresource)
+	s.track(t, obj, old.object, w)
 	if err := t.resource.validateMeta(obj, old.object); err != nil {
 		return nil, false, err
 	}
@@ -158,6 +164,7 @@ func (s *Server) replaceLocked(c *collection, t target, old *version, obj *objec
 	grace := before.DeletionGracePeriodSeconds
 	finished := before.DeletionTimestamp != nil && len(after.Finalizers) == 0 &&
 		(grace == nil || *grace == 0)
+	keepTimes(obj, old)
 	answer, err := dryVersion(obj, old.rv)
 	if err != nil {
 		return nil, err
@@ -188,6 +195,7 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 	}
 	obj.meta.ResourceVersion = ""
 	t.resource.prepareForCreate(obj, w.direct)
+	s.track(t, obj, nil, w)
 	if err := t.resource.validateMeta(obj, nil); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,8 @@ import (
 
 // apitest gives the answers of the real server.
 func TestApitest(t *testing.T) {
-	conformance.Run(t, target(t, apitest.Options{Scheme: scheme.Scheme, NoShards: true}))
+	conformance.Run(t, target(t, apitest.Options{
+		Scheme: scheme.Scheme, NoShards: true, ManagedFields: true}))
 }
 
 // apitest gives the answers of the real server with the feature gate ShardedListAndWatch.

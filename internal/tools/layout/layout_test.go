@@ -99,8 +99,12 @@ var rules = map[string]rule{
 	"internal/helpers/linktoken":   {},
 	"internal/helpers/printable":   {},
 	"apitest": {
-		ours:    []string{"internal/helpers/hostheader"},
-		outside: []string{"gopkg.in/evanphx/json-patch.v4"},
+		ours: []string{"internal/helpers/hostheader"},
+		outside: []string{
+			"gopkg.in/evanphx/json-patch.v4",
+			"k8s.io/client-go/applyconfigurations", "k8s.io/client-go/kubernetes/scheme",
+			"k8s.io/kube-openapi/pkg/validation/spec", "sigs.k8s.io/structured-merge-diff/",
+		},
 	},
 	"observe/trace": {
 		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
