@@ -74,6 +74,12 @@ type Options struct {
 	// means five minutes, as for a real server; less than 0 keeps all versions.
 	CompactInterval time.Duration
 
+	// GarbageCollection deletes the objects whose owners are gone and the dependents of owners that
+	// are deleted with the policy Foreground, and releases those of the policy Orphan, as a
+	// cluster's garbage collector does. It happens in a goroutine, a moment after the write that
+	// makes it due, until Close. A server for a synctest bubble must be made in the bubble then.
+	GarbageCollection bool
+
 	// HistoryLen bounds the number of events that are kept for watches. 0 means 100,000; less than
 	// 0 means no bound.
 	HistoryLen int
@@ -148,6 +154,10 @@ func NewServer(options Options) *Server {
 			// a broken invariant of this package
 			panic(fmt.Sprintf("create namespace %s: %v", name, err))
 		}
+	}
+	if options.GarbageCollection {
+		s.log.collector = newCollector(s)
+		s.wg.Go(s.log.collector.run)
 	}
 	for _, r := range options.Resources {
 		if err := s.Register(r); err != nil {
