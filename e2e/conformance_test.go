@@ -31,11 +31,11 @@ func TestConformance(t *testing.T) {
 func TestConformance_Sharded(t *testing.T) {
 	c := newShardedCluster(t)
 	writeOn(t, c)
-	conformance.RunSharded(t, conformance.Target{
+	conformance.RunFolder(t, conformance.Target{
 		Variant: variant(),
 		Config:  c.Config(cluster.AdminToken),
 		Folder:  "../testdata/conformance",
-	})
+	}, "sharded")
 }
 
 func variant() string {
