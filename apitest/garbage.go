@@ -19,14 +19,15 @@ import (
 //
 //	G1  dependents[u] = the objects with an owner reference to the uid u
 //	G2  absent[u] => the object with the uid u was deleted, and dependents[u] is not empty
-//	G3  an object is in due if the last write of it, of an owner or of a dependent may let it go
+//	G3  waiting[u] = the object with the uid u, if it waits for its dependents
+//	G4  an object is in due if the last write of it, of an owner or of a dependent may let it go
 //
 // When nothing is due:
 //
-//	G4  an object with owner references is marked as deleted, or one of its owners exists and does
+//	G5  an object with owner references is marked as deleted, or one of its owners exists and does
 //	    not wait for its dependents, or the kind of an owner is unknown
-//	G5  an object that is marked as deleted does not have the finalizer orphan
-//	G6  if it has foregroundDeletion, a dependent exists that blocks its deletion
+//	G6  an object that is marked as deleted does not have the finalizer orphan
+//	G7  an object that waits has a dependent that blocks its deletion
 //
 // An owner exists if an object of its kind has its name and uid, in the namespace of the dependent
 // unless the kind is cluster-wide. It waits for its dependents if it is marked as deleted and has
@@ -37,6 +38,7 @@ type collector struct {
 	server     *Server
 	dependents map[types.UID]map[target]bool
 	absent     map[types.UID]bool
+	waiting    map[types.UID]target
 	unknown    map[target]bool // objects with an owner of an unknown kind
 	due        []target
 	isDue      map[target]bool
@@ -48,6 +50,7 @@ func newCollector(s *Server) *collector {
 		server:     s,
 		dependents: map[types.UID]map[target]bool{},
 		absent:     map[types.UID]bool{},
+		waiting:    map[types.UID]target{},
 		unknown:    map[target]bool{},
 		isDue:      map[target]bool{},
 		wake:       make(chan struct{}, 1),
@@ -103,33 +106,28 @@ func (g *collector) wakeLocked() {
 // observeLocked notes a write, and which objects it may let go.
 func (g *collector) observeLocked(r *Resource, e event) {
 	t := target{resource: r, namespace: e.now.namespace, name: e.now.name}
-	now := &e.now.object.meta
-	waited := false
+	m := &e.now.object.meta
 	if e.old != nil {
-		waited = waits(&e.old.object.meta)
-		for _, ref := range e.old.object.meta.OwnerReferences {
-			g.disownLocked(t, ref)
-		}
+		g.disownLocked(t, &e.old.object.meta)
 	}
 	delete(g.unknown, t)
-	if !e.now.deleted {
-		for _, ref := range now.OwnerReferences {
-			if g.dependents[ref.UID] == nil {
-				g.dependents[ref.UID] = map[target]bool{}
-			}
-			g.dependents[ref.UID][t] = true
-		}
-		if len(now.OwnerReferences) > 0 || now.DeletionTimestamp != nil {
-			g.addLocked(t)
-		}
-	}
-	if e.now.deleted || (waits(now) && !waited) {
-		for _, d := range sorted(g.dependents[now.UID]) {
+	_, waited := g.waiting[m.UID]
+	if e.now.deleted || (waits(m) && !waited) {
+		for _, d := range sorted(g.dependents[m.UID]) {
 			g.addLocked(d)
 		}
 	}
-	if e.now.deleted && len(g.dependents[now.UID]) > 0 {
-		g.absent[now.UID] = true
+	switch {
+	case e.now.deleted:
+		delete(g.waiting, m.UID)
+		if len(g.dependents[m.UID]) > 0 {
+			g.absent[m.UID] = true
+		}
+	default:
+		g.ownLocked(t, m)
+		if len(m.OwnerReferences) > 0 || m.DeletionTimestamp != nil {
+			g.addLocked(t)
+		}
 	}
 	if r.isDefinitions() {
 		for _, d := range sorted(g.unknown) {
@@ -138,16 +136,32 @@ func (g *collector) observeLocked(r *Resource, e event) {
 	}
 }
 
-// disownLocked notes that the reference of t has changed. An owner that waits may have waited for
-// it.
-func (g *collector) disownLocked(t target, ref metav1.OwnerReference) {
-	delete(g.dependents[ref.UID], t)
-	if len(g.dependents[ref.UID]) == 0 {
-		delete(g.dependents, ref.UID)
-		delete(g.absent, ref.UID)
+// ownLocked notes the owners of t, and whether it waits.
+func (g *collector) ownLocked(t target, m *metav1.ObjectMeta) {
+	for _, ref := range m.OwnerReferences {
+		if g.dependents[ref.UID] == nil {
+			g.dependents[ref.UID] = map[target]bool{}
+		}
+		g.dependents[ref.UID][t] = true
 	}
-	if owner, m, _ := g.ownerLocked(t, ref); m != nil && waits(m) {
-		g.addLocked(owner)
+	if waits(m) {
+		g.waiting[m.UID] = t
+	} else {
+		delete(g.waiting, m.UID)
+	}
+}
+
+// disownLocked forgets the owners of t. Those that wait may have waited for it.
+func (g *collector) disownLocked(t target, m *metav1.ObjectMeta) {
+	for _, ref := range m.OwnerReferences {
+		delete(g.dependents[ref.UID], t)
+		if len(g.dependents[ref.UID]) == 0 {
+			delete(g.dependents, ref.UID)
+			delete(g.absent, ref.UID)
+		}
+		if owner, ok := g.waiting[ref.UID]; ok {
+			g.addLocked(owner)
+		}
 	}
 }
 
@@ -173,25 +187,25 @@ func waits(m *metav1.ObjectMeta) bool {
 		slices.Contains(m.Finalizers, metav1.FinalizerDeleteDependents)
 }
 
-// ownerLocked returns the object that ref, a reference of t, refers to. m is nil if it does not
-// exist, and known is false if its kind is unknown.
+// ownerLocked returns the object that ref, a reference of t, refers to, or nil if it does not
+// exist. known is false if its kind is unknown.
 func (g *collector) ownerLocked(t target,
-	ref metav1.OwnerReference) (owner target, m *metav1.ObjectMeta, known bool) {
+	ref metav1.OwnerReference) (owner *metav1.ObjectMeta, known bool) {
 	if g.absent[ref.UID] {
-		return target{}, nil, true
+		return nil, true
 	}
 	r := g.server.log.resources.findKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	if r == nil || (r.Namespaced && !t.resource.Namespaced) {
-		return target{}, nil, false
+		return nil, false
 	}
-	owner = target{resource: r, name: ref.Name}
+	at := target{resource: r, name: ref.Name}
 	if r.Namespaced {
-		owner.namespace = t.namespace
+		at.namespace = t.namespace
 	}
-	if m = g.metaLocked(owner); m != nil && m.UID != ref.UID {
-		m = nil
+	if owner = g.metaLocked(at); owner != nil && owner.UID != ref.UID {
+		owner = nil
 	}
-	return owner, m, true
+	return owner, true
 }
 
 // collectLocked does what is due with one object.
@@ -217,7 +231,7 @@ func (g *collector) judgeLocked(t target, m *metav1.ObjectMeta) {
 	var lost []types.UID
 	waiting := false
 	for _, ref := range m.OwnerReferences {
-		_, owner, known := g.ownerLocked(t, ref)
+		owner, known := g.ownerLocked(t, ref)
 		switch {
 		case !known:
 			g.unknown[t] = true

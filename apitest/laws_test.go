@@ -43,25 +43,32 @@ func (s *Server) CheckLaws() error {
 	return nil
 }
 
-// checkLaws checks G1 and G2.
+// checkLaws checks G1 to G3.
 func (g *collector) checkLaws() error {
 	want := map[types.UID]map[target]bool{}
+	waiting := map[types.UID]target{}
 	exists := map[types.UID]bool{}
 	for _, c := range g.server.log.collections {
 		c.stateLocked("", "", g.server.log.rv, func(v *version) bool {
 			exists[v.object.meta.UID] = true
+			t := target{resource: c.resource, namespace: v.namespace, name: v.name}
+			if waits(&v.object.meta) {
+				waiting[v.object.meta.UID] = t
+			}
 			for _, ref := range v.object.meta.OwnerReferences {
 				if want[ref.UID] == nil {
 					want[ref.UID] = map[target]bool{}
 				}
-				want[ref.UID][target{resource: c.resource, namespace: v.namespace,
-					name: v.name}] = true
+				want[ref.UID][t] = true
 			}
 			return true
 		})
 	}
 	if !reflect.DeepEqual(want, g.dependents) {
 		return fmt.Errorf("G1: %v, want %v", g.dependents, want)
+	}
+	if !reflect.DeepEqual(waiting, g.waiting) {
+		return fmt.Errorf("G3: %v, want %v", g.waiting, waiting)
 	}
 	for uid := range g.absent {
 		if exists[uid] || len(want[uid]) == 0 {

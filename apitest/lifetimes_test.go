@@ -108,7 +108,7 @@ func (l *lifetimes) follow(kind string) {
 }
 
 // check waits until nothing is due, replays what the watches have shown since the last check, and
-// then checks T1, T2 and G4 to G6.
+// then checks T1, T2 and G5 to G7.
 func (l *lifetimes) check() {
 	synctest.Wait()
 	require.NoError(l.t, l.server.CheckLaws())
@@ -139,8 +139,8 @@ func (l *lifetimes) check() {
 		}
 	}
 	clear(l.touched)
-	for _, b := range l.beings {
-		l.atRest(b)
+	for _, id := range slices.Sorted(maps.Keys(l.beings)) {
+		l.atRest(l.beings[id])
 	}
 	require.Empty(l.t, l.bad)
 }
@@ -185,8 +185,11 @@ func (l *lifetimes) explain(old, now *being) {
 		return
 	}
 	for _, ref := range old.OwnerReferences {
-		owner, exists := l.owner(old, ref)
-		isOrphaned := exists && owner.marked() && owner.has(metav1.FinalizerOrphanDependents)
+		isOrphaned := slices.ContainsFunc(slices.Collect(maps.Values(l.beings)),
+			func(owner *being) bool {
+				return owner.UID == ref.UID && owner.marked() &&
+					owner.has(metav1.FinalizerOrphanDependents)
+			})
 		if !slices.ContainsFunc(now.OwnerReferences, func(r metav1.OwnerReference) bool {
 			return r.UID == ref.UID
 		}) && l.keeps(old, ref) && !isOrphaned {
@@ -280,14 +283,14 @@ func (l *lifetimes) atRest(b *being) {
 	refs := b.OwnerReferences
 	switch {
 	case !b.marked() && len(refs) > 0 && !slices.ContainsFunc(refs, keeps):
-		l.fail(b, "G4: no owner keeps it")
+		l.fail(b, "G5: no owner keeps it")
 	case !b.marked() && !slices.ContainsFunc(refs, unknown) &&
 		slices.ContainsFunc(refs, func(ref metav1.OwnerReference) bool { return !keeps(ref) }):
-		l.fail(b, "G4: an owner is gone, and the reference is still there")
+		l.fail(b, "G5: an owner is gone, and the reference is still there")
 	case b.marked() && b.has(metav1.FinalizerOrphanDependents):
-		l.fail(b, "G5: it still has the finalizer orphan")
+		l.fail(b, "G6: it still has the finalizer orphan")
 	case b.waits() && !l.blocked(b):
-		l.fail(b, "G6: it waits for nothing")
+		l.fail(b, "G7: it waits for nothing")
 	}
 	cleanup := slices.Contains(b.Spec.Finalizers, "kubernetes") ||
 		b.has("customresourcecleanup.apiextensions.k8s.io")

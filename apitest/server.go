@@ -14,21 +14,23 @@
 // equal kube-apiserver's, including the texts of errors. Faults (failures, cut streams, expired
 // versions, a replica that lags behind) happen on demand or from a seed.
 //
-// Read resource.go and object.go (the data), log.go and compact.go (the log), write.go and
-// delete.go (the effects of a write), then server.go, route.go, serve.go, list.go and watch.go (the
-// requests), and faults.go.
+// Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, delete.go,
+// terminate.go and garbage.go (the effects of a write), then server.go, route.go, serve.go, list.go
+// and watch.go (the requests), and faults.go.
 //
-// There are no kubelets and no controllers: pods are not scheduled, deleted objects have no grace
-// period, a namespace is deleted with its objects, and the dependents of a deleted owner stay.
-// There is no schema, so values are neither defaulted nor validated beyond their metadata. The only
-// admission check is the existence of the namespace. Unknown fields are kept, unless Options.Scheme
-// knows the type. There are no managed fields and no server-side apply, no subresource but status,
-// no users and no permissions. Answers are JSON, never compressed. The versions of a custom kind,
-// and the two kinds of events, are stored apart.
+// There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
+// grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
+// stay, unless Options.GarbageCollection is set. There is no schema, so values are neither defaulted
+// nor validated beyond their metadata. The only admission check is the existence of the namespace.
+// Unknown fields are kept, unless Options.Scheme knows the type. There are no managed fields and no
+// server-side apply, no subresources but status and that of namespaces, no users and no
+// permissions. Answers are JSON, never compressed. The versions of a custom kind, and the two kinds
+// of events, are stored apart.
 //
-// Goroutines: one per connection, of net/http, from Start or StartPipe on; Close ends them and
-// waits for them. Locking: the log's mutex guards all state, and no network call is made under it.
-// A Server may be used by any number of goroutines.
+// Goroutines: one per connection, of net/http, from Start or StartPipe on, and one of the garbage
+// collector from NewServer on; Close ends them and waits for them. Locking: the log's mutex guards
+// all state, and no network call is made under it. A Server may be used by any number of
+// goroutines.
 //
 // To see it work: go test -v -run 'Story|Example' ./apitest
 package apitest
