@@ -98,7 +98,8 @@ func (o *object) setField(name string, raw json.RawMessage) {
 	o.fields[name] = raw
 }
 
-// edit decodes a top-level field that is a JSON object, lets change work on it, and sets the result.
+// edit decodes a top-level field that is a JSON object, lets change work on it, and sets the
+// result.
 func (o *object) edit(name string, change func(fields map[string]any)) {
 	fields := map[string]any{}
 	if raw := o.fields[name]; raw != nil && utiljson.Unmarshal(raw, &fields) != nil {

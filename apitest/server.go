@@ -20,12 +20,12 @@
 //
 // There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
 // grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
-// stay, unless Options.GarbageCollection is set. There is no schema, so values are neither defaulted
-// nor validated beyond their metadata. The only admission check is the existence of the namespace.
-// Unknown fields are kept, unless Options.Scheme knows the type. There are no managed fields and no
-// server-side apply, no subresources but status and that of namespaces, no users and no
-// permissions. Answers are JSON, never compressed. The versions of a custom kind, and the two kinds
-// of events, are stored apart.
+// stay, unless Options.GarbageCollection is set. There is no schema, so values are neither
+// defaulted nor validated beyond their metadata. The only admission check is the existence of the
+// namespace. Unknown fields are kept, unless Options.Scheme knows the type. There are no managed
+// fields and no server-side apply, no subresources but status and that of namespaces, no users and
+// no permissions. Answers are JSON, never compressed. The versions of a custom kind, and the two
+// kinds of events, are stored apart.
 //
 // Goroutines: one per connection, of net/http, from Start or StartPipe on, and one of the garbage
 // collector from NewServer on; Close ends them and waits for them. Locking: the log's mutex guards

@@ -81,10 +81,12 @@ func labelNamespace(obj *object) {
 // absent or terminates.
 func (s *Server) admitLocked(t target, generateName string) error {
 	r := t.resource
-	kind := s.log.collectionLocked(s.definitions).get(r.GroupResource().String())
-	if kind != nil && !r.builtin && kind.object.meta.DeletionTimestamp != nil {
-		return apierrors.NewForbidden(r.GroupResource(), t.name,
-			errors.New("create not allowed while custom resource definition is terminating"))
+	if !r.builtin {
+		kind := target{resource: s.definitions, name: r.GroupResource().String()}
+		if s.markedLocked(kind) {
+			return apierrors.NewForbidden(r.GroupResource(), t.name,
+				errors.New("create not allowed while custom resource definition is terminating"))
+		}
 	}
 	if !r.Namespaced || s.options.AnyNamespace {
 		return nil
