@@ -80,14 +80,14 @@ func (s *Server) Get(obj Object) error {
 	return give(v, obj)
 }
 
-// Delete deletes the object with obj's namespace and name, or marks it as deleted while it has
-// finalizers.
+// Delete deletes the object with obj's namespace and name, with the policy Background, or marks it
+// as deleted while it has finalizers.
 func (s *Server) Delete(obj Object) error {
 	t, _, err := s.take(obj)
 	if err != nil {
 		return fmt.Errorf("delete object: %w", err)
 	}
-	_, _, err = s.delete(t, &metav1.DeleteOptions{}, false)
+	_, _, err = s.delete(t, background(), false)
 	return err
 }
 

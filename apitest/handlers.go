@@ -5,6 +5,7 @@ package apitest
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -184,12 +185,22 @@ func (c *call) delete() error {
 	if err != nil {
 		return err
 	}
+	if c.resource.isNamespaces() && slices.Contains(immortalNamespaces, c.name) {
+		return apierrors.NewForbidden(c.resource.GroupResource(), c.name,
+			errors.New("this namespace may not be deleted"))
+	}
 	v, details, err := c.server.delete(c.target, o, isDryRun(o.DryRun))
 	switch {
 	case err != nil:
 		return err
 	case v != nil:
-		c.writeObject(http.StatusOK, v)
+		code := http.StatusOK
+		//lint:ignore SA1019 old clients send it
+		if o.OrphanDependents != nil && !*o.OrphanDependents && !v.deleted &&
+			v.object.meta.DeletionTimestamp != nil {
+			code = http.StatusAccepted
+		}
+		c.writeObject(code, v)
 	default:
 		writeJSON(c.w, http.StatusOK, metav1.Status{
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

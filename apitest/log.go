@@ -42,6 +42,7 @@ type revisionLog struct {
 	eventCount  int
 	marks       marks
 	historyLen  int
+	collector   *collector // nil without garbage collection
 }
 
 // collection holds the objects of one resource.
@@ -197,6 +198,9 @@ func (l *revisionLog) appendLocked(c *collection, v *version) {
 	c.events = append(c.events, step)
 	l.eventCount++
 	l.rv = v.rv
+	if l.collector != nil {
+		l.collector.observeLocked(c.resource, step)
+	}
 	if !l.lagging {
 		l.visible = l.rv
 		c.wakeLocked()

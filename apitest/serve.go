@@ -91,7 +91,8 @@ func (c *call) resolve() bool {
 		known = known || (other.builtin && other.Group == c.Group && other.Version == c.Version)
 	}
 	s.log.mu.RUnlock()
-	if r != nil && (c.Subresource == "" || (c.Subresource == "status" && r.Status)) {
+	if r != nil && (c.Subresource == "" || (c.Subresource == "status" && r.Status) ||
+		(c.Subresource == finalize && r.isNamespaces())) {
 		c.target = target{resource: r, subresource: c.Subresource, namespace: c.Namespace,
 			name: c.Name}
 		return true
@@ -118,6 +119,9 @@ func genericError(code int) error {
 // namespace in the path, for example.
 func (c *call) allowed() bool {
 	r, scoped := c.resource, c.Namespace != "" || !c.resource.Namespaced
+	if c.subresource == finalize {
+		return c.Verb == "update"
+	}
 	switch c.Verb {
 	case "get":
 		return scoped

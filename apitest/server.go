@@ -14,21 +14,23 @@
 // equal kube-apiserver's, including the texts of errors. Faults (failures, cut streams, expired
 // versions, a replica that lags behind) happen on demand or from a seed.
 //
-// Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, delete.go
-// and managed.go (the effects of a write), then server.go, route.go, serve.go, list.go and watch.go
-// (the requests), and faults.go.
+// Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, delete.go,
+// managed.go, terminate.go and garbage.go (the effects of a write), then server.go, route.go,
+// serve.go, list.go and watch.go (the requests), and faults.go.
 //
-// There are no kubelets and no controllers: pods are not scheduled, deleted objects have no grace
-// period, a namespace is deleted with its objects, and the dependents of a deleted owner stay.
-// Schemas are used for server-side apply only: values are neither defaulted nor validated beyond
-// their metadata. The only admission check is the existence of the namespace. Unknown fields are
-// kept, unless Options.Scheme knows the type. There is no subresource but status, no users and no
-// permissions. Answers are JSON, never compressed. The versions of a custom kind, and the two kinds
-// of events, are stored apart.
+// There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
+// grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
+// stay, unless Options.GarbageCollection is set. Schemas are used for server-side apply only:
+// values are neither defaulted nor validated beyond their metadata. The only admission check is the
+// existence of the namespace. Unknown fields are kept, unless Options.Scheme knows the type. There
+// are no subresources but status and that of namespaces, no users and no permissions. Answers are
+// JSON, never compressed. The versions of a custom kind, and the two kinds of events, are stored
+// apart.
 //
-// Goroutines: one per connection, of net/http, from Start or StartPipe on; Close ends them and
-// waits for them. Locking: the log's mutex guards all state, and no network call is made under it.
-// A Server may be used by any number of goroutines.
+// Goroutines: one per connection, of net/http, from Start or StartPipe on, and one of the garbage
+// collector from NewServer on; Close ends them and waits for them. Locking: the log's mutex guards
+// all state, and no network call is made under it. A Server may be used by any number of
+// goroutines.
 //
 // To see it work: go test -v -run 'Story|Example' ./apitest
 package apitest
@@ -73,6 +75,12 @@ type Options struct {
 	// Old versions can be read for at least CompactInterval; after twice that time they are gone. 0
 	// means five minutes, as for a real server; less than 0 keeps all versions.
 	CompactInterval time.Duration
+
+	// GarbageCollection deletes the objects whose owners are gone and the dependents of owners that
+	// are deleted with the policy Foreground, and releases those of the policy Orphan, as a
+	// cluster's garbage collector does. It happens in a goroutine, a moment after the write that
+	// makes it due, until Close. A server for a synctest bubble must be made in the bubble then.
+	GarbageCollection bool
 
 	// HistoryLen bounds the number of events that are kept for watches. 0 means 100,000; less than
 	// 0 means no bound.
@@ -153,6 +161,10 @@ func NewServer(options Options) *Server {
 			// a broken invariant of this package
 			panic(fmt.Sprintf("create namespace %s: %v", name, err))
 		}
+	}
+	if options.GarbageCollection {
+		s.log.collector = newCollector(s)
+		s.wg.Go(s.log.collector.run)
 	}
 	for _, r := range options.Resources {
 		if err := s.Register(r); err != nil {

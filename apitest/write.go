@@ -72,7 +72,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	defer s.log.mu.Unlock()
 	s.log.tickLocked(time.Now())
 	if !w.direct {
-		if err := s.admitNamespaceLocked(r, t.namespace, obj.meta.Name); err != nil {
+		if err := s.admitLocked(t, obj.meta.GenerateName); err != nil {
 			return nil, err
 		}
 	}
@@ -153,6 +153,7 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 		return nil, false, err
 	}
 	v, err := s.replaceLocked(c, t, old, obj, w)
+	s.settleLocked(t)
 	return v, false, err
 }
 
@@ -163,7 +164,7 @@ func (s *Server) replaceLocked(c *collection, t target, old *version, obj *objec
 	before, after := &old.object.meta, &obj.meta
 	grace := before.DeletionGracePeriodSeconds
 	finished := before.DeletionTimestamp != nil && len(after.Finalizers) == 0 &&
-		(grace == nil || *grace == 0)
+		len(obj.specFinalizers()) == 0 && (grace == nil || *grace == 0)
 	keepTimes(obj, old)
 	answer, err := dryVersion(obj, old.rv)
 	if err != nil {
@@ -189,7 +190,7 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 	}
 	obj.gvk = t.resource.GroupVersionKind()
 	if !w.direct {
-		if err := s.admitNamespaceLocked(t.resource, t.namespace, t.name); err != nil {
+		if err := s.admitLocked(t, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -263,17 +264,28 @@ func checkPreconditions(t target, want *metav1.Preconditions, have *metav1.Objec
 	if want == nil {
 		return nil
 	}
-	kind := schema.GroupResource{Group: t.resource.Group, Resource: t.resource.Kind}
 	if want.UID != nil && *want.UID != have.UID {
-		return apierrors.NewConflict(kind, t.name,
-			fmt.Errorf("the UID in the precondition (%s) does not match the UID in record "+
-				"(%s). The object might have been deleted and then recreated", *want.UID, have.UID))
+		return t.preconditionFailed("UID", string(*want.UID), string(have.UID),
+			"The object might have been deleted and then recreated")
 	}
 	if want.ResourceVersion != nil && *want.ResourceVersion != have.ResourceVersion {
-		return apierrors.NewConflict(kind, t.name,
-			fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the "+
-				"ResourceVersion in record (%s). The object might have been modified",
-				*want.ResourceVersion, have.ResourceVersion))
+		return t.preconditionFailed("ResourceVersion", *want.ResourceVersion, have.ResourceVersion,
+			"The object might have been modified")
 	}
 	return nil
+}
+
+func (t target) preconditionFailed(what, want, have, why string) error {
+	if t.resource.isContainer() {
+		head := "Precondition failed"
+		if t.resource.isDefinitions() {
+			head = "precondition failed"
+		}
+		return apierrors.NewConflict(t.resource.GroupResource(), t.name, fmt.Errorf(
+			"%s: %s in precondition: %s, %s in object meta: %s", head, what, want, what, have))
+	}
+	kind := schema.GroupResource{Group: t.resource.Group, Resource: t.resource.Kind}
+	return apierrors.NewConflict(kind, t.name, fmt.Errorf(
+		"the %s in the precondition (%s) does not match the %s in record (%s). %s",
+		what, want, what, have, why))
 }

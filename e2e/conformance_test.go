@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"context"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,11 +33,37 @@ func TestConformance(t *testing.T) {
 func TestConformance_Sharded(t *testing.T) {
 	c := newShardedCluster(t)
 	writeOn(t, c)
-	conformance.RunSharded(t, conformance.Target{
+	conformance.RunFolder(t, conformance.Target{
 		Variant: variant(),
 		Config:  c.Config(cluster.AdminToken),
 		Folder:  "../testdata/conformance",
+	}, "sharded")
+}
+
+// The same, of a server beside the namespace controller and the garbage collector of a controller
+// manager.
+func TestConformance_Collected(t *testing.T) {
+	if cluster.Older() {
+		t.Skip("the controllers are those of the newer server")
+	}
+	controllers := filepath.Join(t.TempDir(), "controllers")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", controllers, "./controllers")
+	build.Dir = "servers"
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	c := cluster.New(t, cluster.Options{})
+	run := exec.Command(controllers, c.Kubeconfig())
+	require.NoError(t, run.Start())
+	t.Cleanup(func() {
+		_ = run.Process.Kill() // it may have ended
+		_ = run.Wait()
 	})
+	conformance.RunFolder(t, conformance.Target{
+		Variant: conformance.Recorded,
+		Config:  c.Config(cluster.AdminToken),
+		Folder:  "../testdata/conformance",
+	}, "collected")
 }
 
 func variant() string {

@@ -38,6 +38,7 @@ const patience = 2 * time.Minute
 //	next NAME N           print the next N events of a watch
 //	rest NAME             print its events until the server ends it; repeated bookmarks once
 //	close NAME            close it
+//	await CODE PATH       repeat a GET until its answer has the code
 //	expire                Target.Expire
 //
 // $NAME in a line stands for a value that was set, $rv1 and so on for the resourceVersion that was
@@ -101,6 +102,8 @@ func (p *player) exec(cmd transcript.Command) string {
 		return p.watch(arg(1)).rest(p)
 	case "close":
 		p.watch(arg(1)).close()
+	case "await":
+		p.await(arg(1), arg(2))
 	case "expire":
 		p.target.Expire(p.t)
 	default:
@@ -131,6 +134,15 @@ func (p *player) request(method, path, body string) *http.Response {
 	require.NoError(p.t, err)
 	giveUp.Stop()
 	return response
+}
+
+// await repeats a GET until its answer has the code.
+func (p *player) await(code, path string) {
+	require.Eventually(p.t, func() bool {
+		response := p.request(http.MethodGet, path, "")
+		defer response.Body.Close()
+		return fmt.Sprint(response.StatusCode) == code
+	}, patience, 20*time.Millisecond, p.line)
 }
 
 // answer prints the code and body of a response that is not a stream.
