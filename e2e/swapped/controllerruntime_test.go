@@ -18,7 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 const controllerRuntime = "sigs.k8s.io/controller-runtime"
@@ -145,7 +146,7 @@ type copies struct {
 func newCopies(t *testing.T, servers *cluster.Cluster) *copies {
 	client, err := kubernetes.NewForConfig(servers.Config(cluster.AdminToken))
 	require.NoError(t, err)
-	return &copies{t, servers, client, cluster.NewNamespace(t, client)}
+	return &copies{t, servers, client, fixture.NewNamespace(t, client)}
 }
 
 func (c *copies) create(name, value string) {
