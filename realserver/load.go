@@ -49,9 +49,11 @@ type document struct {
 
 func (d document) isDefinition() bool { return d.GroupVersionKind().GroupKind() == definitionKind }
 
-// load creates or updates the definitions in crds and files, waits until their kinds are served, and
-// then creates or updates the other objects in files, in their order.
-func load(ctx context.Context, config *rest.Config, crds, files []string) error {
+// Load creates or updates the CustomResourceDefinitions in crds and files, waits until their kinds
+// are served, and then creates or updates the other objects in files, in their order. Both name
+// YAML or JSON files, or folders of them; the other documents in crds are left out. An object
+// without a namespace is created in default. An error names the file and the object.
+func Load(ctx context.Context, config *rest.Config, crds, files []string) error {
 	if len(crds)+len(files) == 0 {
 		return nil
 	}
@@ -180,7 +182,7 @@ func (l *loader) applyAll(ctx context.Context, documents []document) error {
 	return nil
 }
 
-// apply creates or updates an object. Without a namespace it is in default.
+// apply creates or updates an object.
 func (l *loader) apply(ctx context.Context, d document) error {
 	kind := d.GroupVersionKind()
 	mapping, err := l.mapper.RESTMapping(kind.GroupKind(), kind.Version)

@@ -87,6 +87,8 @@ func remove(
 func empty(
 	ctx context.Context, config *rest.Config, kinds discovery.DiscoveryInterface, namespace string,
 ) (held bool, err error) {
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return false, err

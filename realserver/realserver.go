@@ -39,13 +39,8 @@ type Options struct {
 	// APIServerArgs are more flags for kube-apiserver, such as "--feature-gates=NAME=true". Tests
 	// with other flags get another server.
 	APIServerArgs []string
-	// CRDs are YAML or JSON files, or folders of them. Start creates or updates the
-	// CustomResourceDefinitions in them, waits until their kinds are served, and leaves out all
-	// other documents.
-	CRDs []string
-	// Load are YAML or JSON files, or folders of them. Start creates or updates all objects in
-	// them: CustomResourceDefinitions first, then the others in their order.
-	Load []string
+	// CRDs and Load are files and folders for Load, which Start calls.
+	CRDs, Load []string
 	// Own starts a server for this test alone, which ends with the test.
 	Own bool
 }
@@ -73,7 +68,7 @@ func Start(t testing.TB, options Options) *rest.Config {
 			t.Errorf("end a real server: %v", err)
 		}
 	})
-	if err := load(t.Context(), s.config, options.CRDs, options.Load); err != nil {
+	if err := Load(t.Context(), s.config, options.CRDs, options.Load); err != nil {
 		t.Fatalf("load objects into a real server: %v", err)
 	}
 	return rest.CopyConfig(s.config)

@@ -3,9 +3,11 @@
 package realserver_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,6 +23,12 @@ import (
 
 	"example.com/informerstack/realserver"
 	"example.com/informerstack/realserver/cluster"
+)
+
+const (
+	// patience bounds the waits for what must happen.
+	patience = 3 * time.Minute
+	pause    = 10 * time.Millisecond
 )
 
 var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
@@ -51,7 +59,8 @@ func TestStart_LoadsFiles(t *testing.T) {
 	text, err := os.ReadFile("testdata/objects.yaml")
 	require.NoError(t, err)
 	changed := filepath.Join(t.TempDir(), "changed.yaml")
-	require.NoError(t, os.WriteFile(changed, replaced(t, text, `size: "3"`, `size: "4"`), 0o600))
+	require.NoError(t, os.WriteFile(changed,
+		bytes.ReplaceAll(text, []byte(`size: "3"`), []byte(`size: "4"`)), 0o600))
 	realserver.Start(t, realserver.Options{Load: []string{changed}})
 	now, err := settings.Get(t.Context(), "settings", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -80,9 +89,9 @@ func TestStart_UsersNeedRoles(t *testing.T) {
 	_, err = admin.RbacV1().RoleBindings(namespace).Create(t.Context(), binding,
 		metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.EventuallyWithT(t, func(t *assert.CollectT) { // the authorizer reads from a watch
+	require.Eventually(t, func() bool { // the authorizer reads from a watch
 		_, err := maps.List(t.Context(), metav1.ListOptions{})
-		assert.NoError(t, err)
+		return err == nil
 	}, patience, pause)
 }
 

@@ -4,7 +4,6 @@ package realserver_test
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,24 +12,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/realserver"
 )
-
-const (
-	// patience bounds the waits for what must happen.
-	patience = 3 * time.Minute
-	pause    = 10 * time.Millisecond
-)
-
-func replaced(t *testing.T, text []byte, from, to string) []byte {
-	require.Contains(t, string(text), from)
-	return bytes.ReplaceAll(text, []byte(from), []byte(to))
-}
 
 // userVariable makes this test's program a test process that uses a server until it is killed, or
 // until its standard input ends.
@@ -78,7 +65,8 @@ func beUser(t *testing.T) {
 }
 
 // newCache returns a cache folder of the test, with the programs that the user's cache has. A
-// keeper that uses it is no other test's.
+// keeper that uses it is no other test's. When the test ends, all users are killed, and then nothing
+// may remain.
 func newCache(t *testing.T) string {
 	realserver.Start(t, realserver.Options{}) // builds them
 	cache, err := os.UserCacheDir()
@@ -87,7 +75,10 @@ func newCache(t *testing.T) string {
 	require.NoError(t, err)
 	own, err := os.MkdirTemp("", "rs") // short, for the socket
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(own) })
+	t.Cleanup(func() { // after the users have been killed
+		require.Eventually(t, func() bool { return len(running(t, own)) == 0 }, patience, pause)
+		require.NoError(t, os.RemoveAll(own))
+	})
 	require.NoError(t, os.Mkdir(filepath.Join(own, "informerstack"), 0o700))
 	for _, folder := range folders {
 		require.NoError(t, os.Symlink(folder,
@@ -97,7 +88,6 @@ func newCache(t *testing.T) string {
 }
 
 // Processes that start at the same time use one server, which survives the process that started it.
-// When all have been killed, nothing remains.
 func TestShared_IsOne(t *testing.T) {
 	if os.Getenv(userVariable) != "" {
 		beUser(t)

@@ -70,6 +70,7 @@ type Options struct {
 // Cluster is a running API server with its etcd.
 type Cluster struct {
 	options   Options
+	version   string
 	programs  string // folder
 	dir       string // data, certificates and logs of this run
 	url       string
@@ -94,7 +95,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		c, err := start(ctx, options, programs)
+		c, err := start(ctx, options, version, programs)
 		if err == nil {
 			return c, nil
 		}
@@ -105,8 +106,10 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 }
 
 // start starts a cluster on ports that are free now. Another program may be faster to listen there.
-func start(ctx context.Context, options Options, programs string) (_ *Cluster, err error) {
-	c := &Cluster{options: options, programs: programs}
+func start(
+	ctx context.Context, options Options, version, programs string,
+) (_ *Cluster, err error) {
+	c := &Cluster{options: options, version: version, programs: programs}
 	if c.dir, err = makeDir(options.Dir); err != nil {
 		return nil, fmt.Errorf("make a folder for the cluster: %w", err)
 	}
@@ -203,6 +206,9 @@ func (c *Cluster) kubeconfig() (clientcmdapi.Config, error) {
 	config.CurrentContext = name
 	return *config, err
 }
+
+// Version returns the version of Kubernetes.
+func (c *Cluster) Version() string { return c.version }
 
 // Dir returns the folder with etcd.log and kube-apiserver.log.
 func (c *Cluster) Dir() string { return c.dir }
