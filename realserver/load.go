@@ -185,6 +185,9 @@ func (l *loader) applyAll(ctx context.Context, documents []document) error {
 // apply creates or updates an object.
 func (l *loader) apply(ctx context.Context, d document) error {
 	kind := d.GroupVersionKind()
+	if kind.Kind == "" {
+		return errors.New("it is not an object: it has no kind")
+	}
 	mapping, err := l.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return err
