@@ -39,7 +39,7 @@ func TestConformance_Sharded(t *testing.T) {
 }
 
 func variant() string {
-	if cluster.Older() {
+	if shared.Version() != cluster.Versions[0] {
 		return "older"
 	}
 	return conformance.Recorded

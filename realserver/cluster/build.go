@@ -134,8 +134,8 @@ func (p program) compile(ctx context.Context, kubernetes, file string) error {
 			return fmt.Errorf("write go.%s: %w", kind, err)
 		}
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", ldflags(p.version),
-		"-o", "program", p.pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
+		ldflags(p.version), "-o", "program", p.pkg)
 	cmd.Dir = temp
 	// The settings of the caller's own module do not concern this one.
 	cmd.Env = append(os.Environ(), "PWD="+temp, "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")

@@ -15,9 +15,8 @@ package realserver
 import (
 	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"io"
+	"os"
 	"os/exec"
 
 	"example.com/informerstack/cmd/informerstack/cli"
@@ -27,8 +26,8 @@ import (
 // ends.
 type Server struct {
 	stdin io.Closer
-	ended chan struct{} // closed when the process has ended
-	err   error         // its result; read after ended is closed
+	ended chan struct{}    // closed when the process has ended
+	state *os.ProcessState // its result; read after ended is closed
 }
 
 // Start builds the program if it is missing or old, runs it with these flags, and returns when the
@@ -72,7 +71,8 @@ func start(
 			close(ready)
 		}
 		_, _ = io.Copy(stdout, output)
-		s.err = cmd.Wait()
+		_ = cmd.Wait()
+		s.state = cmd.ProcessState
 	}()
 	select {
 	case <-ready:
@@ -82,8 +82,8 @@ func start(
 		return nil, cli.Fail(cli.Failed, "--real: interrupted")
 	case <-s.ended: // it has said why
 		code := cli.Failed
-		if exit, ok := errors.AsType[*exec.ExitError](s.err); ok && exit.ExitCode() > 0 {
-			code = exit.ExitCode()
+		if s.state.ExitCode() == cli.Usage {
+			code = cli.Usage
 		}
 		return nil, cli.Fail(code, "--real: the server did not start")
 	}
@@ -96,8 +96,7 @@ func (s *Server) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	case <-s.ended:
-		return cli.Fail(cli.Failed, "--real: the server has ended: %w",
-			errors.Join(s.err, fmt.Errorf("its output is above")))
+		return cli.Fail(cli.Failed, "--real: the server has ended: %s", s.state)
 	}
 }
 

@@ -39,7 +39,7 @@ func build(ctx context.Context) (program string, err error) {
 	}
 	folder := filepath.Join(cache, "informerstack", "realserver-"+s.id())
 	program = filepath.Join(folder, "realserver")
-	cmd := exec.CommandContext(ctx, "go", "install", s.argument)
+	cmd := exec.CommandContext(ctx, "go", "install", "-buildvcs=false", s.argument)
 	cmd.Dir = s.dir
 	// Settings of the working directory do not concern this module.
 	cmd.Env = append(os.Environ(), "GOBIN="+folder, "GOWORK=off", "GOFLAGS=")

@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		// Ctrl-C is for the program that has started this one and reads its output.
 		signal.Ignore(os.Interrupt, syscall.SIGHUP)
 		var end context.CancelFunc
-		ctx, end = context.WithCancel(context.Background())
+		ctx, end = context.WithCancel(ctx)
 		go func() {
 			_, _ = io.Copy(io.Discard, stdin)
 			end()
