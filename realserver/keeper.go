@@ -60,12 +60,8 @@ func keep(text string) error {
 	failed := make(chan error, 1)
 	go func() { failed <- c.Wait(context.Background()) }()
 	config := c.Config(cluster.AdminToken)
-	authority, err := os.ReadFile(config.CAFile)
-	if err != nil {
-		refuse(dir, listener, err)
-		return err
-	}
-	err = serve(listener, answer{Host: config.Host, Authority: authority, Logs: c.Dir()}, failed)
+	err = serve(listener,
+		answer{Host: config.Host, Authority: config.CAData, Logs: c.Dir()}, failed)
 	// A test that connects from now on finds no keeper, or gets no answer, and starts another one
 	// when this process has ended and its lock is free.
 	if _, locked := cluster.Lock(lockFile(dir)); locked != nil {

@@ -58,7 +58,7 @@ func Namespace(t testing.TB, config *rest.Config) string {
 }
 
 // remove deletes a namespace as a controller manager does: it becomes Terminating, so that nothing
-// more is created in it, its objects are deleted, and it goes when there are none.
+// more is created in it, its objects are deleted, and it goes after the last one.
 func remove(
 	ctx context.Context, config *rest.Config, client kubernetes.Interface, name string,
 ) error {

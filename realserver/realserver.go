@@ -7,12 +7,12 @@
 //	test process ─┘
 //
 // Both are built from Go modules, once for each version, and then kept in the user's cache folder.
-// The processes of one module's tests share a server. A process of its own, the keeper, owns the
-// server, and ends ten seconds after the last test that uses it, however that test ends.
+// The processes of one module's tests share a server. Another process, the keeper, owns the server,
+// and ends ten seconds after the last test that uses it, however that test ends.
 //
 // Read realserver.go, namespace.go, load.go; then share.go (what a test process does) and keeper.go
 // (what the keeper does). Package cluster starts the programs, for tests that stop and kill them
-// too. Goroutines: a keeper has one for each connection; a test process has none that remain.
+// too. Goroutines: a keeper has one for each connection; a test process has one, until the keeper that it started ends.
 // Locking: none in memory; a file lock orders the processes that start and end a keeper.
 //
 // Run go test -v . in realserver.
@@ -33,8 +33,8 @@ import (
 
 // Options configure Start. The zero value is usable.
 type Options struct {
-	// Version of Kubernetes, as 1.37.2 or 1.36. The default is the one that REALSERVER_VERSION in
-	// the environment names, else the newest of cluster.Versions.
+	// Version of Kubernetes, as 1.37.2 or 1.36. The default is REALSERVER_VERSION in the
+	// environment, else the newest of cluster.Versions.
 	Version string
 	// APIServerArgs are more flags for kube-apiserver, such as "--feature-gates=NAME=true". Tests
 	// with other flags get another server.

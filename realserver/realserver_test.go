@@ -95,6 +95,22 @@ func TestStart_UsersNeedRoles(t *testing.T) {
 	}, patience, pause)
 }
 
+// A server of a test's own has its own objects and flags, and ends with the test.
+func TestStart_Own(t *testing.T) {
+	var own *rest.Config
+	t.Run("owner", func(t *testing.T) {
+		own = realserver.Start(t, realserver.Options{Own: true,
+			APIServerArgs: []string{"--authorization-mode=AlwaysAllow"}})
+		user := rest.CopyConfig(own)
+		user.Impersonate.UserName = "alice"
+		_, err := kubernetes.NewForConfigOrDie(user).CoreV1().Namespaces().
+			List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+	})
+	_, err := kubernetes.NewForConfigOrDie(own).Discovery().ServerVersion()
+	assert.Error(t, err)
+}
+
 // The namespace of a test is gone after the test, with pods that no kubelet ends. A finalizer holds
 // it.
 func TestNamespace_EndsWithItsTest(t *testing.T) {

@@ -85,7 +85,7 @@ func (o Options) share(ctx context.Context) (*server, error) {
 	return nil, fmt.Errorf("the keeper of the shared server ended %d times", maxAttempts)
 }
 
-// connect returns a connection to the job's keeper, which it starts if there is none.
+// connect returns a connection to the job's keeper, which it starts if necessary.
 func (j job) connect(ctx context.Context) (net.Conn, error) {
 	dir, err := j.folder()
 	if err != nil {

@@ -65,8 +65,8 @@ func beUser(t *testing.T) {
 }
 
 // newCache returns a cache folder of the test, with the programs that the user's cache has. A
-// keeper that uses it is no other test's. When the test ends, all users are killed, and then nothing
-// may remain.
+// keeper that uses it is no other test's. When the test ends, all users are killed, and then
+// nothing may remain.
 func newCache(t *testing.T) string {
 	realserver.Start(t, realserver.Options{}) // builds them
 	cache, err := os.UserCacheDir()

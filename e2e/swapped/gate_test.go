@@ -161,7 +161,7 @@ func (g *gate) kubeconfig() string {
 	g.t.Helper()
 	config := clientcmdapi.NewConfig()
 	config.Clusters["gate"] = &clientcmdapi.Cluster{Server: "https://" + g.address,
-		CertificateAuthority: g.servers.Config("").CAFile}
+		CertificateAuthorityData: g.servers.Config("").CAData}
 	config.AuthInfos["weak"] = &clientcmdapi.AuthInfo{Token: cluster.WeakToken}
 	config.Contexts["gate"] = &clientcmdapi.Context{Cluster: "gate", AuthInfo: "weak"}
 	config.CurrentContext = "gate"

@@ -31,7 +31,7 @@ var servers embed.FS
 var etcdVersion = regexp.MustCompile(`(?m)^\s*go\.etcd\.io/etcd/server/v3 (v\S+)`)
 
 // Selected returns the element of Versions that version names: as 1.37.2, v1.37.2 or 1.37. The
-// default is the one that REALSERVER_VERSION in the environment names, else the newest.
+// default is REALSERVER_VERSION in the environment, else the newest.
 func Selected(version string) (string, error) {
 	from := "version"
 	if version == "" {

@@ -73,6 +73,7 @@ type Cluster struct {
 	version   string
 	programs  string // folder
 	dir       string // data, certificates and logs of this run
+	authority []byte // certificate, in PEM
 	url       string
 	etcdURL   string
 	etcd      *Process
@@ -99,7 +100,8 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		if err == nil {
 			return c, nil
 		}
-		if attempt == maxAttempts || options.Address != "" || !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
+		if attempt == maxAttempts || options.Address != "" ||
+			!strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
 			return nil, err
 		}
 	}
@@ -166,17 +168,13 @@ func (c *Cluster) prepare() error {
 		return err
 	}
 	c.etcdURL = "http://" + address
-	if err := writeCerts(c.dir); err != nil {
+	if c.authority, err = writeCerts(c.dir); err != nil {
 		return fmt.Errorf("write certificates: %w", err)
 	}
 	if err := os.WriteFile(c.path("tokens.csv"), []byte(tokens), 0o600); err != nil {
 		return fmt.Errorf("write tokens: %w", err)
 	}
-	config, err := c.kubeconfig()
-	if err == nil {
-		err = clientcmd.WriteToFile(config, c.Kubeconfig())
-	}
-	if err != nil {
+	if err := clientcmd.WriteToFile(c.kubeconfig(), c.Kubeconfig()); err != nil {
 		return fmt.Errorf("write kubeconfig: %w", err)
 	}
 	return nil
@@ -187,7 +185,7 @@ func (c *Cluster) Config(token string) *rest.Config {
 	return &rest.Config{
 		Host:            c.url,
 		BearerToken:     token,
-		TLSClientConfig: rest.TLSClientConfig{CAFile: c.path(certFile)},
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.authority},
 		QPS:             -1, // no client-side throttling
 	}
 }
@@ -195,16 +193,15 @@ func (c *Cluster) Config(token string) *rest.Config {
 // Kubeconfig returns the path of a kubeconfig file for the admin, which needs no other file.
 func (c *Cluster) Kubeconfig() string { return c.path("kubeconfig") }
 
-func (c *Cluster) kubeconfig() (clientcmdapi.Config, error) {
+func (c *Cluster) kubeconfig() clientcmdapi.Config {
 	const name = "realserver"
-	authority, err := os.ReadFile(c.path(certFile))
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: c.url,
-		CertificateAuthorityData: authority}
+		CertificateAuthorityData: c.authority}
 	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: AdminToken}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: "admin"}
 	config.CurrentContext = name
-	return *config, err
+	return *config
 }
 
 // Version returns the version of Kubernetes.

@@ -89,8 +89,8 @@ func start(
 	}
 }
 
-// Wait blocks until ctx is done, and returns nil, or until the server ends by itself, and returns an
-// error.
+// Wait blocks until ctx is done, and returns nil, or until the server ends by itself, and returns
+// an error.
 func (s *Server) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

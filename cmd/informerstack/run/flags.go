@@ -178,6 +178,11 @@ func (o *options) check() error {
 	if o.sharing.count > 0 && o.election.elect {
 		return cli.Fail(cli.Usage, "--shards cannot be used with --leader-elect: choose one")
 	}
+	return o.checkCluster()
+}
+
+// checkCluster returns an error for flags that name two clusters.
+func (o *options) checkCluster() error {
 	if o.real && !o.cluster.Embedded() {
 		return cli.Fail(cli.Usage, "--real cannot be used with --kubeconfig, --context or "+
 			"--in-cluster: choose one cluster")

@@ -124,8 +124,9 @@ func (o *options) serveMemory(ctx context.Context, stdout io.Writer) error {
 	if err := cluster.WriteKubeconfig(o.kubeconfig, server.URL); err != nil {
 		return cli.Fail(cli.Failed, "--kubeconfig %s: %w", o.kubeconfig, err)
 	}
-	fmt.Fprintf(stdout, "Serving the Kubernetes API on %s. Ctrl-C stops it, and its data is gone.\n"+
-		"Wrote %s. In another terminal:\n  kubectl --kubeconfig %s get namespaces\n",
+	fmt.Fprintf(stdout,
+		"Serving the Kubernetes API on %s. Ctrl-C stops it, and its data is gone.\n"+
+			"Wrote %s. In another terminal:\n  kubectl --kubeconfig %s get namespaces\n",
 		server.URL, o.kubeconfig, o.kubeconfig)
 	<-ctx.Done()
 	return nil

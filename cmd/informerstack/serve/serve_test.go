@@ -61,7 +61,8 @@ func write(t *testing.T, folder, name, text string) string {
 	return file
 }
 
-// The server has the objects of the files, and the kubeconfig leads to it. It ends with the command.
+// The server has the objects of the files, and the kubeconfig leads to it. It ends with the
+// command.
 func TestServe_LoadsFiles(t *testing.T) {
 	folder, crds := t.TempDir(), t.TempDir()
 	write(t, crds, "gadgets.yaml", definitionText)

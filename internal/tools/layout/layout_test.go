@@ -186,7 +186,8 @@ var rules = map[string]rule{
 		ours: []string{
 			"apitest", "client",
 			"cmd/informerstack/cli", "cmd/informerstack/lab", "cmd/informerstack/realserver",
-			"cmd/informerstack/replay", "cmd/informerstack/run/cluster", "cmd/informerstack/run/configmaps",
+			"cmd/informerstack/replay",
+			"cmd/informerstack/run/cluster", "cmd/informerstack/run/configmaps",
 			"cmd/informerstack/run/hops",
 			"store", "deltafifo", "reflector", "reflector/wire", "informer", "workqueue",
 			"controller", "leaderelection", "leaderelection/resourcelock", "shard",
