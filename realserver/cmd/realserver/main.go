@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -125,7 +126,7 @@ func (o *options) serve(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	text, err := os.ReadFile(c.Kubeconfig())
 	if err == nil {
-		err = os.WriteFile(o.kubeconfig, text, 0o600)
+		err = replace(o.kubeconfig, text)
 	}
 	if err != nil {
 		return fmt.Errorf("write --kubeconfig: %w", err)
@@ -134,4 +135,20 @@ func (o *options) serve(ctx context.Context, stdout io.Writer) (err error) {
 		"Wrote %s. In another terminal:\n  kubectl --kubeconfig %s get namespaces\n",
 		c.Version(), config.Host, o.kubeconfig, o.kubeconfig)
 	return c.Wait(ctx)
+}
+
+// replace writes a file that only the user can read, and not through a link that has its name.
+func replace(name string, text []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(name), ".realserver-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+	return err
 }
