@@ -12,8 +12,9 @@
 //
 // Read realserver.go, namespace.go, load.go; then share.go (what a test process does) and keeper.go
 // (what the keeper does). Package cluster starts the programs, for tests that stop and kill them
-// too. Goroutines: a keeper has one for each connection; a test process has one, until the keeper that it started ends.
-// Locking: none in memory; a file lock orders the processes that start and end a keeper.
+// too. Goroutines: a keeper has one for each connection; a test process has one, until the keeper
+// that it started ends. Locking: none in memory; a file lock orders the processes that start and
+// end a keeper.
 //
 // Run go test -v . in realserver.
 package realserver

@@ -57,7 +57,7 @@ func TestSwapped_ControllerRuntime(t *testing.T) {
 // serversFor returns a new folder with our servers. Some of controller-runtime's tests leave theirs
 // running: on Linux, processes started from the folder end with the test.
 func serversFor(t *testing.T) (dir string) {
-	built, err := cluster.Build(t.Context(), os.Stderr)
+	built, err := cluster.Build(t.Context(), "", os.Stderr)
 	require.NoError(t, err)
 	dir, err = os.MkdirTemp(scratch, "servers-") // removed when they have ended
 	require.NoError(t, err)

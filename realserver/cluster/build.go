@@ -46,13 +46,17 @@ func Selected(version string) (string, error) {
 	return "", fmt.Errorf("%s %q: want one of %s", from, version, strings.Join(Versions, ", "))
 }
 
-// Build returns the folder that holds the programs etcd and kube-apiserver of one of the Versions.
+// Build returns the folder that holds the programs etcd and kube-apiserver of a version, which is
+// Selected.
 //
 // The folder is in the user's cache folder. Missing programs are compiled first, which needs the go
 // command and takes minutes if Go's build cache lacks them. progress gets a line before and after
 // each compilation. If several processes need a program, one compiles it, and the others wait (on
 // Unix).
 func Build(ctx context.Context, version string, progress io.Writer) (dir string, err error) {
+	if version, err = Selected(version); err != nil {
+		return "", err
+	}
 	modules, err := servers.ReadFile("servers/" + version + ".mod")
 	if err != nil {
 		return "", fmt.Errorf("find Kubernetes %s: %w", version, err)

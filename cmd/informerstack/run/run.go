@@ -9,10 +9,10 @@
 // and health), elect.go and shards.go (several processes), flags.go; record.go, page.go and
 // pace.go (the page, recordings, --step and --slow); pipeline.go (how the pieces are connected);
 // hint.go, kubectl.go (--serve), real.go (--real), serve.go, begin.go (the link, and the wait for
-// the reader), run.go (the order of the steps) and lesson.go. Then go test -v ./cmd/informerstack/run.
-// Goroutines: those of the pieces, of the HTTP servers and of the workload, which end before the
-// command does; in a terminal, one that reads Enter once, or with --step until the input ends.
-// Locking: none here.
+// the reader), run.go (the order of the steps) and lesson.go. Then go test -v
+// ./cmd/informerstack/run. Goroutines: those of the pieces, of the HTTP servers and of the
+// workload, which end before the command does; in a terminal, one that reads Enter once, or with
+// --step until the input ends. Locking: none here.
 package run
 
 import (
