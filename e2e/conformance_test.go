@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"example.com/informerstack/e2e/cluster"
 	"example.com/informerstack/internal/tools/conformance"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // The transcripts contain the answers of this server, and under "---- older" those of the older one
@@ -67,7 +67,7 @@ func TestConformance_Collected(t *testing.T) {
 }
 
 func variant() string {
-	if cluster.Older() {
+	if shared.Version() != cluster.Versions[0] {
 		return "older"
 	}
 	return conformance.Recorded

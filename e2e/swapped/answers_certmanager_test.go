@@ -20,7 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // issuance is a namespace in which cert-manager issues certificates.
@@ -58,7 +59,7 @@ func TestSwapped_CertManager_Answers(t *testing.T) {
 		column: newColumn(t, "cert-manager")}
 	i.client, err = dynamic.NewForConfig(servers.Config(cluster.AdminToken))
 	require.NoError(t, err)
-	i.namespace = cluster.NewNamespace(t, i.gate.admin)
+	i.namespace = fixture.NewNamespace(t, i.gate.admin)
 	i.gate.allow(issuanceRules...)
 	i.debugger = newDebugger(t, i.start("first", program, i.gate, i.namespace))
 	play(t, i, func(t *testing.T) { i.t, i.gate.t = t, t }, []step[*issuance]{
@@ -232,7 +233,7 @@ func (i *issuance) hasBugs() {
 	i.second.Kill()
 	way := newGate(t, i.servers)
 	i.debugger = newDebugger(t, i.start("faulty", i.faulty, way,
-		cluster.NewNamespace(t, i.gate.admin)))
+		fixture.NewNamespace(t, i.gate.admin)))
 	i.create("certificates", certificate("forgotten"))
 	i.asks("Done forgotten", "forgotten", `\n  the goroutine that took it (waits for the next key|`+
 		`has taken \S+ since|in \S+).*: its Done was forgotten, or `)

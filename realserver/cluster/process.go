@@ -48,7 +48,7 @@ func startProcess(dir, name, program string, args ...string) (*Process, error) {
 	defer log.Close() // the program has its own descriptor
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.Dir = dir
-	p.cmd.SysProcAttr = dieWithParent()
+	p.cmd.SysProcAttr = ofThisProcess()
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix && !aix && !solaris
+
 package cluster
 
 import (
@@ -8,13 +10,9 @@ import (
 	"syscall"
 )
 
-func dieWithParent() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}
-
-// lock waits until no other process holds the lock of a file, and holds it until unlock, or the end
-// of this process.
-func lock(name string) (unlock func() error, err error) {
+// Lock waits until no other process holds the lock of a file, which it creates, and holds it until
+// unlock is called or this process ends.
+func Lock(name string) (unlock func(), err error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -27,5 +25,5 @@ func lock(name string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return file.Close, nil
+	return func() { _ = file.Close() }, nil // the kernel unlocks it even if this fails
 }

@@ -1,5 +1,5 @@
 // Only what runs beside the tests: programs, never imported by our code.
-module example.com/informerstack/e2e/servers/older
+module servers
 
 go 1.26.0
 

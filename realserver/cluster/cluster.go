@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cluster runs a real kube-apiserver and its etcd with Go alone, without containers or
-// downloads other than Go modules.
+// downloads other than Go modules. Tests may stop, kill and restart both.
 //
 //	cluster.Start -> etcd, kube-apiserver (processes on loopback) <- rest.Config
 //
 // There is no controller manager, scheduler or kubelet: objects stay as they are written,
 // namespaces are never emptied, garbage is not collected.
 //
-// Read cluster.go, apiserver.go, etcd.go; build.go compiles the programs, process.go keeps them
-// from outliving the tests; link.go is a network that fails, objects.go what tests create.
-// Goroutines: one for each process, until it ends, and two for each connection of a Link. Locking:
-// one mutex in a Link; a Cluster is used by one goroutine at a time, its Configs and Processes by
-// any.
+// Read cluster.go, apiserver.go, etcd.go, certs.go; build.go compiles the programs, process.go
+// keeps them from outliving this process. Goroutines: one for each process, until it ends. Locking:
+// none; a Cluster is used by one goroutine at a time, its Configs and Processes by any, and Wait
+// beside any.
 //
-// Run go test -v -run TestConformance ./... in e2e.
+// Run go test -v ./cluster in realserver.
 package cluster
 
 import (
@@ -31,7 +30,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -54,9 +52,16 @@ const tokens = AdminToken + `,admin,1,"system:masters"` + "\n" + WeakToken + `,w
 
 // Options configure Start. The zero value is usable.
 type Options struct {
+	// Version of Kubernetes: see Selected.
+	Version string
+	// Dir is a folder for the data and the logs, which Start empties first and Stop removes. The
+	// default is a new temporary one.
+	Dir string
+	// Address is where kube-apiserver listens, on 127.0.0.1. The default is a free port.
+	Address string
 	// Progress receives a line for each program that has to be compiled first. Default: os.Stderr.
 	Progress io.Writer
-	// APIServerArgs are more flags for kube-apiserver, such as "--watch-cache=false".
+	// APIServerArgs are more flags for kube-apiserver, such as "--feature-gates=NAME=true".
 	APIServerArgs []string
 	// EtcdArgs are more flags for etcd.
 	EtcdArgs []string
@@ -65,8 +70,10 @@ type Options struct {
 // Cluster is a running API server with its etcd.
 type Cluster struct {
 	options   Options
+	version   string
 	programs  string // folder
 	dir       string // data, certificates and logs of this run
+	authority []byte // certificate, in PEM
 	url       string
 	etcdURL   string
 	etcd      *Process
@@ -80,25 +87,32 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Progress == nil {
 		options.Progress = os.Stderr
 	}
-	programs, err := Build(ctx, options.Progress)
+	version, err := Selected(options.Version)
+	if err != nil {
+		return nil, err
+	}
+	programs, err := Build(ctx, version, options.Progress)
 	if err != nil {
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		c, err := start(ctx, options, programs)
+		c, err := start(ctx, options, version, programs)
 		if err == nil {
 			return c, nil
 		}
-		if attempt == maxAttempts || !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
+		if attempt == maxAttempts || options.Address != "" ||
+			!strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
 			return nil, err
 		}
 	}
 }
 
 // start starts a cluster on ports that are free now. Another program may be faster to listen there.
-func start(ctx context.Context, options Options, programs string) (_ *Cluster, err error) {
-	c := &Cluster{options: options, programs: programs}
-	if c.dir, err = os.MkdirTemp("", "e2e-cluster-"); err != nil {
+func start(
+	ctx context.Context, options Options, version, programs string,
+) (_ *Cluster, err error) {
+	c := &Cluster{options: options, version: version, programs: programs}
+	if c.dir, err = makeDir(options.Dir); err != nil {
 		return nil, fmt.Errorf("make a folder for the cluster: %w", err)
 	}
 	if err = c.prepare(); err == nil {
@@ -113,34 +127,48 @@ func start(ctx context.Context, options Options, programs string) (_ *Cluster, e
 	return c, nil
 }
 
+// makeDir returns dir, empty, or a new temporary folder for "".
+func makeDir(dir string) (string, error) {
+	if dir == "" {
+		return os.MkdirTemp("", "realserver-")
+	}
+	return dir, errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700))
+}
+
 // New starts a cluster for a test, stops it when the test ends, and shows both logs if the test
 // failed.
 func New(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	c, err := Start(t.Context(), options)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(c.Logs())
 		}
-		require.NoError(t, c.Stop())
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
 	})
 	return c
 }
 
 // prepare chooses the ports and writes the files that the programs read.
 func (c *Cluster) prepare() error {
-	for _, url := range []struct {
-		to     *string
-		scheme string
-	}{{&c.url, "https"}, {&c.etcdURL, "http"}} {
-		address, err := FreeAddress()
-		if err != nil {
-			return err
-		}
-		*url.to = url.scheme + "://" + address
+	address, err := c.options.Address, error(nil)
+	if address == "" {
+		address, err = FreeAddress()
 	}
-	if err := writeCerts(c.dir); err != nil {
+	if err != nil {
+		return err
+	}
+	c.url = "https://" + address
+	if address, err = FreeAddress(); err != nil {
+		return err
+	}
+	c.etcdURL = "http://" + address
+	if c.authority, err = writeCerts(c.dir); err != nil {
 		return fmt.Errorf("write certificates: %w", err)
 	}
 	if err := os.WriteFile(c.path("tokens.csv"), []byte(tokens), 0o600); err != nil {
@@ -157,22 +185,43 @@ func (c *Cluster) Config(token string) *rest.Config {
 	return &rest.Config{
 		Host:            c.url,
 		BearerToken:     token,
-		TLSClientConfig: rest.TLSClientConfig{CAFile: c.path(certFile)},
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.authority},
 		QPS:             -1, // no client-side throttling
 	}
 }
 
-// Kubeconfig returns the path of a kubeconfig file for the admin.
+// Kubeconfig returns the path of a kubeconfig file for the admin, which needs no other file.
 func (c *Cluster) Kubeconfig() string { return c.path("kubeconfig") }
 
 func (c *Cluster) kubeconfig() clientcmdapi.Config {
+	const name = "realserver"
 	config := clientcmdapi.NewConfig()
-	config.Clusters["e2e"] = &clientcmdapi.Cluster{Server: c.url,
-		CertificateAuthority: c.path(certFile)}
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: c.url,
+		CertificateAuthorityData: c.authority}
 	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: AdminToken}
-	config.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: "admin"}
-	config.CurrentContext = "e2e"
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: "admin"}
+	config.CurrentContext = name
 	return *config
+}
+
+// Version returns the version of Kubernetes.
+func (c *Cluster) Version() string { return c.version }
+
+// Dir returns the folder with etcd.log and kube-apiserver.log.
+func (c *Cluster) Dir() string { return c.dir }
+
+// Wait blocks until ctx is done, and returns nil, or until one of the two servers has ended by
+// itself, and returns its error with the end of its log.
+func (c *Cluster) Wait(ctx context.Context) error {
+	etcd, apiserver := c.etcd, c.apiserver
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-etcd.done:
+		return etcd.exited()
+	case <-apiserver.done:
+		return apiserver.exited()
+	}
 }
 
 // Logs returns the end of all programs' logs.

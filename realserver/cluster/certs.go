@@ -25,12 +25,13 @@ const (
 	keyFile  = "apiserver.key"
 )
 
-// writeCerts writes a certificate for 127.0.0.1 and its key, valid for a day. The API server signs
-// service account tokens with the same key: nothing outlives the cluster.
-func writeCerts(dir string) error {
+// writeCerts writes a certificate for 127.0.0.1 and its key, valid for a day, and returns the
+// certificate in PEM. The API server signs service account tokens with the same key: nothing
+// outlives the cluster.
+func writeCerts(dir string) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("generate a key: %w", err)
+		return nil, fmt.Errorf("generate a key: %w", err)
 	}
 	now := time.Now()
 	template := &x509.Certificate{
@@ -47,24 +48,22 @@ func writeCerts(dir string) error {
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return fmt.Errorf("sign a certificate: %w", err)
+		return nil, fmt.Errorf("sign a certificate: %w", err)
 	}
 	keyDER, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		return fmt.Errorf("encode the key: %w", err)
+		return nil, fmt.Errorf("encode the key: %w", err)
 	}
-	if err := writePEM(filepath.Join(dir, certFile), "CERTIFICATE", cert); err != nil {
-		return err
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
+	if err := os.WriteFile(filepath.Join(dir, certFile), text, 0o600); err != nil {
+		return nil, err
 	}
-	return writePEM(filepath.Join(dir, keyFile), "EC PRIVATE KEY", keyDER)
+	keyText := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
+	return text, os.WriteFile(filepath.Join(dir, keyFile), keyText, 0o600)
 }
 
 // Certificate returns the API server's certificate and key, for a stand-in that clients accept in
 // its place.
 func (c *Cluster) Certificate() (tls.Certificate, error) {
 	return tls.LoadX509KeyPair(c.path(certFile), c.path(keyFile))
-}
-
-func writePEM(file, kind string, der []byte) error {
-	return os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }
