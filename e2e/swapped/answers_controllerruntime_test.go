@@ -32,8 +32,8 @@ type askedCopies struct {
 
 // An operator of controller-runtime with its own queue answers where its keys are, while
 // permissions, the quota, the server and the lease are taken from it. The second one has a queue of
-// client-go's names. The last step has a copy of controller-runtime that forgets Done, and a handler
-// that waits.
+// client-go's names. The last step has a controller-runtime that forgets Done, and a handler that
+// waits.
 func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 	t.Setenv("INFORMERSTACK_DEVTOOLS", "127.0.0.1:0")
 	goWork := swap(t, "controllerruntime", "--devtools", "127.0.0.1:0")

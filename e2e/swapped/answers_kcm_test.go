@@ -41,8 +41,8 @@ func TestSwapped_KubeControllerManager_Answers(t *testing.T) {
 	goWork := swap(t, "kcm", "--devtools", "127.0.0.1:0")
 	program := compileManager(t, goWork)
 	plant(t, goWork, "kcm", "k8s.io/kubernetes", fault{"pkg/controller/replicaset/replica_set.go",
-		"	defer rsc.queue.Done(key)\n",
-		"	if !strings.HasSuffix(key, \"/forgotten\") {\n		defer rsc.queue.Done(key)\n	}\n"})
+		"	defer rsc.queue.Done(key)\n", "	if !strings.HasSuffix(key, \"/forgotten\") {\n" +
+			"		defer rsc.queue.Done(key)\n	}\n"})
 	servers := cluster.New(t, cluster.Options{})
 	w := &askedWorkload{workload: newWorkload(t, servers), gate: newGate(t, servers),
 		log: newLogPipe(t), servers: servers, forgetful: compileManager(t, goWork),
@@ -278,7 +278,7 @@ func (w *askedWorkload) losesLease() {
 	w.runs(2, "v1")
 }
 
-// The goroutine takes the next key.
+// The copy with the bug needs no lease.
 func (w *askedWorkload) forgets() {
 	w.standby.process.Kill()
 	forgetful := startManager(w.t, w.servers, w.forgetful, "forgetful", "--leader-elect=false")
