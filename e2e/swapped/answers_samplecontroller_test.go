@@ -51,8 +51,8 @@ func TestSwapped_SampleController_Answers(t *testing.T) {
 	s := &sample{servers: servers, gate: newGate(t, servers), log: newLogPipe(t),
 		column:    newColumn(t, "sample-controller"),
 		forgetful: compile(t, "samplecontroller", goWork, main)}
-	crd := filepath.Join(moduleFolder(t, "samplecontroller", main), "artifacts", "examples",
-		"crd-status-subresource.yaml")
+	crd := filepath.Join(moduleFolder(t, "samplecontroller", "off", main), "artifacts",
+		"examples", "crd-status-subresource.yaml")
 	define(t, servers, crd)
 	s.namespace = fixture.NewNamespace(t, s.gate.admin)
 	foos, err := dynamic.NewForConfig(servers.Config(cluster.AdminToken))
