@@ -43,12 +43,12 @@ func TestConformance_Sharded(t *testing.T) {
 // The same, of a server beside the namespace controller and the garbage collector of a controller
 // manager.
 func TestConformance_Collected(t *testing.T) {
-	if cluster.Older() {
+	if shared.Version() != cluster.Versions[0] {
 		t.Skip("the controllers are those of the newer server")
 	}
 	controllers := filepath.Join(t.TempDir(), "controllers")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", controllers, "./controllers")
-	build.Dir = "servers"
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", controllers, ".")
+	build.Dir = "controllers"
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 

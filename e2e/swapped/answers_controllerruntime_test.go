@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/informerstack/e2e/fixture"
 	"example.com/informerstack/realserver/cluster"
 )
 
@@ -217,7 +218,7 @@ func (c *askedCopies) loses() {
 
 // The operator with the bugs has a namespace and a lease of its own.
 func (c *askedCopies) hasBugs() {
-	c.namespace = cluster.NewNamespace(c.t, c.client)
+	c.namespace = fixture.NewNamespace(c.t, c.client)
 	c.first = newDebugger(c.gate.t, c.start(c.forgetful, "forgetful", "--kubeconfig",
 		c.gate.kubeconfig(), "--ask-in-handler").process)
 	c.create("forgotten", "1")

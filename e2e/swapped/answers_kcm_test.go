@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/informerstack/e2e/fixture"
 	"example.com/informerstack/realserver/cluster"
 )
 
@@ -47,7 +48,7 @@ func TestSwapped_KubeControllerManager_Answers(t *testing.T) {
 	w := &askedWorkload{workload: newWorkload(t, servers), gate: newGate(t, servers),
 		log: newLogPipe(t), servers: servers, forgetful: compileManager(t, goWork),
 		column: newColumn(t, "kube-controller-manager")}
-	w.other = cluster.NewNamespace(t, w.client)
+	w.other = fixture.NewNamespace(t, w.client)
 	w.gate.allow(w.allButDeployments()...)
 	lease := []string{"--leader-elect-lease-duration=" + longLease,
 		"--leader-elect-renew-deadline=40s", "--leader-elect-retry-period=2s"}
