@@ -61,22 +61,25 @@ func TestTerminating_PodsGoFirst(t *testing.T) {
 	require.NoError(t, s.CheckLaws())
 }
 
-// The last object of a kind that terminates may go because its namespace is deleted.
-func TestTerminating_NamespaceAndDefinition(t *testing.T) {
-	s := start(t, apitest.Options{})
-	const definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	send(t, s, "POST", definition, "", `{"metadata":{"name":"gadgets.example.org"},"spec":{`+
-		`"group":"example.org","scope":"Namespaced","names":{"plural":"gadgets","kind":"Gadget"},`+
-		`"versions":[{"name":"v1","served":true}]}}`)
-	send(t, s, "POST", "/api/v1/namespaces", "", `{"metadata":{"name":"n"}}`)
-	send(t, s, "POST", "/apis/example.org/v1/namespaces/n/gadgets", "",
-		`{"apiVersion":"example.org/v1","kind":"Gadget","metadata":{"name":"g",`+
-			`"finalizers":["foregroundDeletion"]}}`)
-	assert.Equal(t, 200, send(t, s, "DELETE", definition+"/gadgets.example.org", "", "").code)
-	assert.Equal(t, 200, send(t, s, "GET", definition+"/gadgets.example.org", "", "").code)
-	assert.Equal(t, 200, send(t, s, "DELETE", "/api/v1/namespaces/n", "", "").code)
-	assert.Equal(t, 404, send(t, s, "GET", definition+"/gadgets.example.org", "", "").code)
-	assert.Equal(t, 404, send(t, s, "GET", "/api/v1/namespaces/n", "", "").code)
+// The last object of a kind that terminates may go by a DELETE, or because its namespace is deleted.
+func TestTerminating_TheLastObjectIsDeleted(t *testing.T) {
+	const gadgets = "/apis/example.org/v1/namespaces/n/gadgets"
+	for _, last := range []string{"/api/v1/namespaces/n",
+		gadgets + "/g?propagationPolicy=Background"} {
+		s := start(t, apitest.Options{})
+		const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+		send(t, s, "POST", definitions, "", `{"metadata":{"name":"gadgets.example.org"},"spec":{`+
+			`"group":"example.org","scope":"Namespaced","names":{"plural":"gadgets",`+
+			`"kind":"Gadget"},"versions":[{"name":"v1","served":true}]}}`)
+		send(t, s, "POST", "/api/v1/namespaces", "", `{"metadata":{"name":"n"}}`)
+		send(t, s, "POST", gadgets, "", `{"apiVersion":"example.org/v1","kind":"Gadget",`+
+			`"metadata":{"name":"g","finalizers":["foregroundDeletion"]}}`)
+		const definition = definitions + "/gadgets.example.org"
+		assert.Equal(t, 200, send(t, s, "DELETE", definition, "", "").code)
+		assert.Equal(t, 200, send(t, s, "GET", definition, "", "").code)
+		assert.Equal(t, 200, send(t, s, "DELETE", last, "", "").code)
+		assert.Equal(t, 404, send(t, s, "GET", definition, "", "").code, last)
+	}
 }
 
 // A Job is deleted by a request without a policy as with the policy Orphan, by Delete as with
