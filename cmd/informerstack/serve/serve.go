@@ -113,7 +113,9 @@ func (o *options) check(flags *pflag.FlagSet) error {
 
 // serveMemory runs a server in this process.
 func (o *options) serveMemory(ctx context.Context, stdout io.Writer) error {
-	server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme, Address: o.listen})
+	server := apitest.NewServer(apitest.Options{
+		Scheme: scheme.Scheme, Address: o.listen, ManagedFields: true, GarbageCollection: true,
+	})
 	if err := load(server, o.crds, o.load); err != nil {
 		return cli.Fail(cli.Failed, "%w", err)
 	}
