@@ -61,7 +61,8 @@ func TestTerminating_PodsGoFirst(t *testing.T) {
 	require.NoError(t, s.CheckLaws())
 }
 
-// The last object of a kind that terminates may go by a DELETE, or because its namespace is deleted.
+// The last object of a kind that terminates may go by a DELETE, or because its namespace is
+// deleted.
 func TestTerminating_TheLastObjectIsDeleted(t *testing.T) {
 	const gadgets = "/apis/example.org/v1/namespaces/n/gadgets"
 	for _, last := range []string{"/api/v1/namespaces/n",
