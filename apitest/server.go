@@ -27,10 +27,10 @@
 // JSON, never compressed. The versions of a custom kind, and the two kinds of events, are stored
 // apart.
 //
-// Goroutines: one per connection, of net/http, from Start or StartPipe on, and one of the garbage
-// collector from NewServer on; Close ends them and waits for them. Locking: the log's mutex guards
-// all state, and no network call is made under it. A Server may be used by any number of
-// goroutines.
+// Goroutines: one per connection, of net/http, from Start or StartPipe on, and with
+// Options.GarbageCollection one from NewServer on; Close ends them and waits for them. Locking: the
+// log's mutex guards all state, and no network call is made under it. A Server may be used by any
+// number of goroutines.
 //
 // To see it work: go test -v -run 'Story|Example' ./apitest
 package apitest

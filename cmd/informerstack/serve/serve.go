@@ -32,10 +32,10 @@ at the end.
 Without --real it is package apitest: in this process, ready at once, for everyone on this machine.
 docs/apitest.md lists what it leaves out.
 
-With --real it is kube-apiserver with etcd, with an administrator's token, RBAC and validation. The
-go command builds both from Go modules the first time, which takes minutes; later starts take
-seconds. There are no controllers and no nodes: pods stay pending, namespaces are not emptied,
-garbage is not collected.
+With --real it is kube-apiserver with etcd, with RBAC and validation. The token in the kubeconfig is
+an administrator's, and no secret on this machine. The go command builds both from Go modules the
+first time, which takes minutes; later starts take seconds. There are no controllers and no nodes:
+pods stay pending, namespaces are not emptied, garbage is not collected.
 
 Exit codes: 0 stopped on request, 1 failed, 2 wrong flag.`
 
