@@ -103,6 +103,16 @@ func writeJSONAs(w http.ResponseWriter, contentType string, code int, value any)
 
 // writeObject answers with one object.
 func (c *call) writeObject(code int, v *version) {
+	v = c.resource.show(v)
+	if c.subresource == "scale" {
+		scale, _, err := c.resource.scaleOf(v)
+		if err != nil {
+			c.error(apierrors.NewBadRequest(err.Error()))
+			return
+		}
+		c, v = c.asScale(), scale
+	}
+	c.warnIgnored(v.object)
 	if c.form == tableForm {
 		writeJSON(c.w, code,
 			c.table([]*version{v}, metav1.ListMeta{ResourceVersion: v.object.meta.ResourceVersion}))

@@ -81,7 +81,8 @@ func (c *call) update() error {
 	if err := options(c, &o, validation.ValidateUpdateOptions); err != nil {
 		return err
 	}
-	obj, err := c.decode(data, o.FieldValidation)
+	body := c.asScale()
+	obj, err := body.decode(data, o.FieldValidation)
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (c *call) update() error {
 	}
 	replace := func(*version) (*object, error) { return obj, nil }
 	v, created, err := c.server.update(c.target, obj.meta.UID, write{dryRun: isDryRun(o.DryRun)},
-		replace)
+		c.rescale(replace))
 	if err != nil {
 		return err
 	}
@@ -251,7 +252,7 @@ func (c *call) patch() error {
 		if old == nil {
 			return nil, c.notFound()
 		}
-		obj, err := c.applyPatch(old.json, data, o.FieldValidation)
+		obj, err := c.asScale().applyPatch(old.json, data, o.FieldValidation)
 		if err != nil {
 			return nil, err
 		}
@@ -260,7 +261,7 @@ func (c *call) patch() error {
 		}
 		return obj, c.checkName(obj)
 	}
-	v, _, err := c.server.update(c.target, "", write{dryRun: isDryRun(o.DryRun)}, apply)
+	v, _, err := c.server.update(c.target, "", write{dryRun: isDryRun(o.DryRun)}, c.rescale(apply))
 	if err != nil {
 		return err
 	}

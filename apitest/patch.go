@@ -39,7 +39,7 @@ func (c *call) applyPatch(before, patch []byte, fieldValidation string) (*object
 		return nil, err
 	}
 	obj, err := c.server.parse(c.resource, after, fieldValidation)
-	if err != nil {
+	if err = c.allowUnknown(err, fieldValidation); err != nil {
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
 			field.Invalid(field.NewPath("patch"), string(after), err.Error()),
 		})

@@ -91,7 +91,8 @@ func (c *call) resolve() bool {
 		known = known || (other.builtin && other.Group == c.Group && other.Version == c.Version)
 	}
 	s.log.mu.RUnlock()
-	if r != nil && (c.Subresource == "" || (c.Subresource == "status" && r.Status)) {
+	if r != nil && (c.Subresource == "" || (c.Subresource == "status" && r.Status) ||
+		(c.Subresource == "scale" && r.scale != nil)) {
 		c.target = target{resource: r, subresource: c.Subresource, namespace: c.Namespace,
 			name: c.Name}
 		return true
@@ -147,6 +148,9 @@ func (c *call) serveResource() {
 	if !c.resource.Namespaced {
 		c.target.namespace = ""
 	}
+	if c.resource.deprecation != "" {
+		c.warn(c.resource.deprecation)
+	}
 	if !c.allowed() {
 		c.error(genericError(http.StatusMethodNotAllowed))
 		return
@@ -196,6 +200,15 @@ func (c *call) get() error {
 	s.log.mu.RUnlock()
 	if found == nil || found.deleted {
 		return c.notFound()
+	}
+	if c.subresource == "scale" {
+		_, wanted, err := c.resource.scaleOf(c.resource.show(found))
+		if err == nil && !wanted {
+			err = fmt.Errorf("the spec replicas field %q does not exist", c.resource.scale.Replicas)
+		}
+		if err != nil {
+			return apierrors.NewInternalError(err)
+		}
 	}
 	c.writeObject(http.StatusOK, found)
 	return nil

@@ -78,6 +78,12 @@ type Options struct {
 	// 0 means no bound.
 	HistoryLen int
 
+	// Schemas, if set, makes the server follow the schemas of CustomResourceDefinitions: it refuses
+	// definitions that a real server refuses, and prunes, defaults and validates objects. Otherwise
+	// any value is stored, and a definition with a schema gets the condition SchemaIgnored and a
+	// warning in the answer.
+	Schemas Schemas
+
 	// NoShards ignores ListOptions.ShardSelector: lists and watches are of the whole collection, as
 	// from a server without the feature gate ShardedListAndWatch (alpha in Kubernetes 1.36).
 	NoShards bool
@@ -139,6 +145,9 @@ func NewServer(options Options) *Server {
 	}
 	s.namespaces = s.log.resources.find("", "v1", "namespaces")
 	s.definitions = s.log.resources.find(definitionGroup, "v1", "customresourcedefinitions")
+	if options.Schemas != nil {
+		s.definitions.schema = options.Schemas.Definitions()
+	}
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		obj := &object{fields: map[string]json.RawMessage{"spec": json.RawMessage(
 			`{"finalizers":["kubernetes"]}`)}}
@@ -166,7 +175,7 @@ func orDefault[T int | int64 | time.Duration](value *T, otherwise T) {
 // Register serves one more kind. It fails if the resource is incomplete, or its group, version and
 // plural are served already.
 func (s *Server) Register(r Resource) error {
-	r.traits = traits{}
+	r.traits = traits{printed: defaultColumns}
 	if err := r.validate(); err != nil {
 		return err
 	}

@@ -73,14 +73,14 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 			return nil, err
 		}
 	}
-	if err := r.validateMeta(obj, nil); err != nil {
+	if err := r.accept(obj, nil, ""); err != nil {
 		return nil, err
 	}
 	if hasVersion {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
 	c := s.log.collectionLocked(r)
-	if c.gone {
+	if r.gone {
 		return nil, genericError(http.StatusNotFound)
 	}
 	if old := c.get(objectKey(obj.meta.Namespace, obj.meta.Name)); old != nil {
@@ -91,7 +91,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 		return nil, err
 	}
 	if w.dryRun {
-		return dryVersion(obj, 0)
+		return c.dryVersion(obj, 0)
 	}
 	return s.storeLocked(c, obj)
 }
@@ -99,7 +99,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 // storeLocked commits obj, and serves the kind that it defines if it is a CustomResourceDefinition.
 func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
 	if c.resource.isDefinitions() {
-		if err := s.defineLocked(obj); err != nil {
+		if err := s.defineLocked(obj, c.get(obj.meta.Name)); err != nil {
 			return nil, err
 		}
 	}
@@ -107,10 +107,10 @@ func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
 }
 
 // dryVersion is the answer to a dry run.
-func dryVersion(obj *object, rv int64) (*version, error) {
+func (c *collection) dryVersion(obj *object, rv int64) (*version, error) {
 	enc, err := obj.encode(rv)
-	return &version{encoded: enc, rv: rv, object: obj, namespace: obj.meta.Namespace,
-		name: obj.meta.Name}, err
+	return &version{encoded: enc, rv: rv, resource: c.resource, object: obj,
+		namespace: obj.meta.Namespace, name: obj.meta.Name}, err
 }
 
 // mutation computes the object to store from the stored one; old is nil if it does not exist.
@@ -134,7 +134,8 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 		v, err := s.createByUpdateLocked(c, t, w, mutate)
 		return v, err == nil, err
 	}
-	obj, err := mutate(old)
+	shown := t.resource.show(old)
+	obj, err := mutate(shown)
 	if err != nil {
 		return nil, false, err
 	}
@@ -142,8 +143,8 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 	if err := checkVersion(t, obj, old.rv); err != nil {
 		return nil, false, err
 	}
-	t.resource.prepareForUpdate(obj, old.object, t.subresource)
-	if err := t.resource.validateMeta(obj, old.object); err != nil {
+	t.resource.prepareForUpdate(obj, shown.object, t.subresource)
+	if err := t.resource.accept(obj, shown.object, t.subresource); err != nil {
 		return nil, false, err
 	}
 	v, err := s.replaceLocked(c, t, old, obj, w)
@@ -158,7 +159,7 @@ func (s *Server) replaceLocked(c *collection, t target, old *version, obj *objec
 	grace := before.DeletionGracePeriodSeconds
 	finished := before.DeletionTimestamp != nil && len(after.Finalizers) == 0 &&
 		(grace == nil || *grace == 0)
-	answer, err := dryVersion(obj, old.rv)
+	answer, err := c.dryVersion(obj, old.rv)
 	if err != nil {
 		return nil, err
 	}
@@ -188,11 +189,11 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 	}
 	obj.meta.ResourceVersion = ""
 	t.resource.prepareForCreate(obj, w.direct)
-	if err := t.resource.validateMeta(obj, nil); err != nil {
+	if err := t.resource.accept(obj, nil, ""); err != nil {
 		return nil, err
 	}
 	if w.dryRun {
-		return dryVersion(obj, 0)
+		return c.dryVersion(obj, 0)
 	}
 	return s.storeLocked(c, obj)
 }

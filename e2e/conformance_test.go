@@ -38,6 +38,15 @@ func TestConformance_Sharded(t *testing.T) {
 	})
 }
 
+// The same, of the schemas of custom kinds.
+func TestConformance_Schemas(t *testing.T) {
+	conformance.RunSchemas(t, conformance.Target{
+		Variant: variant(),
+		Config:  shared.Config(cluster.AdminToken),
+		Folder:  "../testdata/conformance",
+	})
+}
+
 func variant() string {
 	if cluster.Older() {
 		return "older"

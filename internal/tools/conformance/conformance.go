@@ -60,7 +60,18 @@ func RunSharded(t *testing.T, target Target) {
 	client, err := rest.HTTPClientFor(target.Config)
 	require.NoError(t, err)
 	defineWidgets(t, target)
-	for _, file := range transcript.Glob(t, filepath.Join(target.Folder, "sharded", "*.txt")) {
+	playFolder(t, target, client, "sharded")
+}
+
+// RunSchemas plays the transcripts of a target that follows the schemas of custom kinds.
+func RunSchemas(t *testing.T, target Target) {
+	client, err := rest.HTTPClientFor(target.Config)
+	require.NoError(t, err)
+	playFolder(t, target, client, "schemas")
+}
+
+func playFolder(t *testing.T, target Target, client *http.Client, folder string) {
+	for _, file := range transcript.Glob(t, filepath.Join(target.Folder, folder, "*.txt")) {
 		t.Run(file.Name, func(t *testing.T) {
 			t.Parallel()
 			file.Play(t, target.Variant, newPlayer(t, target, client, file.Name).exec)

@@ -89,6 +89,9 @@ func (n *normalizer) clean(value any) any {
 		if value["kind"] == "Status" {
 			n.cleanStatus(value)
 		}
+		if isTime(value["lastTransitionTime"]) {
+			value["lastTransitionTime"] = "<time>"
+		}
 		for key, field := range value {
 			value[key] = n.clean(field)
 		}
