@@ -265,9 +265,9 @@ func (d *definition) status(before json.RawMessage, changed bool, ignored string
 			names.ListKind = names.Kind + "List"
 		}
 		status.AcceptedNames = names
-	}
-	if stored := d.Versions[d.storage()].Name; !slices.Contains(status.StoredVersions, stored) {
-		status.StoredVersions = append(status.StoredVersions, stored)
+		if stored := d.Versions[d.storage()].Name; !slices.Contains(status.StoredVersions, stored) {
+			status.StoredVersions = append(status.StoredVersions, stored)
+		}
 	}
 	raw, err := json.Marshal(status)
 	if err != nil {

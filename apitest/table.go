@@ -3,15 +3,12 @@
 package apitest
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/client-go/util/jsonpath"
 )
 
 // column is one column between the name and the age.
@@ -55,71 +52,6 @@ func countFields(o *object, field string) int {
 // columns returns those between the name and the age of a built-in kind.
 func (r *Resource) columns() []column { return columns[r.Plural+"."+r.Group] }
 
-// printerColumn is a column of a custom kind, as its definition has it.
-type printerColumn struct {
-	Name        string `json:"name"`
-	Type        string `json:"type"`
-	Format      string `json:"format"`
-	Description string `json:"description"`
-	Priority    int32  `json:"priority"`
-	JSONPath    string `json:"jsonPath"`
-}
-
-// defaultColumns are those of a custom kind whose definition has none.
-var defaultColumns = []printerColumn{
-	{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"},
-}
-
-func (p *printerColumn) parse() (*jsonpath.JSONPath, error) {
-	path := jsonpath.New(p.Name).AllowMissingKeys(true)
-	return path, path.Parse("{" + p.JSONPath + "}")
-}
-
-// cell returns what the column shows of an object: nil if that has no value of the column's type.
-func (p *printerColumn) cell(content map[string]any) any {
-	path, err := p.parse()
-	if err != nil {
-		return nil
-	}
-	results, err := path.FindResults(content)
-	if err != nil || len(results) == 0 || len(results[0]) == 0 {
-		return nil
-	}
-	value := results[0][0].Interface()
-	switch p.Type {
-	case "string":
-		var text strings.Builder
-		if path.PrintResults(&text, results[0][:1]) == nil {
-			return text.String()
-		}
-	case "integer", "number":
-		switch n := value.(type) {
-		case int64:
-			return n
-		case float64:
-			if p.Type == "integer" {
-				return int64(n)
-			}
-			return n
-		}
-	case "boolean":
-		if b, ok := value.(bool); ok {
-			return b
-		}
-	case "date":
-		if text, ok := value.(string); ok {
-			var at metav1.Time
-			if at.UnmarshalQueryParameter(text) != nil {
-				return "<invalid>"
-			}
-			return age(at)
-		}
-	}
-	return nil
-}
-
-const customColumn = "Custom resource definition column (in JSONPath format): "
-
 // newTable returns a table without rows. A watch sends the columns only with its first table.
 func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 	t := &metav1.Table{
@@ -142,10 +74,7 @@ func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 		add("Age", "string", "")
 	}
 	for _, p := range c.resource.printed {
-		t.ColumnDefinitions = append(t.ColumnDefinitions, metav1.TableColumnDefinition{
-			Name: p.Name, Type: p.Type, Format: p.Format, Priority: p.Priority,
-			Description: cmp.Or(p.Description, customColumn+p.JSONPath),
-		})
+		t.ColumnDefinitions = append(t.ColumnDefinitions, p.definition())
 	}
 	return t
 }
