@@ -15,16 +15,17 @@
 // versions, a replica that lags behind) happen on demand or from a seed.
 //
 // Read resource.go and object.go (the data), log.go and compact.go (the log), write.go and
-// delete.go (the effects of a write), then server.go, route.go, serve.go, list.go and watch.go (the
-// requests), and faults.go.
+// delete.go (the effects of a write), definition.go and schema.go (custom kinds), then server.go,
+// route.go, serve.go, list.go and watch.go (the requests), and faults.go.
 //
 // There are no kubelets and no controllers: pods are not scheduled, deleted objects have no grace
 // period, a namespace is deleted with its objects, and the dependents of a deleted owner stay.
-// There is no schema, so values are neither defaulted nor validated beyond their metadata. The only
-// admission check is the existence of the namespace. Unknown fields are kept, unless Options.Scheme
-// knows the type. There are no managed fields and no server-side apply, no subresource but status,
-// no users and no permissions. Answers are JSON, never compressed. The versions of a custom kind,
-// and the two kinds of events, are stored apart.
+// Values of built-in kinds are neither defaulted nor validated beyond their metadata, and those of
+// custom kinds only with Options.Schemas. The only admission check is the existence of the
+// namespace. Unknown fields are kept, unless Options.Scheme knows the type or Options.Schemas the
+// schema. There are no managed fields and no server-side apply, no subresources but status, and
+// scale of custom kinds, no conversion webhooks, no users and no permissions. Answers are JSON,
+// never compressed. The two kinds of events are stored apart.
 //
 // Goroutines: one per connection, of net/http, from Start or StartPipe on; Close ends them and
 // waits for them. Locking: the log's mutex guards all state, and no network call is made under it.
