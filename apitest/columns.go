@@ -20,7 +20,7 @@ type printerColumn struct {
 	JSONPath    string `json:"jsonPath"`
 }
 
-// defaultColumns are those of a custom kind whose definition has none.
+// defaultColumns are those of a custom kind if its definition names no columns.
 var defaultColumns = []printerColumn{
 	{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"},
 }

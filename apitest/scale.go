@@ -18,7 +18,7 @@ import (
 type scalePaths struct {
 	Replicas string `json:"specReplicasPath"`
 	Current  string `json:"statusReplicasPath"`
-	Selector string `json:"labelSelectorPath"` // "" if it has none
+	Selector string `json:"labelSelectorPath"` // "" without a selector
 }
 
 var scaleKind = &Resource{Group: "autoscaling", Version: "v1", Kind: "Scale", Plural: "scales",
@@ -78,7 +78,7 @@ func (p *scalePaths) validate(obj *object, subresource string) (errs field.Error
 	return errs
 }
 
-// unsetReplicas are those of the Scale that a patch changes if the object has none.
+// unsetReplicas are those of the Scale that a patch changes if the object does not have replicas.
 const unsetReplicas = math.MinInt32
 
 // scaleOf returns the Scale of an object, and whether the object says how many replicas it wants.

@@ -150,7 +150,7 @@ func (r *Resource) show(v *version) *version {
 	}
 }
 
-// content returns the object as a JSON value; nil has none.
+// content returns the object as a JSON value, or nil for nil.
 func (o *object) content() map[string]any {
 	if o == nil {
 		return nil

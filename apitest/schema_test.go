@@ -16,8 +16,8 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// rules is a schema whose objects have the fields spec.size, which is at most max, and spec.kind,
-// which is by default the version.
+// rules is a schema with the fields spec.size, which is at most max, and spec.kind, which is by
+// default the apiVersion.
 type rules struct{ max int64 }
 
 func (r rules) Definitions() apitest.Schema { return anything{} }
@@ -121,8 +121,9 @@ func TestSchemas_DefaultsOfTheStoredVersion(t *testing.T) {
 		require.NoError(t, s.Create(gadget(t, "v1", `,"spec":{}`)))
 		d := gadgets(t, `[`+v1+`]`)
 		require.NoError(t, s.Get(d))
-		d.Object["spec"] = gadgets(t,
-			`[{"name":"v1","served":true},{"name":"v2","served":true,"storage":true}]`).Object["spec"]
+		both := gadgets(t,
+			`[{"name":"v1","served":true},{"name":"v2","served":true,"storage":true}]`)
+		d.Object["spec"] = both.Object["spec"]
 		require.NoError(t, s.Update(d))
 		stored, _, err := unstructured.NestedStringSlice(d.Object, "status", "storedVersions")
 		require.NoError(t, err)
@@ -164,7 +165,8 @@ func TestSchemas_IgnoredOnesAreNamed(t *testing.T) {
 func TestScale_IsDiscovered(t *testing.T) {
 	s := start(t, apitest.Options{})
 	require.NoError(t, s.Create(gadgets(t, `[{"name":"v1","served":true,"storage":true,`+
-		`"subresources":{"scale":{"specReplicasPath":".spec.n","statusReplicasPath":".status.n"}}}]`)))
+		`"subresources":{"scale":{"specReplicasPath":".spec.n",`+
+		`"statusReplicasPath":".status.n"}}}]`)))
 	assert.Contains(t, send(t, s, "GET", "/apis/example.org/v1", "", "").body,
 		`{"name":"gadgets/scale","singularName":"","namespaced":false,"group":"autoscaling",`+
 			`"version":"v1","kind":"Scale","verbs":["get","patch","update"]}`)

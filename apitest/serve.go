@@ -152,6 +152,10 @@ func (c *call) serveResource() {
 		c.warn(c.resource.deprecation)
 	}
 	if !c.allowed() {
+		if c.subresource == "scale" {
+			c.error(apierrors.NewMethodNotSupported(c.resource.GroupResource(), c.Verb))
+			return
+		}
 		c.error(genericError(http.StatusMethodNotAllowed))
 		return
 	}

@@ -24,8 +24,8 @@ import (
 type custom struct {
 	schema *structural.Structural
 	values validation.SchemaValidator
-	status validation.SchemaValidator // of the status alone; nil if the schema has none
-	rules  *cel.Validator             // nil if there are no rules
+	status validation.SchemaValidator // of the status alone; nil without a status
+	rules  *cel.Validator             // nil without rules
 }
 
 func newCustom(props *apiextensions.JSONSchemaProps) (*custom, error) {

@@ -28,7 +28,7 @@ func Example() {
 		if err == nil {
 			err = server.Create(obj)
 		}
-		fmt.Println(obj.Object["spec"], err)
+		fmt.Println(obj.Object["spec"], err != nil)
 	}
 	definition := &unstructured.Unstructured{}
 	if definition.UnmarshalJSON([]byte(mugs)) != nil || server.Create(definition) != nil {
@@ -37,6 +37,6 @@ func Example() {
 	create(`{"apiVersion":"example.org/v1","kind":"Mug","metadata":{"name":"a"},"spec":{"size":3}}`)
 	create(`{"apiVersion":"example.org/v1","kind":"Mug","metadata":{"name":"b"},"spec":{"size":6}}`)
 	// Output:
-	// map[color:white size:3] <nil>
-	// map[size:6] Mug.example.org "b" is invalid: spec.size: Invalid value: 6: spec.size in body should be less than or equal to 5
+	// map[color:white size:3] false
+	// map[size:6] true
 }

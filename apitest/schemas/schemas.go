@@ -28,8 +28,8 @@ import (
 // Options configure New. The zero value refuses every definition that the server cannot follow.
 type Options struct {
 	// IgnoreWebhooks accepts definitions with the conversion strategy Webhook. The server never
-	// calls a webhook: objects are converted as with the strategy None. The definition gets the
-	// condition SchemaIgnored, and a warning in the answer says so.
+	// calls a webhook: versions differ in their apiVersion alone. The definition gets the condition
+	// SchemaIgnored, and a warning in the answer says so.
 	IgnoreWebhooks bool
 }
 
@@ -62,7 +62,7 @@ func (c compiler) Compile(definition map[string]any) (map[string]apitest.Schema,
 		}
 		schema, err := newCustom(validation.OpenAPIV3Schema)
 		if err != nil {
-			return nil, fmt.Errorf("compile schema of version %s of %s: %w", v.Name, typed.Name, err)
+			return nil, fmt.Errorf("compile schema of %s %s: %w", typed.Name, v.Name, err)
 		}
 		schemas[v.Name] = schema
 	}

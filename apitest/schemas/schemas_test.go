@@ -66,7 +66,8 @@ func TestSchemas_Webhooks(t *testing.T) {
 	const webhook = `"conversion":{"strategy":"Webhook","webhook":{
 		"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://example.org/"}}},`
 	err := start(t, schemas.Options{}).Create(gauges(t, 5, webhook))
-	require.ErrorContains(t, err, "this server calls no webhooks; see schemas.Options.IgnoreWebhooks")
+	require.ErrorContains(t, err,
+		"this server calls no webhooks; see schemas.Options.IgnoreWebhooks")
 	ignored := gauges(t, 5, webhook)
 	require.NoError(t, start(t, schemas.Options{IgnoreWebhooks: true}).Create(ignored))
 	conditions, _, err := unstructured.NestedSlice(ignored.Object, "status", "conditions")

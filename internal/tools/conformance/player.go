@@ -37,8 +37,8 @@ const patience = 2 * time.Minute
 //	next NAME N           print the next N events of a watch
 //	rest NAME             print its events until the server ends it; repeated bookmarks once
 //	close NAME            close it
-//	define DEFINITION     create or patch a CustomResourceDefinition, and wait until its versions are
-//	                      served as it says; prints an answer that is not 200 or 201
+//	define DEFINITION     create or patch a CustomResourceDefinition, and wait until its versions
+//	                      are served as it says; prints an answer that is not 200 or 201
 //	warnings              print the warnings of the last answer
 //	await CODE PATH       repeat a GET until its answer has the code
 //	expire                Target.Expire

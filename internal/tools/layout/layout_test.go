@@ -99,8 +99,9 @@ var rules = map[string]rule{
 	"internal/helpers/linktoken":   {},
 	"internal/helpers/printable":   {},
 	"apitest": {
-		ours:    []string{"internal/helpers/hostheader"},
-		outside: []string{"gopkg.in/evanphx/json-patch.v4"},
+		ours: []string{"internal/helpers/hostheader"},
+		outside: []string{"gopkg.in/evanphx/json-patch.v4", "k8s.io/client-go/util/jsonpath",
+			"sigs.k8s.io/json"},
 	},
 	"observe/trace": {
 		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
@@ -290,7 +291,7 @@ func TestImports_FollowThePipeline(t *testing.T) {
 func isAbove(folder string) bool {
 	return folder == "." || folder == "cmd/informerstack" ||
 		slices.ContainsFunc([]string{"internal/tools/", "e2e/", "compat/example/",
-			"cmd/informerstack/lab/browser/"}, func(above string) bool {
+			"apitest/schemas/", "cmd/informerstack/lab/browser/"}, func(above string) bool {
 			return strings.HasPrefix(folder+"/", above)
 		})
 }
