@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -52,7 +53,9 @@ func TestDefinition_ServesAndUnserves(t *testing.T) {
 		watch := get("?watch=true")
 		synctest.Wait() // the server sends the headers before the objects
 		change("false")
+		began := time.Now()
 		assert.Equal(t, []string{"ADDED"}, events(watch))
+		assert.Zero(t, time.Since(began), "the watch ends at once")
 		assert.Equal(t, http.StatusNotFound, get("").StatusCode)
 		objects, err := s.List("gadgets.example.org", "")
 		require.NoError(t, err)

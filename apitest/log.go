@@ -122,6 +122,12 @@ func (l *revisionLog) forgetLocked(c *collection) {
 	l.eventCount -= len(c.events)
 }
 
+// servesLocked reports whether r is served, perhaps as a newer state of its definition has it.
+func (l *revisionLog) servesLocked(r *Resource) bool {
+	now := l.resources.find(r.Group, r.Version, r.Plural)
+	return now != nil && now.family.objects == r.family.objects
+}
+
 // collectionLocked returns the collection that holds the objects of r.
 func (l *revisionLog) collectionLocked(r *Resource) *collection { return r.family.objects }
 

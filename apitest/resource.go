@@ -51,7 +51,7 @@ type traits struct {
 	printed     []printerColumn
 	deprecation string // warns of every request
 	schema      Schema // nil: any value is stored
-	gone        bool   // not served any more; guarded by the log's lock
+	gone        bool   // not served in this form any more; guarded by the log's lock
 	family      *family
 }
 

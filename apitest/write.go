@@ -80,7 +80,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
 	c := s.log.collectionLocked(r)
-	if r.gone {
+	if !s.log.servesLocked(r) {
 		return nil, genericError(http.StatusNotFound)
 	}
 	if old := c.get(objectKey(obj.meta.Namespace, obj.meta.Name)); old != nil {
