@@ -97,6 +97,10 @@ func (c *call) resolve() bool {
 			name: c.Name}
 		return true
 	}
+	if r != nil && !r.builtin { // it is the subresource that does not exist
+		c.error(apierrors.NewNotFound(r.GroupResource(), c.Name))
+		return false
+	}
 	if !known {
 		http.NotFound(c.w, c.http)
 		return false
