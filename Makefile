@@ -22,7 +22,7 @@ WIRE        := ./reflector/wire ./internal/decode ./internal/readahead
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./observe/metrics
 # In teaching order: one change with all its hops, then the pieces that it passes, then those around them.
 TOUR        := observe/trace reflector deltafifo store informer informer/namespaces workqueue controller leaderelection apitest observe/metrics observe/health
-MODULES     := . e2e compat/example apitest/schemas cmd/informerstack/lab/browser internal/tools/simulation/sandbox
+MODULES     := . realserver e2e e2e/controllers compat/example apitest/schemas cmd/informerstack/lab/browser internal/tools/simulation/sandbox
 
 .PHONY: help run test tour lint vuln update pictures lessons live fuzz simulate replay planted mutants bench growth browser e2e shards chaos older newer swap-proof check long
 
@@ -112,12 +112,15 @@ growth: ## the first sync of 10,000, 100,000 and 1,000,000 objects, for docs/pic
 browser: ## the tests of the laboratory's page in Chromium, which must be installed
 	$(GO) -C cmd/informerstack/lab/browser test -count=1 -parallel 10 -timeout 40m .
 
-# The tests that make e2e repeats on the older servers.
+# The older servers, and the tests that make e2e repeats on them.
+OLD         := 1.36.3
 OLDER       := ^(TestConformance|TestInformer|TestWire|TestShards|TestStory)
 
 e2e: ## the tests on a real kube-apiserver and etcd, of two versions, which are built first
+	$(GO) -C realserver test -count=1 -timeout 30m ./...
 	$(GO) -C e2e test -count=1 -timeout 60m $$($(GO) -C e2e list ./... | grep -v /swapped)
-	E2E_SERVERS=older $(GO) -C e2e test -count=1 -timeout 30m -run '$(OLDER)' .
+	REALSERVER_VERSION=$(OLD) $(GO) -C realserver test -count=1 -timeout 30m -run TestStart .
+	REALSERVER_VERSION=$(OLD) $(GO) -C e2e test -count=1 -timeout 30m -run '$(OLDER)' .
 
 shards: ## replicas that share 50,000 objects, killed, stopped, cut off, added and removed: fifteen minutes
 	@mkdir -p bin
@@ -141,7 +144,7 @@ newer: ## names, the tests of compat and a swapped program with a pre-release of
 
 # On the older servers, which have the version of the swapped kube-controller-manager.
 swap-proof: ## build other programs on this stack, and require that their tests pass as on client-go
-	E2E_SERVERS=older $(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
+	REALSERVER_VERSION=$(OLD) $(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
 
 check: lint test browser older newer ## all checks of CI, including client-go's own tests on this stack
 	@$(MAKE) -j2 -O e2e long # e2e mostly waits

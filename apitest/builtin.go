@@ -24,6 +24,7 @@ func builtins() []*Resource {
 //
 //	n namespaced        s status subresource     g counts generations    u updated unconditionally
 //	c created by PUT    d DELETE returns it      a in category "all"
+//	o orphans dependents by default      e has no dependents
 //	L name is a label   S name is a DNS-1035 service name                P name is a path segment
 const builtinTable = `
 	v1                           Pod                      pods                      po       nsguda
@@ -33,11 +34,11 @@ const builtinTable = `
 	v1                           Endpoints                endpoints                 ep       nuc
 	v1                           Namespace                namespaces                ns       sudL
 	v1                           Node                     nodes                     no       su
-	v1                           Event                    events                    ev       nuc
+	v1                           Event                    events                    ev       nuce
 	v1                           ServiceAccount           serviceaccounts           sa       nud
 	v1                           PersistentVolumeClaim    persistentvolumeclaims    pvc      nsud
 	v1                           PersistentVolume         persistentvolumes         pv       sud
-	v1                           ReplicationController    replicationcontrollers    rc       nsgua
+	v1                           ReplicationController    replicationcontrollers    rc       nsguao
 	v1                           ResourceQuota            resourcequotas            quota    nsud
 	v1                           LimitRange               limitranges               limits   nuc
 	v1                           PodTemplate              podtemplates              -        ngud
@@ -46,12 +47,12 @@ const builtinTable = `
 	apps/v1                      StatefulSet              statefulsets              sts      nsgua
 	apps/v1                      DaemonSet                daemonsets                ds       nsgua
 	apps/v1                      ControllerRevision       controllerrevisions       -        nu
-	batch/v1                     Job                      jobs                      -        nsgua
+	batch/v1                     Job                      jobs                      -        nsguao
 	batch/v1                     CronJob                  cronjobs                  cj       nsgua
 	autoscaling/v2               HorizontalPodAutoscaler  horizontalpodautoscalers  hpa      nsua
 	coordination.k8s.io/v1       Lease                    leases                    -        nc
 	discovery.k8s.io/v1          EndpointSlice            endpointslices            -        ngu
-	events.k8s.io/v1             Event                    events                    ev       nuc
+	events.k8s.io/v1             Event                    events                    ev       nuce
 	networking.k8s.io/v1         Ingress                  ingresses                 ing      nsgu
 	networking.k8s.io/v1         IngressClass             ingressclasses            -        gu
 	networking.k8s.io/v1         NetworkPolicy            networkpolicies           netpol   ngu
@@ -106,7 +107,14 @@ func parseBuiltin(words []string) *Resource {
 			unconditionalUpdate: has("u"),
 			createOnUpdate:      has("c"),
 			returnsDeleted:      has("d"),
+			types:               builtinTypes,
+			orphans:             has("o"),
+			childless:           has("e"),
 		},
+	}
+	if r.isDefinitions() { // client-go's scheme does not have it
+		r.types = customTypes(r.GroupVersionKind().GroupKind(),
+			map[string]string{r.Version: definitionFields})
 	}
 	if words[3] != "-" {
 		r.ShortNames = strings.Split(words[3], ",")

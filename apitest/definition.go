@@ -47,7 +47,7 @@ type definedVersion struct {
 	Deprecated         bool    `json:"deprecated"`
 	DeprecationWarning *string `json:"deprecationWarning"`
 	Schema             struct {
-		OpenAPI map[string]any `json:"openAPIV3Schema"`
+		OpenAPI json.RawMessage `json:"openAPIV3Schema"`
 	} `json:"schema"`
 	Subresources struct {
 		Status *struct{}   `json:"status"`
@@ -67,6 +67,7 @@ func (d *definition) storage() int {
 // resources returns the versions in the order of the definition, without their schemas.
 func (d *definition) resources() []*Resource {
 	var all []*Resource
+	openAPI := map[string]string{} // by version
 	for i := range d.Versions {
 		v := &d.Versions[i]
 		r := &Resource{
@@ -81,12 +82,17 @@ func (d *definition) resources() []*Resource {
 		if len(r.printed) == 0 {
 			r.printed = defaultColumns
 		}
+		openAPI[v.Name] = string(v.Schema.OpenAPI)
 		for _, f := range v.SelectableFields {
 			if len(f.JSONPath) > 1 {
 				r.Fields = append(r.Fields, f.JSONPath[1:])
 			}
 		}
 		all = append(all, r)
+	}
+	types := customTypes(schema.GroupKind{Group: d.Group, Kind: d.Names.Kind}, openAPI)
+	for _, r := range all {
+		r.types = types
 	}
 	return all
 }
@@ -201,8 +207,12 @@ const conditionIgnored = "SchemaIgnored"
 func (d *definition) ignored(schemas bool) string {
 	var all []string
 	for _, v := range d.Versions {
-		if free := v.Schema.OpenAPI["x-kubernetes-preserve-unknown-fields"] == true &&
-			v.Schema.OpenAPI["properties"] == nil; len(v.Schema.OpenAPI) > 0 && !free && !schemas {
+		var s struct {
+			Properties json.RawMessage `json:"properties"`
+			Free       bool            `json:"x-kubernetes-preserve-unknown-fields"`
+		}
+		_ = json.Unmarshal(v.Schema.OpenAPI, &s) // it is canonical
+		if free := s.Free && s.Properties == nil; len(v.Schema.OpenAPI) > 0 && !free && !schemas {
 			all = append(all, "the schema of version "+v.Name)
 		}
 	}

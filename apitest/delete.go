@@ -3,7 +3,6 @@
 package apitest
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -13,16 +12,16 @@ import (
 // delete removes an object, or marks it as deleted while it has finalizers. It returns the answer
 // to DELETE: the object (with or without the mark), or nil and the details of a success.
 //
-// The server does the work of the kubelet and of the namespace controller at once: there is no
-// grace period, and a namespace is deleted with its content. It does not collect garbage: the
-// finalizers for the foreground and orphan policies are added, and stay until a client removes
-// them.
+// There is no grace period: the server does the work of the kubelet at once. The finalizers of the
+// foreground and orphan policies are for the garbage collector.
 func (s *Server) delete(t target, options *metav1.DeleteOptions,
 	dryRun bool) (*version, *metav1.StatusDetails, error) {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.log.tickLocked(time.Now())
-	return s.deleteLocked(t, options, dryRun)
+	v, details, err := s.deleteLocked(t, options, dryRun)
+	s.settleLocked(t)
+	return v, details, err
 }
 
 func (s *Server) deleteLocked(t target, options *metav1.DeleteOptions,
@@ -35,16 +34,20 @@ func (s *Server) deleteLocked(t target, options *metav1.DeleteOptions,
 	if err := checkPreconditions(t, options.Preconditions, &old.object.meta); err != nil {
 		return nil, nil, err
 	}
-	finalizers := deletionFinalizers(old.object.meta.Finalizers, options)
+	if t.resource.isContainer() && old.object.meta.DeletionTimestamp == nil {
+		v, err := s.terminateLocked(c, t, old, options, dryRun)
+		return v, nil, err
+	}
+	if len(old.object.specFinalizers()) > 0 {
+		return old, nil, nil
+	}
+	finalizers := t.resource.deletionFinalizers(old.object.meta.Finalizers, options)
 	if len(finalizers) > 0 {
 		v, err := s.markDeletedLocked(c, t, old, finalizers, dryRun)
 		return v, nil, err
 	}
 	gone := old
 	if !dryRun {
-		if t.resource.isNamespaces() {
-			s.emptyNamespaceLocked(t.name)
-		}
 		gone = s.removeLocked(c, old)
 	}
 	if t.resource.returnsDeleted {
@@ -69,9 +72,6 @@ func (s *Server) markDeletedLocked(c *collection, t target, old *version, finali
 		}
 	}
 	m.DeletionGracePeriodSeconds = new(int64)
-	if t.resource.isNamespaces() {
-		obj.setField("status", json.RawMessage(`{"phase":"Terminating"}`))
-	}
 	return s.replaceLocked(c, t, old, obj, write{dryRun: dryRun})
 }
 
@@ -83,38 +83,23 @@ func (s *Server) removeLocked(c *collection, old *version) *version {
 	return s.log.deleteLocked(c, old)
 }
 
-func (s *Server) emptyNamespaceLocked(namespace string) {
-	for _, c := range slices.Clone(s.log.collections) {
-		if !c.resource.Namespaced {
-			continue
-		}
-		var names []string
-		c.stateLocked(namespace+"/", "", s.log.rv, func(v *version) bool {
-			names = append(names, v.name)
-			return true
-		})
-		for _, name := range names {
-			// This fails only for a missing object, and the lock is held.
-			_, _, _ = s.deleteLocked(target{resource: c.resource, namespace: namespace, name: name},
-				&metav1.DeleteOptions{}, false)
-		}
-	}
-}
-
 // deletionFinalizers adds and removes the finalizers that implement a propagation policy.
-func deletionFinalizers(have []string, options *metav1.DeleteOptions) []string {
+func (r *Resource) deletionFinalizers(have []string, options *metav1.DeleteOptions) []string {
 	orphan, foreground := false, false
 	switch policy := options.PropagationPolicy; {
+	case r.childless:
 	//lint:ignore SA1019 old clients send it
 	case options.OrphanDependents != nil:
 		//lint:ignore SA1019 as above
 		orphan = *options.OrphanDependents
+		foreground = !orphan && r.isNamespaces()
 	case policy != nil:
 		orphan = *policy == metav1.DeletePropagationOrphan
 		foreground = *policy == metav1.DeletePropagationForeground
 	default:
-		orphan = slices.Contains(have, metav1.FinalizerOrphanDependents)
-		foreground = !orphan && slices.Contains(have, metav1.FinalizerDeleteDependents)
+		foreground = slices.Contains(have, metav1.FinalizerDeleteDependents)
+		orphan = slices.Contains(have, metav1.FinalizerOrphanDependents) ||
+			(r.orphans && !foreground)
 	}
 	want := slices.DeleteFunc(slices.Clone(have), func(f string) bool {
 		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents

@@ -30,7 +30,7 @@ func (s *Server) Create(obj Object) error {
 	if err != nil {
 		return fmt.Errorf("create object: %w", err)
 	}
-	v, err := s.create(t, parsed, write{direct: true})
+	v, err := s.create(t, parsed, directWrite)
 	if err != nil {
 		return err
 	}
@@ -45,6 +45,9 @@ func (s *Server) Update(obj Object) error { return s.replace(obj, directSubresou
 // stored object.
 func (s *Server) UpdateStatus(obj Object) error { return s.replace(obj, "status") }
 
+// directWrite is a write by the test, with the name of its field manager.
+var directWrite = write{direct: true, manager: "apitest"}
+
 // directSubresource marks an update that replaces spec and status at once.
 const directSubresource = "object and status"
 
@@ -54,7 +57,7 @@ func (s *Server) replace(obj Object, subresource string) error {
 		return fmt.Errorf("update object: %w", err)
 	}
 	t.subresource = subresource
-	v, _, err := s.update(t, parsed.meta.UID, write{direct: true},
+	v, _, err := s.update(t, parsed.meta.UID, directWrite,
 		func(*version) (*object, error) { return parsed, nil })
 	if err != nil {
 		return err
@@ -77,14 +80,14 @@ func (s *Server) Get(obj Object) error {
 	return give(t.resource.show(v), obj)
 }
 
-// Delete deletes the object with obj's namespace and name, or marks it as deleted while it has
-// finalizers.
+// Delete deletes the object with obj's namespace and name, with the policy Background, or marks it
+// as deleted while it has finalizers.
 func (s *Server) Delete(obj Object) error {
 	t, _, err := s.take(obj)
 	if err != nil {
 		return fmt.Errorf("delete object: %w", err)
 	}
-	_, _, err = s.delete(t, &metav1.DeleteOptions{}, false)
+	_, _, err = s.delete(t, background(), false)
 	return err
 }
 

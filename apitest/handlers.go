@@ -3,12 +3,16 @@
 package apitest
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +22,7 @@ import (
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // body reads the body of the request.
@@ -47,6 +52,30 @@ func options[T runtime.Object](c *call, into T, validate func(T) field.ErrorList
 
 func isDryRun(dryRun []string) bool { return len(dryRun) > 0 }
 
+// write returns what a request says about its write. The manager's name comes by default from the
+// user agent.
+func (c *call) write(dryRun []string, manager string) write {
+	if manager == "" {
+		manager = managerOf(c.http.UserAgent())
+	}
+	return write{dryRun: isDryRun(dryRun), manager: cmp.Or(manager, "unknown")}
+}
+
+// managerOf returns what precedes the first slash of a user agent, as far as it is a valid name.
+func managerOf(userAgent string) string {
+	name, _, _ := strings.Cut(userAgent, "/")
+	printable := ""
+	for _, r := range name {
+		if len(printable)+utf8.RuneLen(r) > validation.FieldManagerMaxLength {
+			break
+		}
+		if unicode.IsPrint(r) {
+			printable += string(r)
+		}
+	}
+	return printable
+}
+
 // create stores the object in the body.
 func (c *call) create() error {
 	data, err := c.body()
@@ -63,7 +92,7 @@ func (c *call) create() error {
 	}
 	t := c.target
 	t.name = obj.meta.Name
-	v, err := c.server.create(t, obj, write{dryRun: isDryRun(o.DryRun)})
+	v, err := c.server.create(t, obj, c.write(o.DryRun, o.FieldManager))
 	if err != nil {
 		return err
 	}
@@ -93,17 +122,20 @@ func (c *call) update() error {
 		return err
 	}
 	replace := func(*version) (*object, error) { return obj, nil }
-	v, created, err := c.server.update(c.target, obj.meta.UID, write{dryRun: isDryRun(o.DryRun)},
+	v, created, err := c.server.update(c.target, obj.meta.UID, c.write(o.DryRun, o.FieldManager),
 		c.rescale(replace))
 	if err != nil {
 		return err
 	}
-	code := http.StatusOK
-	if created {
-		code = http.StatusCreated
-	}
-	c.writeObject(code, v)
+	c.writeObject(writtenCode(created), v)
 	return nil
+}
+
+func writtenCode(created bool) int {
+	if created {
+		return http.StatusCreated
+	}
+	return http.StatusOK
 }
 
 func (c *call) checkName(obj *object) error {
@@ -154,12 +186,22 @@ func (c *call) delete() error {
 	if err != nil {
 		return err
 	}
+	if c.resource.isNamespaces() && slices.Contains(immortalNamespaces, c.name) {
+		return apierrors.NewForbidden(c.resource.GroupResource(), c.name,
+			errors.New("this namespace may not be deleted"))
+	}
 	v, details, err := c.server.delete(c.target, o, isDryRun(o.DryRun))
 	switch {
 	case err != nil:
 		return err
 	case v != nil:
-		c.writeObject(http.StatusOK, v)
+		code := http.StatusOK
+		//lint:ignore SA1019 old clients send it
+		if o.OrphanDependents != nil && !*o.OrphanDependents && !v.deleted &&
+			v.object.meta.DeletionTimestamp != nil {
+			code = http.StatusAccepted
+		}
+		c.writeObject(code, v)
 	default:
 		writeJSON(c.w, http.StatusOK, metav1.Status{
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
@@ -198,13 +240,15 @@ func (c *call) deleteCollection() error {
 	return nil
 }
 
+const applyType = string(types.ApplyYAMLPatchType)
+
 // patchTypes are the content types of the patches that the kind understands.
 func (c *call) patchTypes() []string {
 	types := []string{"application/json-patch+json", "application/merge-patch+json"}
 	if c.resource.builtin {
 		types = append(types, "application/strategic-merge-patch+json")
 	}
-	return types
+	return append(types, applyType)
 }
 
 func (c *call) patchType() string {
@@ -232,7 +276,7 @@ func unsupportedMediaType(supported []string) error {
 	}}
 }
 
-// patch applies the patch in the body to an object.
+// patch applies the patch in the body to an object. A server-side apply creates it if it is absent.
 func (c *call) patch() error {
 	data, err := c.body()
 	if err != nil {
@@ -245,26 +289,34 @@ func (c *call) patch() error {
 	if err := options(c, &o, validate); err != nil {
 		return err
 	}
-	if !json.Valid(data) {
+	w := c.write(o.DryRun, o.FieldManager)
+	if c.patchType() == applyType {
+		if _, err := yaml.ToJSON(data); err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
+		}
+		w.apply = true
+	} else if !json.Valid(data) {
 		return apierrors.NewBadRequest("invalid JSON patch")
 	}
 	apply := func(old *version) (*object, error) {
-		if old == nil {
-			return nil, c.notFound()
-		}
-		obj, err := c.asScale().applyPatch(old.json, data, o.FieldValidation)
+		obj, err := c.asScale().applyPatch(old, data, &o)
 		if err != nil {
 			return nil, err
+		}
+		if uid := obj.meta.UID; old == nil && uid != "" {
+			return nil, apierrors.NewConflict(c.resource.GroupResource(), c.name, fmt.Errorf(
+				"uid mismatch: the provided object specified uid %s, "+
+					"and no existing object was found", uid))
 		}
 		if err := matchNamespace(c.resource, c.namespace, &obj.meta); err != nil {
 			return nil, err
 		}
 		return obj, c.checkName(obj)
 	}
-	v, _, err := c.server.update(c.target, "", write{dryRun: isDryRun(o.DryRun)}, c.rescale(apply))
+	v, created, err := c.server.update(c.target, "", w, c.rescale(apply))
 	if err != nil {
 		return err
 	}
-	c.writeObject(http.StatusOK, v)
+	c.writeObject(writtenCode(created), v)
 	return nil
 }

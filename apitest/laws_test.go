@@ -5,11 +5,13 @@ package apitest
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // CheckLaws returns the law of the revision log that does not hold.
@@ -32,8 +34,46 @@ func (s *Server) CheckLaws() error {
 		return fmt.Errorf("L3: %d events are counted, %d are there", l.eventCount, events)
 	}
 	if gone := l.rv - l.compacted - int64(events); gone != 0 &&
-		len(l.collections) == len(builtins()) {
+		len(l.collectionLocked(s.definitions).entries) == 0 {
 		return fmt.Errorf("L3: %d of the versions after %d are in no collection", gone, l.compacted)
+	}
+	if l.collector != nil {
+		return l.collector.checkLaws()
+	}
+	return nil
+}
+
+// checkLaws checks G1 to G3.
+func (g *collector) checkLaws() error {
+	want := map[types.UID]map[target]bool{}
+	waiting := map[types.UID]target{}
+	exists := map[types.UID]bool{}
+	for _, c := range g.server.log.collections {
+		c.stateLocked("", "", g.server.log.rv, func(v *version) bool {
+			exists[v.object.meta.UID] = true
+			t := target{resource: c.resource, namespace: v.namespace, name: v.name}
+			if waits(&v.object.meta) {
+				waiting[v.object.meta.UID] = t
+			}
+			for _, ref := range v.object.meta.OwnerReferences {
+				if want[ref.UID] == nil {
+					want[ref.UID] = map[target]bool{}
+				}
+				want[ref.UID][t] = true
+			}
+			return true
+		})
+	}
+	if !reflect.DeepEqual(want, g.dependents) {
+		return fmt.Errorf("G1: %v, want %v", g.dependents, want)
+	}
+	if !reflect.DeepEqual(waiting, g.waiting) {
+		return fmt.Errorf("G3: %v, want %v", g.waiting, waiting)
+	}
+	for uid := range g.absent {
+		if exists[uid] || len(want[uid]) == 0 {
+			return fmt.Errorf("G2: %s is absent: %v, %v", uid, exists[uid], want[uid])
+		}
 	}
 	return nil
 }

@@ -42,6 +42,7 @@ type revisionLog struct {
 	eventCount  int
 	marks       marks
 	historyLen  int
+	collector   *collector // nil without garbage collection
 }
 
 // collection holds the objects of one kind.
@@ -91,7 +92,7 @@ func (l *revisionLog) registerLocked(r *Resource) {
 		c = &collection{resource: r, byKey: map[string]*entry{}}
 		l.collections = append(l.collections, c)
 	}
-	r.family = &family{objects: c, stored: c.resource}
+	r.family = &family{objects: c, stored: c.resource, all: []*Resource{r}}
 	l.resources.all = append(l.resources.all, r)
 }
 
@@ -193,6 +194,9 @@ func (l *revisionLog) appendLocked(c *collection, v *version) {
 	c.events = append(c.events, step)
 	l.eventCount++
 	l.rv = v.rv
+	if l.collector != nil {
+		l.collector.observeLocked(step)
+	}
 	if !l.lagging {
 		l.visible = l.rv
 		c.wakeLocked()

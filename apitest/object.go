@@ -98,6 +98,21 @@ func (o *object) setField(name string, raw json.RawMessage) {
 	o.fields[name] = raw
 }
 
+// edit decodes a top-level field that is a JSON object, lets change work on it, and sets the
+// result.
+func (o *object) edit(name string, change func(fields map[string]any)) {
+	fields := map[string]any{}
+	if raw := o.fields[name]; raw != nil && utiljson.Unmarshal(raw, &fields) != nil {
+		fields = map[string]any{} // it is no object
+	}
+	change(fields)
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		panic(err) // decoded JSON can be encoded
+	}
+	o.setField(name, raw)
+}
+
 // fieldAt returns the value at a path like "spec.nodeName" as field selectors see it: "" if absent.
 func (o *object) fieldAt(path string) string {
 	return lookup(o.fields, path, map[string]fieldMap{})

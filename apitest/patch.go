@@ -8,6 +8,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -23,23 +24,28 @@ const (
 // is the real server's, and as there it is one for all users of the library in the process.
 func init() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
 
-// applyPatch returns the object with the patch applied.
-func (c *call) applyPatch(before, patch []byte, fieldValidation string) (*object, error) {
+// applyPatch returns the object with the patch applied. Without an old object, only a server-side
+// apply has one to return.
+func (c *call) applyPatch(old *version, patch []byte, o *metav1.PatchOptions) (*object, error) {
 	var after []byte
 	var err error
-	switch types.PatchType(c.patchType()) {
-	case types.JSONPatchType:
-		after, err = jsonPatch(before, patch)
-	case types.MergePatchType:
-		after, err = mergePatch(before, patch)
+	switch kind := types.PatchType(c.patchType()); {
+	case kind == types.ApplyYAMLPatchType:
+		after, err = c.merge(old, patch, o)
+	case old == nil:
+		err = c.notFound()
+	case kind == types.JSONPatchType:
+		after, err = jsonPatch(old.json, patch)
+	case kind == types.MergePatchType:
+		after, err = mergePatch(old.json, patch)
 	default:
-		after, err = c.strategicPatch(before, patch)
+		after, err = c.strategicPatch(old.json, patch)
 	}
 	if err != nil {
 		return nil, err
 	}
-	obj, err := c.server.parse(c.resource, after, fieldValidation)
-	if err = c.allowUnknown(err, fieldValidation); err != nil {
+	obj, err := c.server.parse(c.resource, after, o.FieldValidation)
+	if err = c.allowUnknown(err, o.FieldValidation); err != nil {
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
 			field.Invalid(field.NewPath("patch"), string(after), err.Error()),
 		})

@@ -43,6 +43,8 @@ type traits struct {
 	unconditionalUpdate bool // a PUT without resourceVersion overwrites
 	createOnUpdate      bool // a PUT of an absent object creates it
 	returnsDeleted      bool // DELETE answers with the object, not with a Status
+	orphans             bool // DELETE without a policy orphans the dependents
+	childless           bool // the policy of a DELETE is ignored
 	// supports no other field selectors, and its error says so in another message
 	plainFieldErrors bool
 	name             nameRule
@@ -53,6 +55,7 @@ type traits struct {
 	schema      Schema // nil: any value is stored
 	gone        bool   // not served in this form any more; guarded by the log's lock
 	family      *family
+	types       func() (typeConverter, error) // guarded by the log's lock
 }
 
 // family is the versions of a kind in one state of its definition. It does not change, but for the

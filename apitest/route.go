@@ -50,7 +50,7 @@ func route(r *http.Request) Request {
 }
 
 func isNamespaceSubresource(parts []string) bool {
-	return len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")
+	return len(parts) == 3 && (parts[2] == "status" || parts[2] == finalize)
 }
 
 func verb(method string, req Request, watchPath bool) string {

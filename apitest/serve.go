@@ -92,7 +92,8 @@ func (c *call) resolve() bool {
 	}
 	s.log.mu.RUnlock()
 	if r != nil && (c.Subresource == "" || (c.Subresource == "status" && r.Status) ||
-		(c.Subresource == "scale" && r.scale != nil)) {
+		(c.Subresource == "scale" && r.scale != nil) ||
+		(c.Subresource == finalize && r.isNamespaces())) {
 		c.target = target{resource: r, subresource: c.Subresource, namespace: c.Namespace,
 			name: c.Name}
 		return true
@@ -123,6 +124,9 @@ func genericError(code int) error {
 // namespace in the path, for example.
 func (c *call) allowed() bool {
 	r, scoped := c.resource, c.Namespace != "" || !c.resource.Namespaced
+	if c.subresource == finalize {
+		return c.Verb == "update"
+	}
 	switch c.Verb {
 	case "get":
 		return scoped

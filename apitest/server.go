@@ -14,22 +14,24 @@
 // equal kube-apiserver's, including the texts of errors. Faults (failures, cut streams, expired
 // versions, a replica that lags behind) happen on demand or from a seed.
 //
-// Read resource.go and object.go (the data), log.go and compact.go (the log), write.go and
-// delete.go (the effects of a write), definition.go and schema.go (custom kinds), then server.go,
-// route.go, serve.go, list.go and watch.go (the requests), and faults.go.
+// Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, delete.go,
+// managed.go, terminate.go and garbage.go (the effects of a write), definition.go, schema.go and
+// scale.go (custom kinds), then server.go, route.go, serve.go, list.go and watch.go (the requests),
+// and faults.go.
 //
-// There are no kubelets and no controllers: pods are not scheduled, deleted objects have no grace
-// period, a namespace is deleted with its objects, and the dependents of a deleted owner stay.
-// Values of built-in kinds are neither defaulted nor validated beyond their metadata, and those of
-// custom kinds only with Options.Schemas. The only admission check is the existence of the
-// namespace. Unknown fields are kept, unless Options.Scheme knows the type or Options.Schemas the
-// schema. There are no managed fields and no server-side apply, no subresources but status, and
-// scale of custom kinds, no conversion webhooks, no users and no permissions. Answers are JSON,
-// never compressed. The two kinds of events are stored apart.
+// There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
+// grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
+// stay, unless Options.GarbageCollection is set. Values of built-in kinds are neither defaulted nor
+// validated beyond their metadata, and those of custom kinds only with Options.Schemas. The only
+// admission check is the existence of the namespace. Unknown fields are kept, unless Options.Scheme
+// knows the type or Options.Schemas the schema. There are no subresources but status, scale, and
+// that of namespaces, no conversion webhooks, no users and no permissions. Answers are JSON, never
+// compressed. The two kinds of events are stored apart.
 //
-// Goroutines: one per connection, of net/http, from Start or StartPipe on; Close ends them and
-// waits for them. Locking: the log's mutex guards all state, and no network call is made under it.
-// A Server may be used by any number of goroutines.
+// Goroutines: one per connection, of net/http, from Start or StartPipe on, and with
+// Options.GarbageCollection one from NewServer on; Close ends them and waits for them. Locking: the
+// log's mutex guards all state, and no network call is made under it. A Server may be used by any
+// number of goroutines.
 //
 // To see it work: go test -v -run 'Story|Example' ./apitest
 package apitest
@@ -53,6 +55,12 @@ type Options struct {
 	// Resources are served besides the built-in kinds.
 	Resources []Resource
 
+	// Schemas, if set, makes the server follow the schemas of CustomResourceDefinitions: it refuses
+	// definitions that a real server refuses, and prunes, defaults and validates objects. Otherwise
+	// any value is stored, and a definition with a schema gets the condition SchemaIgnored and a
+	// warning in the answer.
+	Schemas Schemas
+
 	// Scheme, if set, teaches the server the Go types of the kinds, usually
 	// k8s.io/client-go/kubernetes/scheme.Scheme. It then reads protobuf bodies, which client-go's
 	// typed clients send by default; reports unknown and mistyped fields and drops them; and
@@ -75,15 +83,20 @@ type Options struct {
 	// means five minutes, as for a real server; less than 0 keeps all versions.
 	CompactInterval time.Duration
 
+	// GarbageCollection deletes the objects whose owners are gone and the dependents of owners that
+	// are deleted with the policy Foreground, and releases those of the policy Orphan, as a
+	// cluster's garbage collector does. It happens in a goroutine, a moment after the write that
+	// makes it due, until Close. A server for a synctest bubble must be made in the bubble then.
+	GarbageCollection bool
+
 	// HistoryLen bounds the number of events that are kept for watches. 0 means 100,000; less than
 	// 0 means no bound.
 	HistoryLen int
 
-	// Schemas, if set, makes the server follow the schemas of CustomResourceDefinitions: it refuses
-	// definitions that a real server refuses, and prunes, defaults and validates objects. Otherwise
-	// any value is stored, and a definition with a schema gets the condition SchemaIgnored and a
-	// warning in the answer.
-	Schemas Schemas
+	// ManagedFields keeps the managed fields of every object from its creation on, as a real server
+	// does. Otherwise they begin with the first server-side apply of the object. A write of an
+	// object with managed fields takes several times as long.
+	ManagedFields bool
 
 	// NoShards ignores ListOptions.ShardSelector: lists and watches are of the whole collection, as
 	// from a server without the feature gate ShardedListAndWatch (alpha in Kubernetes 1.36).
@@ -159,6 +172,10 @@ func NewServer(options Options) *Server {
 			panic(fmt.Sprintf("create namespace %s: %v", name, err))
 		}
 	}
+	if options.GarbageCollection {
+		s.log.collector = newCollector(s)
+		s.wg.Go(s.log.collector.run)
+	}
 	for _, r := range options.Resources {
 		if err := s.Register(r); err != nil {
 			panic(err.Error())
@@ -176,7 +193,8 @@ func orDefault[T int | int64 | time.Duration](value *T, otherwise T) {
 // Register serves one more kind. It fails if the resource is incomplete, or its group, version and
 // plural are served already.
 func (s *Server) Register(r Resource) error {
-	r.traits = traits{printed: defaultColumns}
+	types := customTypes(r.GroupVersionKind().GroupKind(), map[string]string{r.Version: ""})
+	r.traits = traits{printed: defaultColumns, types: types}
 	if err := r.validate(); err != nil {
 		return err
 	}

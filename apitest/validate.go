@@ -4,46 +4,16 @@ package apitest
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-var namespaceResource = schema.GroupResource{Resource: "namespaces"}
-
-func (r *Resource) isNamespaces() bool { return r.GroupResource() == namespaceResource }
-
-// admitNamespaceLocked refuses to create objects in a namespace that is absent or terminating.
-func (s *Server) admitNamespaceLocked(r *Resource, namespace, name string) error {
-	if !r.Namespaced || s.options.AnyNamespace {
-		return nil
-	}
-	ns := s.log.collectionLocked(s.namespaces).get(namespace)
-	if ns == nil {
-		return apierrors.NewNotFound(namespaceResource, namespace)
-	}
-	if ns.object.meta.DeletionTimestamp != nil {
-		err := apierrors.NewForbidden(r.GroupResource(), name,
-			fmt.Errorf(
-				"unable to create new content in namespace %s because it is being terminated",
-				namespace))
-		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
-			Type:    "NamespaceTerminating",
-			Message: fmt.Sprintf("namespace %s is being terminated", namespace),
-			Field:   "metadata.namespace",
-		})
-		return err
-	}
-	return nil
-}
 
 // matchNamespace gives the object the namespace of the request, and refuses an object that names
 // another.
@@ -85,6 +55,9 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	if r.Status && !keepStatus {
 		obj.setField("status", nil)
 	}
+	if r.isNamespaces() {
+		prepareNamespace(obj)
+	}
 	if _, ok := obj.fields["status"]; ok || r.Group != "" {
 		return
 	}
@@ -93,10 +66,6 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 		obj.setField("status", json.RawMessage(`{"phase":"Pending"}`))
 	case "namespaces":
 		obj.setField("status", json.RawMessage(`{"phase":"Active"}`))
-		if m.Labels == nil {
-			m.Labels = map[string]string{}
-		}
-		m.Labels["kubernetes.io/metadata.name"] = m.Name
 	}
 }
 
@@ -105,13 +74,20 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 	switch {
 	case subresource == "status":
 		status := obj.fields["status"]
-		rv, uid := obj.meta.ResourceVersion, obj.meta.UID
+		meta := obj.meta
 		c := old.copy()
 		c.setField("status", status)
-		c.meta.ResourceVersion, c.meta.UID = rv, uid
+		c.meta.ResourceVersion, c.meta.UID = meta.ResourceVersion, meta.UID
+		c.meta.ManagedFields = meta.ManagedFields
 		*obj = *c
-	case subresource == "" && r.Status:
+	case (subresource == "" || subresource == finalize) && r.Status:
 		obj.setField("status", old.fields["status"])
+	}
+	if r.isNamespaces() {
+		labelNamespace(obj)
+		if subresource != finalize {
+			obj.setField("spec", old.fields["spec"])
+		}
 	}
 	m, was := &obj.meta, &old.meta
 	m.Generation = was.Generation

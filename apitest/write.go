@@ -30,10 +30,18 @@ func (t target) notFound() error {
 	return apierrors.NewNotFound(t.resource.GroupResource(), t.name)
 }
 
+// target names the object of a version, in the form in which it is stored.
+func (v *version) target() target {
+	return target{resource: v.resource, namespace: v.namespace, name: v.name}
+}
+
 // write holds the options of a write.
 type write struct {
-	dryRun bool
-	direct bool // called by the test, not through HTTP: no admission, status is kept
+	dryRun  bool
+	direct  bool   // called by the test, not through HTTP: no admission, status is kept
+	manager string // gets the changed fields; "" leaves the managed fields as they are
+	// a server-side apply: the managed fields are changed already; an absent object is created
+	apply bool
 }
 
 const generateNameAttempts = 8
@@ -69,10 +77,11 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	defer s.log.mu.Unlock()
 	s.log.tickLocked(time.Now())
 	if !w.direct {
-		if err := s.admitNamespaceLocked(r, t.namespace, obj.meta.Name); err != nil {
+		if err := s.admitLocked(t, obj.meta.GenerateName); err != nil {
 			return nil, err
 		}
 	}
+	s.track(t, obj, nil, w)
 	if err := r.accept(obj, nil, ""); err != nil {
 		return nil, err
 	}
@@ -124,7 +133,8 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 	s.log.tickLocked(time.Now())
 	c := s.log.collectionLocked(t.resource)
 	old := c.get(t.key())
-	if old == nil && (!t.resource.createOnUpdate || t.subresource != "") {
+	creates := t.subresource == "" && (t.resource.createOnUpdate || w.apply)
+	if old == nil && !creates {
 		return nil, false, t.notFound()
 	}
 	if err := checkUID(t, uid, old); err != nil {
@@ -144,10 +154,12 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 		return nil, false, err
 	}
 	t.resource.prepareForUpdate(obj, shown.object, t.subresource)
+	s.track(t, obj, shown.object, w)
 	if err := t.resource.accept(obj, shown.object, t.subresource); err != nil {
 		return nil, false, err
 	}
 	v, err := s.replaceLocked(c, t, old, obj, w)
+	s.settleLocked(t)
 	return v, false, err
 }
 
@@ -158,7 +170,8 @@ func (s *Server) replaceLocked(c *collection, t target, old *version, obj *objec
 	before, after := &old.object.meta, &obj.meta
 	grace := before.DeletionGracePeriodSeconds
 	finished := before.DeletionTimestamp != nil && len(after.Finalizers) == 0 &&
-		(grace == nil || *grace == 0)
+		len(obj.specFinalizers()) == 0 && (grace == nil || *grace == 0)
+	keepTimes(obj, old)
 	answer, err := c.dryVersion(obj, old.rv)
 	if err != nil {
 		return nil, err
@@ -183,12 +196,13 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 	}
 	obj.gvk = t.resource.GroupVersionKind()
 	if !w.direct {
-		if err := s.admitNamespaceLocked(t.resource, t.namespace, t.name); err != nil {
+		if err := s.admitLocked(t, ""); err != nil {
 			return nil, err
 		}
 	}
 	obj.meta.ResourceVersion = ""
 	t.resource.prepareForCreate(obj, w.direct)
+	s.track(t, obj, nil, w)
 	if err := t.resource.accept(obj, nil, ""); err != nil {
 		return nil, err
 	}
@@ -256,17 +270,28 @@ func checkPreconditions(t target, want *metav1.Preconditions, have *metav1.Objec
 	if want == nil {
 		return nil
 	}
-	kind := schema.GroupResource{Group: t.resource.Group, Resource: t.resource.Kind}
 	if want.UID != nil && *want.UID != have.UID {
-		return apierrors.NewConflict(kind, t.name,
-			fmt.Errorf("the UID in the precondition (%s) does not match the UID in record "+
-				"(%s). The object might have been deleted and then recreated", *want.UID, have.UID))
+		return t.preconditionFailed("UID", string(*want.UID), string(have.UID),
+			"The object might have been deleted and then recreated")
 	}
 	if want.ResourceVersion != nil && *want.ResourceVersion != have.ResourceVersion {
-		return apierrors.NewConflict(kind, t.name,
-			fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the "+
-				"ResourceVersion in record (%s). The object might have been modified",
-				*want.ResourceVersion, have.ResourceVersion))
+		return t.preconditionFailed("ResourceVersion", *want.ResourceVersion, have.ResourceVersion,
+			"The object might have been modified")
 	}
 	return nil
+}
+
+func (t target) preconditionFailed(what, want, have, why string) error {
+	if t.resource.isContainer() {
+		head := "Precondition failed"
+		if t.resource.isDefinitions() {
+			head = "precondition failed"
+		}
+		return apierrors.NewConflict(t.resource.GroupResource(), t.name, fmt.Errorf(
+			"%s: %s in precondition: %s, %s in object meta: %s", head, what, want, what, have))
+	}
+	kind := schema.GroupResource{Group: t.resource.Group, Resource: t.resource.Kind}
+	return apierrors.NewConflict(kind, t.name, fmt.Errorf(
+		"the %s in the precondition (%s) does not match the %s in record (%s). %s",
+		what, want, what, have, why))
 }

@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"context"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"example.com/informerstack/e2e/cluster"
 	"example.com/informerstack/internal/tools/conformance"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // The transcripts contain the answers of this server, and under "---- older" those of the older one
@@ -31,24 +33,50 @@ func TestConformance(t *testing.T) {
 func TestConformance_Sharded(t *testing.T) {
 	c := newShardedCluster(t)
 	writeOn(t, c)
-	conformance.RunSharded(t, conformance.Target{
+	conformance.RunFolder(t, conformance.Target{
 		Variant: variant(),
 		Config:  c.Config(cluster.AdminToken),
 		Folder:  "../testdata/conformance",
+	}, "sharded")
+}
+
+// The same, of a server beside the namespace controller and the garbage collector of a controller
+// manager.
+func TestConformance_Collected(t *testing.T) {
+	if shared.Version() != cluster.Versions[0] {
+		t.Skip("the controllers are those of the newer server")
+	}
+	controllers := filepath.Join(t.TempDir(), "controllers")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", controllers, ".")
+	build.Dir = "controllers"
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	c := cluster.New(t, cluster.Options{})
+	run := exec.Command(controllers, c.Kubeconfig())
+	require.NoError(t, run.Start())
+	t.Cleanup(func() {
+		_ = run.Process.Kill() // it may have ended
+		_ = run.Wait()
 	})
+	conformance.RunFolder(t, conformance.Target{
+		Variant: conformance.Recorded,
+		Config:  c.Config(cluster.AdminToken),
+		Folder:  "../testdata/conformance",
+	}, "collected")
 }
 
 // The same, of the schemas of custom kinds.
 func TestConformance_Schemas(t *testing.T) {
-	conformance.RunSchemas(t, conformance.Target{
+	conformance.RunFolder(t, conformance.Target{
 		Variant: variant(),
 		Config:  shared.Config(cluster.AdminToken),
 		Folder:  "../testdata/conformance",
-	})
+	}, "schemas")
 }
 
 func variant() string {
-	if cluster.Older() {
+	if shared.Version() != cluster.Versions[0] {
 		return "older"
 	}
 	return conformance.Recorded

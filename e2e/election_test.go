@@ -23,9 +23,10 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/leaderelection/resourcelock"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // Two processes take turns. When the leader is killed, the other takes over once the lease has
@@ -143,7 +144,7 @@ func takeLease(t *testing.T, p *process) {
 // process is a controller with its own candidate and its own link to the server.
 type process struct {
 	namespace  string
-	link       *cluster.Link
+	link       *fixture.Link
 	controller *controller.Controller[string]
 	other      *process // no reconcile of this one may run in its term; or nil
 	ctx        context.Context
@@ -160,7 +161,7 @@ type process struct {
 
 func newProcess(t *testing.T, name, namespace string, drain bool, other *process) *process {
 	p := &process{
-		namespace: namespace, link: cluster.NewLink(), other: other, ended: make(chan struct{}),
+		namespace: namespace, link: fixture.NewLink(), other: other, ended: make(chan struct{}),
 		broken: map[string]int{},
 	}
 	p.ctx, p.stop = context.WithCancel(t.Context())

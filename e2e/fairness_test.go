@@ -19,8 +19,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"example.com/informerstack/controller"
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/realserver/cluster"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )
@@ -79,13 +80,13 @@ func newFloodedTenants(t *testing.T) *floodedTenants {
 	s.flooding = kubernetes.NewForConfigOrDie(limited)
 	label := map[string]string{"tenants": strconv.FormatInt(time.Now().UnixNano(), 10)}
 	for i := range floodTenants {
-		namespace := cluster.NewNamespace(t, s.client)
+		namespace := fixture.NewNamespace(t, s.client)
 		s.namespaces = append(s.namespaces, namespace)
 		count := tenantObjects
 		if i == 0 {
 			count = floodObjects
 		}
-		cluster.Each(t, count, func(i int) error {
+		fixture.Each(t, count, func(i int) error {
 			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 				Name: fmt.Sprint("object-", i), Labels: label}}
 			_, err := s.client.CoreV1().ConfigMaps(namespace).Create(t.Context(), object,

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	example.com/informerstack v0.0.0-00010101000000-000000000000
+	example.com/informerstack/realserver v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/time v0.15.0
 	k8s.io/api v0.37.2
@@ -62,4 +63,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace example.com/informerstack => ../
+replace (
+	example.com/informerstack => ../
+	example.com/informerstack/realserver => ../realserver
+)

@@ -29,8 +29,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/controller"
-	"example.com/informerstack/e2e/cluster"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/realserver/cluster"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )

@@ -9,17 +9,17 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
 )
 
 // link is a client's network, which counts the requests that are answered.
 type link struct {
-	*cluster.Link
+	*fixture.Link
 	mu       sync.Mutex
 	requests map[string]int // by kind: LIST, WATCH, or STREAM, a watch with the initial events
 }
 
-func newLink() *link { return &link{Link: cluster.NewLink(), requests: map[string]int{}} }
+func newLink() *link { return &link{Link: fixture.NewLink(), requests: map[string]int{}} }
 
 // config returns a copy of config for connections over the link.
 func (l *link) config(config *rest.Config) *rest.Config {

@@ -19,7 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // shared is the cluster of all tests, which run one after the other: some restart its API server.
@@ -84,7 +85,7 @@ func newConfigMapsAt(t *testing.T, config *rest.Config) *configMaps {
 	config.ContentType = "application/json" // which apitest supports too
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	return &configMaps{t, cluster.NewNamespace(t, client), client}
+	return &configMaps{t, fixture.NewNamespace(t, client), client}
 }
 
 func (c *configMaps) create(name string, labels map[string]string) {

@@ -20,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
-	"example.com/informerstack/e2e/cluster"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/informer/namespaces"
+	"example.com/informerstack/realserver/cluster"
 	"example.com/informerstack/store"
 )
 

@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // checksumName is the label that requests a checksum, and the annotation that holds it.

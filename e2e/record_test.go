@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"example.com/informerstack/e2e/cluster"
 	"example.com/informerstack/internal/tools/recording"
+	"example.com/informerstack/realserver/cluster"
 )
 
 var record = flag.Bool("record", false, "record testdata/wire anew")

@@ -22,9 +22,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/informer/served"
+	"example.com/informerstack/realserver/cluster"
 )
 
 var gadgets = schema.GroupVersionResource{
@@ -87,7 +88,7 @@ func newGadgetWorld(t *testing.T) *gadgetWorld {
 }
 
 func (w *gadgetWorld) definitions() dynamic.ResourceInterface {
-	return w.client.Resource(cluster.Definitions)
+	return w.client.Resource(fixture.Definitions)
 }
 
 // define creates the definition, and returns when it is established.

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
-	"example.com/informerstack/e2e/cluster"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/realserver/cluster"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/wire"
 )

@@ -23,7 +23,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 	"example.com/informerstack/reflector/wire"
 )
 
@@ -168,10 +169,10 @@ var widgets = schema.GroupVersionResource{
 // defineWidgets makes a custom resource with two objects.
 func defineWidgets(t *testing.T, client dynamic.Interface) {
 	t.Helper()
-	cluster.Define(t, shared.Config(cluster.AdminToken),
-		cluster.Definition(widgets, "Widget", "Cluster"))
+	fixture.Define(t, shared.Config(cluster.AdminToken),
+		fixture.Definition(widgets, "Widget", "Cluster"))
 	t.Cleanup(func() {
-		_ = client.Resource(cluster.Definitions).Delete(context.Background(),
+		_ = client.Resource(fixture.Definitions).Delete(context.Background(),
 			widgets.GroupResource().String(), metav1.DeleteOptions{})
 	})
 	for _, name := range []string{"a", "b"} {

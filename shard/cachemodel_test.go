@@ -82,7 +82,7 @@ func model(t *testing.T, o cacheOptions, seed uint64, faults bool) {
 		}
 		m.server.Faults().Clear()
 		m.handler.slow.Store(0)
-		m.settled(10 * time.Minute)
+		m.settled(11 * time.Minute) // a stalled watch lasts for at most ten, and its watchdog
 	})
 }
 

@@ -50,7 +50,7 @@ const zeroBy = "shard: By is zero; use ByUID, ByNamespace, ByOwner or ByFunc"
 // The wrappers of o are inside: its WrapListerWatcher sees the requests to the server. So o may be
 // the result of Options of a served.Kinds, for a kind that comes and goes.
 //
-// Options panics if by is the zero By.
+// Options panics if by is the zero By, and New of a second informer if its Options are the first's.
 func (s *Shards) Options(by By, o informer.Options) informer.Options {
 	if by.value == nil {
 		panic(zeroBy)

@@ -16,7 +16,7 @@ import (
 
 // apitest gives the answers of the real server about the schemas of custom kinds.
 func TestSchemas_Conformance(t *testing.T) {
-	conformance.RunSchemas(t, target(t))
+	conformance.RunFolder(t, target(t), "schemas")
 }
 
 // With schemas, all other answers are the real server's too.
@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 }
 
 func target(t *testing.T) conformance.Target {
-	s := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme, NoShards: true,
+	s := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme, NoShards: true, ManagedFields: true,
 		Schemas: schemas.New(schemas.Options{})})
 	require.NoError(t, s.Start())
 	t.Cleanup(s.Close)

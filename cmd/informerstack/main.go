@@ -3,9 +3,9 @@
 // Informerstack runs the informer stack and prints every hop of every change, from the API server
 // to the worker and back. It can also build other programs on this stack.
 //
-// Each command has its folder: run; replay; lab/export; swap (see internal/tools/swap) and devtools
-// (see compat/devtools). Read cli (exit codes, the standard output, addresses), then the folder of
-// a command. The page that run and replay show is lab's.
+// Each command has its folder: run; serve; replay; lab/export; swap (see internal/tools/swap) and
+// devtools (see compat/devtools). Read cli (exit codes, the standard output, addresses), then the
+// folder of a command. The page that run and replay show is lab's.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 	"example.com/informerstack/cmd/informerstack/lab/export"
 	"example.com/informerstack/cmd/informerstack/replay"
 	"example.com/informerstack/cmd/informerstack/run"
+	"example.com/informerstack/cmd/informerstack/serve"
 	"example.com/informerstack/cmd/informerstack/swap"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,6 @@ func main() { cli.Main(commands()...) }
 func commands() []*cobra.Command {
 	return []*cobra.Command{
 		run.NewCommand(), replay.NewCommand(), export.NewCommand(), swap.NewCommand(),
-		devtools.NewCommand(),
+		serve.NewCommand(), devtools.NewCommand(),
 	}
 }

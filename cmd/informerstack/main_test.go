@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"net/http/httptest"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -40,6 +41,7 @@ func TestStandardOutput_ErrorsAreReported(t *testing.T) {
 	for name, args := range map[string][]string{
 		"run":           {"run", "--no-page", "--objects", "3"},
 		"run json":      {"run", "--no-page", "--objects", "3", "--output", "json"},
+		"serve":         {"serve", "--kubeconfig", filepath.Join(t.TempDir(), "kubeconfig")},
 		"devtools":      {"devtools", server.URL},
 		"devtools json": {"devtools", server.URL, "--format", "json"},
 		"devtools why":  {"devtools", server.URL, "--why", "default/a"},

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
 	"example.com/informerstack/e2e/foo/api"
 	clientgo "example.com/informerstack/e2e/foo/clientgo"
 	compat "example.com/informerstack/e2e/foo/compat"
@@ -39,7 +39,7 @@ func TestFoo(t *testing.T) {
 	} {
 		t.Run("server="+name, func(t *testing.T) {
 			s := start(t)
-			cluster.Define(t, s.config, api.CRD)
+			fixture.Define(t, s.config, api.CRD)
 			for _, variant := range variants {
 				t.Run("imports="+variant.name, func(t *testing.T) {
 					w := newWorld(t, s)

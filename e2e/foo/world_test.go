@@ -25,8 +25,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/apitest"
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
 	"example.com/informerstack/e2e/foo/api"
+	"example.com/informerstack/realserver/cluster"
 )
 
 const patience = 3 * time.Minute
@@ -66,7 +67,7 @@ type world struct {
 	server
 	t           *testing.T
 	ctx         context.Context
-	way         *cluster.Link // the controller's
+	way         *fixture.Link // the controller's
 	namespace   string
 	client      kubernetes.Interface
 	deployments typedappsv1.DeploymentInterface
@@ -78,9 +79,9 @@ func newWorld(t *testing.T, s server) *world {
 	require.NoError(t, err)
 	foos, err := api.NewForConfig(s.config)
 	require.NoError(t, err)
-	namespace := cluster.NewNamespace(t, client)
+	namespace := fixture.NewNamespace(t, client)
 	return &world{
-		server: s, t: t, ctx: t.Context(), way: cluster.NewLink(), namespace: namespace,
+		server: s, t: t, ctx: t.Context(), way: fixture.NewLink(), namespace: namespace,
 		client: client, deployments: client.AppsV1().Deployments(namespace),
 		foos: foos.Foos(namespace),
 	}

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
 )
 
 // informerAccount is the name of the informers' service account, of its role, and of what grants it
@@ -32,7 +32,7 @@ type account struct {
 func newAccount(w *world) *account {
 	a := &account{
 		world:     w,
-		namespace: cluster.NewNamespace(w.t, w.admin),
+		namespace: fixture.NewNamespace(w.t, w.admin),
 		tokenFile: filepath.Join(w.t.TempDir(), "token"),
 	}
 	ctx := w.t.Context()

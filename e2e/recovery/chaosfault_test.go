@@ -16,7 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
 )
 
 // killEtcdFor kills etcd, and starts it again after d with what it had stored.
@@ -33,11 +33,11 @@ func killEtcdFor(d time.Duration) func(*world) time.Time {
 // the API server's watch cache, their resourceVersions have expired then.
 func compactAfter(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
-		w.eachLink((*cluster.Link).Stall)
+		w.eachLink((*fixture.Link).Stall)
 		w.wait(d)
 		require.NoError(w.t, w.cluster.Compact(w.t.Context()))
-		w.eachLink((*cluster.Link).Reset)
-		w.eachLink((*cluster.Link).Release)
+		w.eachLink((*fixture.Link).Reset)
+		w.eachLink((*fixture.Link).Release)
 		return time.Now()
 	}
 }
@@ -45,9 +45,9 @@ func compactAfter(d time.Duration) func(*world) time.Time {
 // slowFor lets that many bytes pass in a second, fewer than the changes need.
 func slowFor(rate int, d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
-		w.eachLink(func(l *cluster.Link) { l.Slow(rate) })
+		w.eachLink(func(l *fixture.Link) { l.Slow(rate) })
 		w.wait(d)
-		w.eachLink(func(l *cluster.Link) { l.Slow(0) })
+		w.eachLink(func(l *fixture.Link) { l.Slow(0) })
 		return time.Now()
 	}
 }
@@ -59,7 +59,7 @@ func rotateAfter(d time.Duration) func(*world) time.Time {
 		token, secret := w.account.issue()
 		w.account.revoke()
 		w.answers(apierrors.IsUnauthorized)
-		w.eachLink((*cluster.Link).Reset)
+		w.eachLink((*fixture.Link).Reset)
 		w.wait(d)
 		w.account.write(token, secret)
 		return w.answers(isNil)
@@ -97,7 +97,7 @@ func exhaustFor(d time.Duration) func(*world) time.Time {
 		answer, err := hog.Stream(ctx)
 		require.NoError(w.t, err)
 		w.answers(apierrors.IsTooManyRequests)
-		w.eachLink((*cluster.Link).Reset)
+		w.eachLink((*fixture.Link).Reset)
 		w.wait(d)
 		require.NoError(w.t, flows.FlowSchemas().Delete(ctx, schema.Name, metav1.DeleteOptions{}))
 		require.NoError(w.t, answer.Close())
@@ -141,7 +141,7 @@ func (w *world) narrowLevel() (
 
 // largeObjects returns a namespace with a LIST that is larger than a connection's buffers.
 func (w *world) largeObjects() (namespace string) {
-	namespace = cluster.NewNamespace(w.t, w.admin)
+	namespace = fixture.NewNamespace(w.t, w.admin)
 	for i := range 16 {
 		large := &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)},
@@ -159,7 +159,7 @@ func (w *world) largeObjects() (namespace string) {
 // lets that server catch up after d.
 func lagFor(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
-		etcd := cluster.NewLink()
+		etcd := fixture.NewLink()
 		listener, err := etcd.Listen(w.cluster.EtcdAddress())
 		require.NoError(w.t, err)
 		w.t.Cleanup(func() { _ = listener.Close() })
@@ -167,7 +167,7 @@ func lagFor(d time.Duration) func(*world) time.Time {
 		require.NoError(w.t, err)
 		etcd.Stall()
 		w.wait(5 * time.Second)
-		w.eachLink(func(l *cluster.Link) { l.Redirect(replica) })
+		w.eachLink(func(l *fixture.Link) { l.Redirect(replica) })
 		w.wait(d)
 		etcd.Release()
 		return time.Now()

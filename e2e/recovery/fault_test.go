@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
 )
 
 // fault is one kind of failure. strike returns when the failure is over, with the time when the
@@ -66,7 +66,7 @@ func revokeFor(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
 		w.deny()
 		w.answers(apierrors.IsForbidden)
-		w.eachLink((*cluster.Link).Reset)
+		w.eachLink((*fixture.Link).Reset)
 		w.wait(d)
 		w.grant()
 		return w.answers(isNil)
@@ -85,9 +85,9 @@ func throttleFor(d time.Duration) func(*world) time.Time {
 		gateway.Config.ErrorLog = log.New(io.Discard, "", 0) // connections are reset in the middle
 		gateway.StartTLS()
 		defer gateway.Close()
-		w.eachLink(func(l *cluster.Link) { l.Redirect(gateway.Listener.Addr().String()) })
+		w.eachLink(func(l *fixture.Link) { l.Redirect(gateway.Listener.Addr().String()) })
 		w.wait(d)
-		w.eachLink(func(l *cluster.Link) { l.Redirect("") })
+		w.eachLink(func(l *fixture.Link) { l.Redirect("") })
 		return time.Now()
 	}
 }
@@ -100,27 +100,27 @@ func tooManyRequests(w http.ResponseWriter, _ *http.Request) {
 
 func reset(w *world) time.Time {
 	answered := time.Now()
-	w.eachLink((*cluster.Link).Reset)
+	w.eachLink((*fixture.Link).Reset)
 	return answered
 }
 
 var (
 	// resetFor resets every connection, the open ones and those that are opened within d.
-	resetFor = onLinks((*cluster.Link).BreakAll)
+	resetFor = onLinks((*fixture.Link).BreakAll)
 	// stallFor holds back all bytes. After 45 s of silence an HTTP/2 client closes the connection.
-	stallFor = onLinks((*cluster.Link).Stall)
+	stallFor = onLinks((*fixture.Link).Stall)
 	// loseFor loses the open connections, which HTTP/2 clients notice after 45 s, and holds back
 	// new ones.
-	loseFor = onLinks((*cluster.Link).Lose)
+	loseFor = onLinks((*fixture.Link).Lose)
 )
 
 // onLinks returns a fault of every link, which ends after d.
-func onLinks(begin func(*cluster.Link)) func(d time.Duration) func(*world) time.Time {
+func onLinks(begin func(*fixture.Link)) func(d time.Duration) func(*world) time.Time {
 	return func(d time.Duration) func(*world) time.Time {
 		return func(w *world) time.Time {
 			w.eachLink(begin)
 			w.wait(d)
-			w.eachLink((*cluster.Link).Release)
+			w.eachLink((*fixture.Link).Release)
 			return time.Now()
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // kind is the kind of the objects in a world.
@@ -72,14 +73,14 @@ func groupConfig(config *rest.Config, group schema.GroupVersion) *rest.Config {
 // prepare makes the server know the kind.
 func (k kind) prepare(w *world) {
 	if k.defined {
-		cluster.Define(w.t, w.cluster.Config(cluster.AdminToken),
-			cluster.Definition(k.resource, k.name, "Namespaced"))
+		fixture.Define(w.t, w.cluster.Config(cluster.AdminToken),
+			fixture.Definition(k.resource, k.name, "Namespaced"))
 	}
 }
 
 // remove deletes the kind and all its objects.
 func (k kind) remove(w *world) {
-	client, name := w.dynamic.Resource(cluster.Definitions), k.resource.GroupResource().String()
+	client, name := w.dynamic.Resource(fixture.Definitions), k.resource.GroupResource().String()
 	require.NoError(w.t, client.Delete(w.t.Context(), name, metav1.DeleteOptions{}))
 	require.Eventually(w.t, func() bool {
 		_, err := client.Get(w.t.Context(), name, metav1.GetOptions{})

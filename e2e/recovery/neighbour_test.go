@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // missing is a resource that the informers' account may list, and that no server has: 404.
@@ -84,10 +85,10 @@ const slowRate = 32_000
 // list that follows must have passed: the watches have expired.
 func slowKillFor(d, slow time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
-		w.eachLink(func(l *cluster.Link) { l.Slow(slowRate) })
+		w.eachLink(func(l *fixture.Link) { l.Slow(slowRate) })
 		killFor(d)(w)
 		w.wait(slow)
-		w.eachLink(func(l *cluster.Link) { l.Slow(0) })
+		w.eachLink(func(l *fixture.Link) { l.Slow(0) })
 		return time.Now()
 	}
 }

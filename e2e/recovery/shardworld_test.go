@@ -27,7 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 	"example.com/informerstack/shard"
 )
 
@@ -58,7 +59,7 @@ type change struct {
 // member is a running replica with its own link to the server.
 type member struct {
 	name  string
-	way   *cluster.Link
+	way   *fixture.Link
 	cmd   *exec.Cmd
 	ended chan struct{}
 	file  string
@@ -72,9 +73,9 @@ func newGroup(t *testing.T, selects bool, objects int) *group {
 	}
 	g := &group{t: t, cluster: cluster.New(t, options), dir: t.TempDir(), stop: func() {}}
 	g.client = kubernetes.NewForConfigOrDie(g.cluster.Config(cluster.AdminToken))
-	g.namespace = cluster.NewNamespace(t, g.client)
+	g.namespace = fixture.NewNamespace(t, g.client)
 	t.Cleanup(g.end)
-	cluster.Each(t, objects, func(i int) error {
+	fixture.Each(t, objects, func(i int) error {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: objectName(i)},
 			Data: map[string]string{"text": strings.Repeat("x", 1000)}}
 		at := time.Now()
@@ -136,7 +137,7 @@ func (g *group) start(n int) {
 	g.t.Helper()
 	for range n {
 		g.started++
-		m := &member{name: fmt.Sprintf("r%d", g.started), way: cluster.NewLink(),
+		m := &member{name: fmt.Sprintf("r%d", g.started), way: fixture.NewLink(),
 			ended: make(chan struct{})}
 		m.file = filepath.Join(g.dir, m.name)
 		server := strings.TrimPrefix(g.cluster.Config("").Host, "https://")

@@ -18,7 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // patience bounds the wait for recovery. client-go may back off twice, for a minute each.
@@ -49,7 +50,7 @@ type world struct {
 	account  *account          // of the informers
 	probe    rest.Interface    // with this account, without a link
 	writers  []*writer
-	links    []*cluster.Link
+	links    []*fixture.Link
 	requests map[string]*requests // by implementation
 	subjects []*subject
 	monitor  *monitor
@@ -66,7 +67,7 @@ func newWorld(t *testing.T, s setup) *world {
 	w.grant()
 	w.probe = w.kind.client(t, w.account.config())
 	for range s.namespaces {
-		w.writers = append(w.writers, w.startWriter(cluster.NewNamespace(t, w.admin)))
+		w.writers = append(w.writers, w.startWriter(fixture.NewNamespace(t, w.admin)))
 	}
 	w.answers(isNil)
 	for _, implementation := range s.implementations {
@@ -90,7 +91,7 @@ func (w *world) startInformers(implementation string) {
 	for _, writer := range w.writers {
 		for range w.informers {
 			if len(started)%perClient == 0 {
-				l := cluster.NewLink()
+				l := fixture.NewLink()
 				w.links = append(w.links, l)
 				p = newProcess(w.t, implementation,
 					w.requests[implementation].count(l.Config(config)))
@@ -255,7 +256,7 @@ func (w *world) watchBegins() error {
 	return errors.Join(err, events.Close())
 }
 
-func (w *world) eachLink(do func(*cluster.Link)) {
+func (w *world) eachLink(do func(*fixture.Link)) {
 	for _, l := range w.links {
 		do(l)
 	}

@@ -20,7 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // issuance is a namespace in which cert-manager issues certificates.
@@ -47,8 +48,8 @@ func TestSwapped_CertManager_Answers(t *testing.T) {
 	plant(t, goWork, dir, module, certManagerFaults...)
 	faulty := compile(t, dir, goWork, "./manager")
 	servers := cluster.New(t, cluster.Options{})
-	crds, err := filepath.Glob(filepath.Join(moduleFolder(t, dir, module), "deploy", "crds",
-		"*.yaml"))
+	crds, err := filepath.Glob(filepath.Join(moduleFolder(t, dir, "off", module), "deploy",
+		"crds", "*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, crds)
 	for _, crd := range crds {
@@ -58,14 +59,16 @@ func TestSwapped_CertManager_Answers(t *testing.T) {
 		column: newColumn(t, "cert-manager")}
 	i.client, err = dynamic.NewForConfig(servers.Config(cluster.AdminToken))
 	require.NoError(t, err)
-	i.namespace = cluster.NewNamespace(t, i.gate.admin)
-	i.gate.allow(issuanceRules...)
+	i.namespace = fixture.NewNamespace(t, i.gate.admin)
+	i.gate.allow(issuanceRules[1:]...)
 	i.debugger = newDebugger(t, i.start("first", program, i.gate, i.namespace))
 	play(t, i, func(t *testing.T) { i.t, i.gate.t = t, t }, []step[*issuance]{
+		{"no permission at the start", (*issuance).mayNotList},
 		{"an issuer is missing", (*issuance).lacksIssuer},
 		{"a Certificate becomes a Secret", (*issuance).works},
 		{"a healthy period", (*issuance).isHealthy},
 		{"a Secret without the label", (*issuance).filters},
+		{"a Secret that cannot be changed", (*issuance).retries},
 		{"a quota", (*issuance).meetsQuota},
 		{"a request gets another owner", (*issuance).changesOwner},
 		{"an answer of the server that does not come", (*issuance).hangs},
@@ -86,10 +89,13 @@ var certManagerFaults = []fault{
 			"				defer c.queue.Done(obj)\n			}\n"},
 }
 
-// issuanceRules are the permissions that these controllers need; the last are those on Secrets.
+// issuanceRules are the permissions that these controllers need; the first are those on
+// Certificates, the last those on Secrets.
 var issuanceRules = []rbacv1.PolicyRule{
+	rule("cert-manager.io", "certificates certificates/status", "*"),
+	rule("cert-manager.io", "certificaterequests certificaterequests/status clusterissuers "+
+		"clusterissuers/status issuers issuers/status", "*"),
 	rule("coordination.k8s.io", "leases", "get create update"),
-	rule("cert-manager.io", "*", "*"),
 	rule("", "events", "create patch"),
 	rule("", "secrets", "get list watch create update patch delete"),
 }
@@ -111,9 +117,14 @@ func (i *issuance) asks(situation, name string, wants ...string) {
 
 const certificateInformer = `informer SharedIndexInformer \*v1\.Certificate`
 
+func (i *issuance) mayNotList() {
+	i.create("certificates", certificate("a"))
+	i.asks("no permission at the start", "a")
+	i.gate.allow(issuanceRules...)
+}
+
 // The request waits, and the new issuer is the reason of its next reconcile.
 func (i *issuance) lacksIssuer() {
-	i.create("certificates", certificate("a"))
 	i.asks("another object is missing", "a-1")
 	i.create("issuers", map[string]any{"kind": "Issuer",
 		"metadata": map[string]any{"name": "own"},
@@ -147,6 +158,19 @@ func (i *issuance) filters() {
 	const metadata = `informer SharedIndexInformer \*v1\.PartialObjectMetadata`
 	i.asks("object filtered", "plain", `: add of \S+/plain at resourceVersion \d+, `+
 		metadata+`, handler \S+; no Add was seen\n`)
+}
+
+// Each attempt fails, later and later, until the Secret is deleted.
+func (i *issuance) retries() {
+	t, secrets := i.gate.t, i.gate.admin.CoreV1().Secrets(i.namespace)
+	_, err := secrets.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "fixed-tls"}, Immutable: new(true),
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	i.create("certificates", certificate("fixed"))
+	i.asks("reconcile fails", "fixed", certificateInformer+` has \S+/fixed at resourceVersion \d+`)
+	require.NoError(t, secrets.Delete(t.Context(), "fixed-tls", metav1.DeleteOptions{}))
+	i.hasSecret("fixed-tls")
 }
 
 func (i *issuance) meetsQuota() {
@@ -232,7 +256,7 @@ func (i *issuance) hasBugs() {
 	i.second.Kill()
 	way := newGate(t, i.servers)
 	i.debugger = newDebugger(t, i.start("faulty", i.faulty, way,
-		cluster.NewNamespace(t, i.gate.admin)))
+		fixture.NewNamespace(t, i.gate.admin)))
 	i.create("certificates", certificate("forgotten"))
 	i.asks("Done forgotten", "forgotten", `\n  the goroutine that took it (waits for the next key|`+
 		`has taken \S+ since|in \S+).*: its Done was forgotten, or `)

@@ -19,7 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // sample is a running sample-controller, with a namespace for its Foos.
@@ -50,10 +51,10 @@ func TestSwapped_SampleController_Answers(t *testing.T) {
 	s := &sample{servers: servers, gate: newGate(t, servers), log: newLogPipe(t),
 		column:    newColumn(t, "sample-controller"),
 		forgetful: compile(t, "samplecontroller", goWork, main)}
-	crd := filepath.Join(moduleFolder(t, "samplecontroller", main), "artifacts", "examples",
-		"crd-status-subresource.yaml")
+	crd := filepath.Join(moduleFolder(t, "samplecontroller", "off", main), "artifacts",
+		"examples", "crd-status-subresource.yaml")
 	define(t, servers, crd)
-	s.namespace = cluster.NewNamespace(t, s.gate.admin)
+	s.namespace = fixture.NewNamespace(t, s.gate.admin)
 	foos, err := dynamic.NewForConfig(servers.Config(cluster.AdminToken))
 	require.NoError(t, err)
 	s.foos = foos.Resource(schema.GroupVersionResource{Group: "samplecontroller.k8s.io",

@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // debugger asks a process for answers.
@@ -80,7 +81,7 @@ func define(t *testing.T, servers *cluster.Cluster, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	cluster.Define(t, servers.Config(cluster.AdminToken), text)
+	fixture.Define(t, servers.Config(cluster.AdminToken), text)
 }
 
 // answers waits until the answer about a key, or everything if key is "", matches all wants.

@@ -18,7 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 const controllerRuntime = "sigs.k8s.io/controller-runtime"
@@ -56,7 +57,7 @@ func TestSwapped_ControllerRuntime(t *testing.T) {
 // serversFor returns a new folder with our servers. Some of controller-runtime's tests leave theirs
 // running: on Linux, processes started from the folder end with the test.
 func serversFor(t *testing.T) (dir string) {
-	built, err := cluster.Build(t.Context(), os.Stderr)
+	built, err := cluster.Build(t.Context(), "", os.Stderr)
 	require.NoError(t, err)
 	dir, err = os.MkdirTemp(scratch, "servers-") // removed when they have ended
 	require.NoError(t, err)
@@ -145,7 +146,7 @@ type copies struct {
 func newCopies(t *testing.T, servers *cluster.Cluster) *copies {
 	client, err := kubernetes.NewForConfig(servers.Config(cluster.AdminToken))
 	require.NoError(t, err)
-	return &copies{t, servers, client, cluster.NewNamespace(t, client)}
+	return &copies{t, servers, client, fixture.NewNamespace(t, client)}
 }
 
 func (c *copies) create(name, value string) {

@@ -32,7 +32,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // gate is the way of one program to the API server: its requests can be held, and its watches cut.
@@ -161,7 +161,7 @@ func (g *gate) kubeconfig() string {
 	g.t.Helper()
 	config := clientcmdapi.NewConfig()
 	config.Clusters["gate"] = &clientcmdapi.Cluster{Server: "https://" + g.address,
-		CertificateAuthority: g.servers.Config("").CAFile}
+		CertificateAuthorityData: g.servers.Config("").CAData}
 	config.AuthInfos["weak"] = &clientcmdapi.AuthInfo{Token: cluster.WeakToken}
 	config.Contexts["gate"] = &clientcmdapi.Context{Cluster: "gate", AuthInfo: "weak"}
 	config.CurrentContext = "gate"

@@ -12,7 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // The costs of a manager that starts with 5,000 ConfigMaps and a new Deployment of 1,000 pods.
@@ -49,7 +50,7 @@ func BenchmarkSwapped_KubeControllerManager(b *testing.B) {
 
 // createConfigMaps creates many ConfigMaps of 1 kB.
 func (w *workload) createConfigMaps(count int) {
-	cluster.Each(w.t, count, func(i int) error {
+	fixture.Each(w.t, count, func(i int) error {
 		_, err := w.client.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)},
 			Data:       map[string]string{"k": strings.Repeat("x", 1000)},

@@ -21,7 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // A cluster of ReplicaSets with 100 pods each. The pods change 500 times a second.
@@ -109,7 +110,7 @@ func newLargeCluster(b *testing.B, servers *cluster.Cluster) *largeCluster {
 	if !apierrors.IsAlreadyExists(err) {
 		require.NoError(b, err)
 	}
-	cluster.Each(b, *replicaSets, func(i int) error { return l.create(b.Context(), i) })
+	fixture.Each(b, *replicaSets, func(i int) error { return l.create(b.Context(), i) })
 	return l
 }
 

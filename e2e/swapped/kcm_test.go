@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // The lease of a killed leader expires after leaseDuration; the waiting candidate checks every
@@ -85,15 +85,21 @@ func keepDeployment(t *testing.T, on string) []string {
 	return second.series("workqueue_", "leader_election_", "informer_", "reflector_")
 }
 
-// buildManager compiles kube-controller-manager on this stack or on client-go. It does so without
-// cgo, like the API server, because the two share most packages.
-func buildManager(t testing.TB, on string, flags ...string) (program string) {
+// buildManager compiles kube-controller-manager on this stack or on client-go.
+func buildManager(t testing.TB, on string) (program string) {
 	t.Helper()
-	t.Setenv("CGO_ENABLED", "0")
 	goWork := "off"
 	if on == "informerstack" {
-		goWork = swap(t, "kcm", flags...)
+		goWork = swap(t, "kcm")
 	}
+	return compileManager(t, goWork)
+}
+
+// compileManager compiles kube-controller-manager without cgo, like the API server, because the two
+// share most packages. goWork is a swap's, or "off".
+func compileManager(t testing.TB, goWork string) (program string) {
+	t.Helper()
+	t.Setenv("CGO_ENABLED", "0")
 	start := time.Now()
 	program = compile(t, "kcm", goWork, "k8s.io/kubernetes/cmd/kube-controller-manager")
 	t.Logf("built in %s", time.Since(start).Round(time.Second))

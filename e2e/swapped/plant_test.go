@@ -19,7 +19,25 @@ type fault struct{ file, was, is string }
 // depends on, with faults in it.
 func plant(t *testing.T, goWork, dir, module string, faults ...fault) {
 	t.Helper()
-	from, to := moduleFolder(t, dir, module), filepath.Join(t.TempDir(), "planted")
+	folder := copyModule(t, goWork, dir, module)
+	for _, f := range faults {
+		name := filepath.Join(folder, f.file)
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(text), f.was), "%q in %s", f.was, f.file)
+		require.NoError(t, os.Remove(name))
+		require.NoError(t, os.WriteFile(name,
+			[]byte(strings.Replace(string(text), f.was, f.is, 1)), 0o600))
+	}
+}
+
+// copyModule returns the folder of a copy that the swap builds: its own, or a new one.
+func copyModule(t *testing.T, goWork, dir, module string) (folder string) {
+	t.Helper()
+	from, to := moduleFolder(t, dir, goWork, module), filepath.Join(t.TempDir(), "planted")
+	if strings.HasPrefix(from, filepath.Dir(goWork)+string(filepath.Separator)) {
+		return from
+	}
 	require.NoError(t, filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -37,18 +55,10 @@ func plant(t *testing.T, goWork, dir, module string, faults ...fault) {
 		}
 		return os.WriteFile(name, text, 0o600)
 	}))
-	for _, f := range faults {
-		name := filepath.Join(to, f.file)
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		require.Equal(t, 1, strings.Count(string(text), f.was), "%q in %s", f.was, f.file)
-		require.NoError(t, os.Remove(name))
-		require.NoError(t, os.WriteFile(name,
-			[]byte(strings.Replace(string(text), f.was, f.is, 1)), 0o600))
-	}
 	work, err := os.OpenFile(goWork, os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	_, err = work.WriteString("\nreplace " + module + " => " + to + "\n")
 	require.NoError(t, err)
 	require.NoError(t, work.Close())
+	return to
 }

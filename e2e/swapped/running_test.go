@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // run runs a program beside the servers until the test ends, and shows its log if the test failed.

@@ -87,11 +87,12 @@ func compile(t testing.TB, dir, goWork, pkg string) (program string) {
 	return program
 }
 
-// moduleFolder returns the folder of a module that the module in dir depends on.
-func moduleFolder(t *testing.T, dir, module string) string {
+// moduleFolder returns the folder of a module that the module in dir depends on. goWork is a
+// swap's, or "off".
+func moduleFolder(t *testing.T, dir, goWork, module string) string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module)
-	list.Dir, list.Env = dir, environ("off")
+	list.Dir, list.Env = dir, environ(goWork)
 	out, err := list.Output()
 	require.NoError(t, err)
 	return strings.TrimSpace(string(out))

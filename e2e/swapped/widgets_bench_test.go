@@ -18,7 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/e2e/fixture"
+	"example.com/informerstack/realserver/cluster"
 )
 
 var widgetCount = flag.Int("widgets", 30_000, "number of custom resources of the operator")
@@ -78,8 +79,8 @@ func newWidgets(b *testing.B, servers *cluster.Cluster) *widgets {
 		Group: "wire.example.com", Version: "v1", Resource: "widgets",
 	}
 	w := &widgets{client.Resource(resource)}
-	cluster.Define(b, config, cluster.Definition(resource, "Widget", "Cluster"))
-	cluster.Each(b, *widgetCount, func(i int) error { return w.create(b.Context(), i) })
+	fixture.Define(b, config, fixture.Definition(resource, "Widget", "Cluster"))
+	fixture.Each(b, *widgetCount, func(i int) error { return w.create(b.Context(), i) })
 	return w
 }
 

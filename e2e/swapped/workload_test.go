@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"example.com/informerstack/e2e/cluster"
+	"example.com/informerstack/realserver/cluster"
 )
 
 // patience bounds each wait. A step takes a second or two, and longer on a busy machine.

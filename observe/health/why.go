@@ -362,7 +362,8 @@ func (s *search) goroutine(worker journal.Worker) {
 		return
 	}
 	if at.IsZero() {
-		s.remark("the stack of its goroutine is not known yet: ask again a little later")
+		wait := max(worker.NextLook().Sub(s.now).Round(time.Second), time.Second)
+		s.remark("the stack of its goroutine is not known yet: ask again in %s", wait)
 		return
 	}
 	s.stack = stack

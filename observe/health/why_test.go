@@ -436,8 +436,8 @@ func TestWhy_OfAGoroutineThatWasNotLookedAt(t *testing.T) {
 		take("b")
 		answer := page.Why("b")
 		assert.Nil(t, answer.Stack)
-		assert.Equal(t, []string{"the stack of its goroutine is not known yet: ask again " +
-			"a little later"}, answer.Evidence)
+		assert.Equal(t, []string{"the stack of its goroutine is not known yet: ask again in 1s"},
+			answer.Evidence)
 		time.Sleep(time.Nanosecond)
 		answer = page.Why("b")
 		assert.NotEmpty(t, answer.Stack)

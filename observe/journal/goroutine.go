@@ -39,6 +39,14 @@ func (w Worker) Stack(anyway bool) (stack []string, at time.Time) {
 	return w.journal.stackOf(w, anyway)
 }
 
+// NextLook returns when the next look may be taken, for a Stack that is not known yet.
+func (w Worker) NextLook() time.Time {
+	l := &w.journal.workerLook
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next
+}
+
 // TooMany returns the number of goroutines, and for how long a look at their stacks may stop the
 // process, if there are too many to look without asking. Otherwise it returns 0.
 func TooMany() (goroutines int, stop time.Duration) {

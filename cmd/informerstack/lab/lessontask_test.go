@@ -109,7 +109,7 @@ func (w *world) act(keys string) {
 func (w *world) turn(state string, wrong int) bool {
 	w.t.Helper()
 	for range 5 * time.Minute / (100 * time.Millisecond) {
-		switch l := w.frame().Lesson; {
+		switch l := w.lesson(); {
 		case l.State == state && l.Wrong == wrong:
 			return assert.Empty(w.t, l.Error)
 		case l.State == "stopped":
@@ -118,7 +118,7 @@ func (w *world) turn(state string, wrong int) bool {
 		w.after(100 * time.Millisecond)
 	}
 	return assert.Fail(w.t, "the lesson does not get there", "want %s %d: %+v", state, wrong,
-		w.frame().Lesson)
+		w.lesson())
 }
 
 // Each task has its right way in the table, and each of its wrong ways.
@@ -175,10 +175,10 @@ func TestLessons_ShowTheirTasks(t *testing.T) {
 					w.use(key) // it may be refused
 					w.after(time.Second)
 				}
-				for ok && w.frame().Lesson.State == "running" { // it was a wrong way
+				for ok && w.lesson().State == "running" { // it was a wrong way
 					w.after(100 * time.Millisecond)
 				}
-				if w.frame().Lesson.State != "done" { // it was not a right way
+				if w.lesson().State != "done" { // it was not a right way
 					w.mustDo(`{"do":"solve"}`)
 				}
 				_ = ok && w.turn("done", 0)

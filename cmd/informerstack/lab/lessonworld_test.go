@@ -133,14 +133,15 @@ func (r reader) plays(l lesson, meddles bool) {
 // ends waits for the end of a step, and does its task after a while.
 func (r reader) ends(l lesson, step int) {
 	began := time.Now()
-	for r.frame().Lesson.State != "done" {
-		if !assert.Less(r.t, time.Since(began), 10*time.Minute, "%+v", r.frame().Lesson) {
+	for r.lesson().State != "done" {
+		if !assert.Less(r.t, time.Since(began), 10*time.Minute, "%+v", r.lesson()) {
 			r.t.FailNow()
 		}
-		switch r.frame().Lesson.State {
+		switch r.lesson().State {
 		case "stopped":
 			r.reads()
 			r.lab.player.goOn()
+			r.after(2 * copyWait) // time for the end of a task
 		case "yours":
 			r.reads()
 			r.lasts(l, step)
@@ -152,14 +153,14 @@ func (r reader) ends(l lesson, step int) {
 	if step >= 0 {
 		view.Watch = l.Steps[step].Watch
 	}
-	assert.Equal(r.t, view, *r.frame().Lesson)
+	assert.Equal(r.t, view, *r.lesson())
 	r.after(time.Second)
 }
 
 // doesTask does a task: right, after a wrong way, or by its solution.
 func (r reader) doesTask(l lesson, step int) {
 	i := slices.IndexFunc(ways, func(w way) bool { return w.Lesson == l.ID && w.Step == step })
-	assert.Equal(r.t, "yours", r.frame().Lesson.State, "%s: the task is not done by itself", l.ID)
+	assert.Equal(r.t, "yours", r.lesson().State, "%s: the task is not done by itself", l.ID)
 	way := ways[i]
 	switch choice := r.random.IntN(3); {
 	case choice == 0:
@@ -176,7 +177,7 @@ func (r reader) doesTask(l lesson, step int) {
 		r.act(way.Right)
 	}
 	for range 3000 {
-		if r.frame().Lesson.State == "done" {
+		if state := r.lesson().State; state == "done" || state == "stopped" {
 			return
 		}
 		r.after(100 * time.Millisecond)
@@ -235,11 +236,11 @@ func TestLessons_BeginAgainAfterAFailure(t *testing.T) {
 			w.mustDo(`{"do":"lesson","id":"resume","step":1}`)
 			w.mustDo(`{"do":"server","up":false}`)
 			w.after(2 * expectTimeout)
-			assert.NotEmpty(t, w.frame().Lesson.Error)
-			assert.Equal(t, "done", w.frame().Lesson.State)
+			assert.NotEmpty(t, w.lesson().Error)
+			assert.Equal(t, "done", w.lesson().State)
 			w.mustDo(`{"do":"lesson","id":"resume","step":%d}`, 1+next)
 			w.playsToEnd()
-			assert.Empty(t, w.frame().Lesson.Error)
+			assert.Empty(t, w.lesson().Error)
 			assert.Empty(t, w.lab.moving(w.frame()))
 		})
 	}
@@ -255,12 +256,12 @@ func TestLessons_PrepareForAQuestion(t *testing.T) {
 			w.mustDo(`{"do":"lesson","id":"retry","step":-1,"solved":true}`)
 			if w.after(wait); wait > 0 {
 				assert.Empty(t, w.frame().Workers.Running, "no call of another lesson hangs")
-				assert.Equal(t, -1, w.frame().Lesson.Step)
+				assert.Equal(t, -1, w.lesson().Step)
 			}
 			w.mustDo(`{"do":"lesson","id":"retry","step":0}`)
 			w.playsToEnd()
-			assert.Equal(t, 0, w.frame().Lesson.Step)
-			assert.Empty(t, w.frame().Lesson.Error)
+			assert.Equal(t, 0, w.lesson().Step)
+			assert.Empty(t, w.lesson().Error)
 		})
 	}
 }

@@ -22,7 +22,8 @@ var (
 	target = regexp.MustCompile(`(?:href|src)="([^"]+)"`)
 	// A nested module cannot be embedded.
 	nested = regexp.MustCompile(
-		`^/read/(e2e|compat/example|cmd/informerstack/lab/browser|internal/tools/simulation/sandbox)(/|$)`)
+		`^/read/(e2e|realserver|compat/example|cmd/informerstack/lab/browser|` +
+			`internal/tools/simulation/sandbox)(/|$)`)
 )
 
 // Each link of each document leads to a file of the program, and to a heading or function there.

@@ -54,6 +54,20 @@ func TestStops_KeepTheMoment(t *testing.T) {
 	})
 }
 
+// The event of a stop may come before one that the script awaits, which the stop holds then.
+func TestStops_BeforeAnAwaitedEvent(t *testing.T) {
+	story(t, func(w *world) {
+		w.playing(`{"do":"create","key":"default/x"},
+			{"expect":{"hop":"worker","what":"reconciled","key":"default/x"}},
+			{"stop":{"at":{"hop":"handler","what":"OnAdd","key":"default/x"}}}`)
+		w.after(2 * time.Second)
+		require.Equal(t, "stopped", w.frame().Lesson.State)
+		w.mustDo(`{"do":"mode","mode":"run"}`)
+		w.after(time.Second)
+		assert.Equal(t, LessonView{ID: "test", State: "done"}, *w.frame().Lesson)
+	})
+}
+
 // Without a sentence that the frame proves, a stop has its event alone.
 func TestStops_SayNothingUnproven(t *testing.T) {
 	for _, says := range []string{

@@ -24,8 +24,8 @@ const (
 	maxSlow    = 10 * time.Second
 )
 
-// kubeconfigName is the kubeconfig that --serve writes to the working directory.
-const kubeconfigName = "informerstack.kubeconfig"
+// kubeconfigName is the kubeconfig that --serve and --real write to the working directory.
+const kubeconfigName = cluster.KubeconfigName
 
 // streams are the standard streams.
 type streams struct {
@@ -36,6 +36,7 @@ type streams struct {
 // options are the flags of run.
 type options struct {
 	cluster cluster.Options
+	real    bool
 
 	reconcile bool
 	workers   int
@@ -69,9 +70,11 @@ type options struct {
 func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	o.cluster.AddFlags(flags)
+	flags.BoolVar(&o.real, "real", false,
+		"run kube-apiserver with etcd, and watch that: see informerstack serve --help")
 	flags.BoolVar(&o.reconcile, "reconcile", false,
 		"keep the checksums of labelled ConfigMaps on a cluster too (always done on the embedded "+
-			"server)")
+			"server and with --real)")
 	flags.IntVar(&o.workers, "workers", 2, "number of keys that are reconciled at the same time")
 	flags.StringVar(&o.queue, "queue", "deltafifo",
 		"the queue between reflector and store: deltafifo or realfifo")
@@ -104,10 +107,10 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.cluster.Serve, "serve", "",
 		"embedded server: serve the Kubernetes API on this loopback `address`, such as "+
 			"127.0.0.1:8001, and write "+kubeconfigName+" for kubectl")
-	flags.IntVar(&o.objects, "objects", 20, "embedded server: number of ConfigMaps at the start")
-	flags.Float64Var(&o.rate, "rate", 2, "embedded server: number of changes per second")
+	flags.IntVar(&o.objects, "objects", 20, "own server: number of ConfigMaps at the start")
+	flags.Float64Var(&o.rate, "rate", 2, "own server: number of changes per second")
 	flags.Uint64Var(&o.seed, "seed", 1,
-		"embedded server: the same seed gives the same changes and faults")
+		"own server: the same seed gives the same changes and faults")
 	flags.BoolVar(&o.faults, "faults", false,
 		"embedded server: break watches and fail requests now and then")
 }
@@ -175,6 +178,15 @@ func (o *options) check() error {
 	if o.sharing.count > 0 && o.election.elect {
 		return cli.Fail(cli.Usage, "--shards cannot be used with --leader-elect: choose one")
 	}
+	return o.checkCluster()
+}
+
+// checkCluster returns an error for flags that name two clusters.
+func (o *options) checkCluster() error {
+	if o.real && !o.cluster.Embedded() {
+		return cli.Fail(cli.Usage, "--real cannot be used with --kubeconfig, --context or "+
+			"--in-cluster: choose one cluster")
+	}
 	if o.cluster.InCluster && (o.cluster.Kubeconfig != "" || o.cluster.Context != "") {
 		return cli.Fail(cli.Usage,
 			"--in-cluster cannot be used with --kubeconfig or --context: choose one cluster")
@@ -182,15 +194,20 @@ func (o *options) check() error {
 	return nil
 }
 
+// embedded reports whether the server is the one in this process.
+func (o *options) embedded() bool { return o.cluster.Embedded() && !o.real }
+
 // servesPage reports whether the page is served: on another cluster only if it was asked for.
 func (o *options) servesPage() bool {
-	return !o.noPage && (o.page || o.cluster.Embedded())
+	return !o.noPage && (o.page || o.embedded())
 }
 
 // checkUseless returns an error for flags that have no effect together with the others.
 func (o *options) checkUseless(flags *pflag.FlagSet) error {
 	cluster := "--kubeconfig"
 	switch {
+	case o.real:
+		cluster = "--real"
 	case o.cluster.InCluster:
 		cluster = "--in-cluster"
 	case o.cluster.Kubeconfig == "":
@@ -200,7 +217,8 @@ func (o *options) checkUseless(flags *pflag.FlagSet) error {
 	flags.Visit(func(f *pflag.Flag) {
 		switch {
 		case useless != nil:
-		case !o.cluster.Embedded() && strings.HasPrefix(f.Usage, "embedded server: "):
+		case !o.embedded() && strings.HasPrefix(f.Usage, "embedded server: "),
+			!o.cluster.Embedded() && strings.HasPrefix(f.Usage, "own server: "):
 			useless = cli.Fail(cli.Usage,
 				"--%s is for the embedded server: it cannot be used with %s", f.Name, cluster)
 		case !o.election.elect && strings.HasPrefix(f.Name, "leader-elect-"):

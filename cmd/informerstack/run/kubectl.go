@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
 	"example.com/informerstack/cmd/informerstack/cli"
+	"example.com/informerstack/cmd/informerstack/run/cluster"
 	"example.com/informerstack/cmd/informerstack/run/configmaps"
 )
 
@@ -19,17 +17,7 @@ func (o *options) offerKubectl(host string, stderr io.Writer) error {
 	if o.cluster.Serve == "" {
 		return nil
 	}
-	config := clientcmdapi.NewConfig()
-	config.Clusters[programName] = &clientcmdapi.Cluster{Server: host}
-	config.AuthInfos[programName] = clientcmdapi.NewAuthInfo()
-	config.Contexts[programName] = &clientcmdapi.Context{
-		Cluster: programName, AuthInfo: programName,
-	}
-	config.CurrentContext = programName
-	content, err := clientcmd.Write(*config)
-	if err == nil {
-		err = cli.ReplaceFile(kubeconfigName, content)
-	}
+	err := cluster.WriteKubeconfig(kubeconfigName, host)
 	if err != nil {
 		return cli.Fail(cli.Failed, "--serve: write kubeconfig: %w", err)
 	}

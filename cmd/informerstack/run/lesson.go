@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/cmd/informerstack/lab"
+	"example.com/informerstack/cmd/informerstack/run/configmaps"
 )
 
 // lessonObjects is the number of objects at the beginning of a recorded lesson. They fit on a
@@ -32,7 +33,7 @@ func RecordLesson(ctx context.Context, id string) (*lab.RecordedLesson, error) {
 	if err != nil {
 		return nil, err
 	}
-	work := o.workload(server)
+	work := configmaps.NewWorkload(server.Server, o.seed, o.rate, o.objects)
 	shown, err := o.newPage(server, target, work)
 	if err != nil {
 		return nil, err

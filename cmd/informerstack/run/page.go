@@ -41,7 +41,7 @@ type page struct {
 	observed atomic.Pointer[observation] // of the running pipeline; nil without --listen
 }
 
-// newPage returns the page of a cluster. work is nil without the embedded server.
+// newPage returns the page of a cluster, which has commands for work on the embedded server only.
 func (o *options) newPage(
 	c *cluster.Cluster, t cluster.Target, work *configmaps.Workload,
 ) (*page, error) {
@@ -62,7 +62,7 @@ func (o *options) newPage(
 	if shown && p.embedded {
 		options.Settings.Attempts = pageAttempts
 	}
-	if work != nil {
+	if work != nil && p.embedded {
 		options.Workload = work
 	}
 	p.control = lab.New(options)

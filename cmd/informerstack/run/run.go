@@ -8,11 +8,11 @@
 // Read the packages cluster, configmaps and hops. Then read progress.go, observation.go (metrics
 // and health), elect.go and shards.go (several processes), flags.go; record.go, page.go and
 // pace.go (the page, recordings, --step and --slow); pipeline.go (how the pieces are connected);
-// hint.go, kubectl.go (--serve), serve.go, begin.go (the link, and the wait for the reader),
-// run.go (the order of the steps) and lesson.go. Then go test -v ./cmd/informerstack/run.
-// Goroutines: those of the pieces, of the HTTP servers and of the workload, which end before the
-// command does; in a terminal, one that reads Enter once, or with --step until the input ends.
-// Locking: none here.
+// hint.go, kubectl.go (--serve), real.go (--real), serve.go, begin.go (the link, and the wait for
+// the reader), run.go (the order of the steps) and lesson.go. Then go test -v
+// ./cmd/informerstack/run. Goroutines: those of the pieces, of the HTTP servers and of the
+// workload, which end before the command does; in a terminal, one that reads Enter once, or with
+// --step until the input ends. Locking: none here.
 package run
 
 import (
@@ -49,11 +49,14 @@ input or output is not a terminal.
 
 --key follows one object, --slow delays each hop, and --step waits for Enter before each hop.
 
-Without --kubeconfig, --context or --in-cluster it needs nothing else: it starts an API server in
+Without --kubeconfig, --context, --in-cluster or --real it needs nothing else: it starts an API server in
 this process, served over loopback HTTP, whose ConfigMaps are created, changed and deleted all the
 time. The controller keeps a checksum of the data of each ConfigMap with the label
 ` + configmaps.Checksum + `=true, in the annotation of the same name.
 With --serve, kubectl can change objects there.
+
+With --real it does the same on a kube-apiserver with etcd, which informerstack serve --real
+describes, and writes ` + kubeconfigName + ` for kubectl.
 
 On any other cluster it only reads, unless --reconcile is given: then it keeps the checksums there.
 
@@ -76,6 +79,7 @@ const runExamples = `
   informerstack run --serve 127.0.0.1:8001   # then kubectl --kubeconfig ` + kubeconfigName + `
   informerstack run --serve 127.0.0.1:8001 --shards 64  # and in other terminals:
   informerstack run --kubeconfig ` + kubeconfigName + ` --reconcile --shards 64
+  informerstack run --real                   # on kube-apiserver and etcd, built by Go
   informerstack run --listen 127.0.0.1:8080  # then curl 127.0.0.1:8080/debug/informers
   informerstack run --kubeconfig ~/.kube/config --resource pods --namespace default
   informerstack run --context dev --resource deployments.apps --selector app=web --output json`
@@ -103,6 +107,11 @@ func NewCommand() *cobra.Command {
 
 // run connects to the server, builds the stack, and runs it until ctx is done.
 func (o *options) run(ctx context.Context, std streams) error {
+	stopReal, err := o.startReal(ctx, std.err)
+	if err != nil {
+		return err
+	}
+	defer stopReal()
 	if o.duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.duration)
@@ -125,7 +134,10 @@ func (o *options) run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	work := o.workload(server)
+	work, err := o.workload(ctx, server)
+	if err != nil {
+		return err
+	}
 	shown, err := o.newPage(server, target, work)
 	if err != nil {
 		return err
@@ -169,12 +181,18 @@ func (o *options) find(ctx context.Context, config *rest.Config) (cluster.Target
 	return t, o.cluster.CheckAccess(ctx, config, t)
 }
 
-// workload returns what changes the embedded server, or nil without that.
-func (o *options) workload(server *cluster.Cluster) *configmaps.Workload {
-	if server.Server == nil {
-		return nil
+// workload returns what changes the program's own server, or nil on another cluster.
+func (o *options) workload(
+	ctx context.Context, server *cluster.Cluster,
+) (*configmaps.Workload, error) {
+	switch {
+	case server.Server != nil:
+		return configmaps.NewWorkload(server.Server, o.seed, o.rate, o.objects), nil
+	case o.real:
+		writer, err := newWriter(ctx, server.Config)
+		return configmaps.NewWorkloadOn(writer, o.seed, o.rate, o.objects), err
 	}
-	return configmaps.NewWorkload(server.Server, o.seed, o.rate, o.objects)
+	return nil, nil
 }
 
 // trace runs the stack until ctx is done, and prints its hops and the summary.

@@ -26,9 +26,9 @@ func codeLines(t *testing.T, files ...string) (count int) {
 	return count
 }
 
-// The table of the guide has the lines of the three operators, and of their tests.
+// The table of the report has the lines of the three operators, and of their tests.
 func TestTable_HasTheLinesOfTheThree(t *testing.T) {
-	guide, err := os.ReadFile("../../../docs/operator.md")
+	guide, err := os.ReadFile("../../../docs/reports/operators.md")
 	require.NoError(t, err)
 	for _, row := range []string{
 		fmt.Sprintf("| lines of the operator | %d | %d | %d |", codeLines(t, "operator.go"),

@@ -19,12 +19,20 @@ import (
 
 // apitest gives the answers of the real server.
 func TestApitest(t *testing.T) {
-	conformance.Run(t, target(t, apitest.Options{Scheme: scheme.Scheme, NoShards: true}))
+	conformance.Run(t, target(t, apitest.Options{
+		Scheme: scheme.Scheme, NoShards: true, ManagedFields: true}))
 }
 
 // apitest gives the answers of the real server with the feature gate ShardedListAndWatch.
 func TestApitest_Sharded(t *testing.T) {
-	conformance.RunSharded(t, target(t, apitest.Options{Scheme: scheme.Scheme}))
+	conformance.RunFolder(t, target(t, apitest.Options{Scheme: scheme.Scheme}), "sharded")
+}
+
+// apitest gives the answers of the real server beside the namespace controller and the garbage
+// collector of a controller manager.
+func TestApitest_Collected(t *testing.T) {
+	conformance.RunFolder(t, target(t, apitest.Options{Scheme: scheme.Scheme,
+		GarbageCollection: true}), "collected")
 }
 
 func target(t *testing.T, options apitest.Options) conformance.Target {
@@ -43,9 +51,9 @@ func target(t *testing.T, options apitest.Options) conformance.Target {
 func TestTranscripts_HoldNoDeviation(t *testing.T) {
 	files, err := filepath.Glob("../../../testdata/conformance/*.txt")
 	require.NoError(t, err)
-	sharded, err := filepath.Glob("../../../testdata/conformance/sharded/*.txt")
+	special, err := filepath.Glob("../../../testdata/conformance/*/*.txt")
 	require.NoError(t, err)
-	for _, file := range append(files, sharded...) {
+	for _, file := range append(files, special...) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		assert.NotContains(t, string(text), "\n---- apitest", file)

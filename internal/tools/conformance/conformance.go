@@ -55,22 +55,13 @@ func Run(t *testing.T, target Target) {
 	t.Run("alone", func(t *testing.T) { run(t, target, client, files, true) })
 }
 
-// RunSharded plays the transcripts of a target with the feature gate ShardedListAndWatch.
-func RunSharded(t *testing.T, target Target) {
+// RunFolder plays the transcripts in a folder of Target.Folder, which are of a server that is not
+// the default one: sharded has the feature gate ShardedListAndWatch; collected has the namespace
+// controller and the garbage collector; schemas follows the schemas of custom kinds.
+func RunFolder(t *testing.T, target Target, folder string) {
 	client, err := rest.HTTPClientFor(target.Config)
 	require.NoError(t, err)
 	defineWidgets(t, target)
-	playFolder(t, target, client, "sharded")
-}
-
-// RunSchemas plays the transcripts of a target that follows the schemas of custom kinds.
-func RunSchemas(t *testing.T, target Target) {
-	client, err := rest.HTTPClientFor(target.Config)
-	require.NoError(t, err)
-	playFolder(t, target, client, "schemas")
-}
-
-func playFolder(t *testing.T, target Target, client *http.Client, folder string) {
 	for _, file := range transcript.Glob(t, filepath.Join(target.Folder, folder, "*.txt")) {
 		t.Run(file.Name, func(t *testing.T) {
 			t.Parallel()

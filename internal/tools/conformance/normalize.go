@@ -17,7 +17,7 @@ import (
 
 // normalizer prints JSON without the values that differ between runs:
 //
-//   - uid, creationTimestamp and managedFields are checked for form and left out;
+//   - uid and creationTimestamp are checked for form and left out; so is managedFields (player.go);
 //   - an object's resourceVersion is rv1, rv2, ... in the order of their first appearance;
 //   - a list's or bookmark's is now, if no object seen so far is newer, else that of the newest
 //     object that it is not older than: writes of other tests do not count;

@@ -30,6 +30,8 @@ const patience = 2 * time.Minute
 // player executes the commands of one transcript in a separate namespace ($ns):
 //
 //	METHOD PATH [BODY]    make a request; prints the status code and the normalized body
+//	apply PATH BODY       PATCH PATH BODY, with the content type of a server-side apply
+//	managers              print the managed fields of the last body, without their times
 //	with HEADER VALUE     send a header with the next request or watch
 //	set NAME FIELD...     let $NAME be a field of the last body: set next metadata continue
 //	hash NAME TEXT        let $NAME be TEXT's hash for a ShardSelector, and $NAMEend the next one
@@ -86,6 +88,11 @@ func (p *player) exec(cmd transcript.Command) string {
 	switch cmd.Name {
 	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 		return p.do(words[0], arg(1), strings.Join(words[2:], ""))
+	case "apply":
+		p.header.Set("Content-Type", "application/apply-patch+yaml")
+		return p.do(http.MethodPatch, arg(1), arg(2))
+	case "managers":
+		return p.managers()
 	case "with":
 		p.header.Set(arg(1), arg(2))
 	case "set":
@@ -216,6 +223,33 @@ func (p *player) answer(response *http.Response) string {
 	}
 	p.last = decode(p.t, body)
 	return head + " " + p.normalize(decode(p.t, body))
+}
+
+// managers prints a line for each entry of the last body's managed fields. Their order depends on
+// the times, and is not printed.
+func (p *player) managers() string {
+	object, _ := p.last.(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	entries, _ := metadata["managedFields"].([]any)
+	lines := []string{}
+	for _, entry := range entries {
+		entry, ok := entry.(map[string]any)
+		require.True(p.t, ok, "an entry is an object: %v", entry)
+		require.Equal(p.t, "FieldsV1", entry["fieldsType"])
+		line := fmt.Sprintf("%v: %v %v", entry["manager"], entry["operation"], entry["apiVersion"])
+		if subresource, ok := entry["subresource"]; ok {
+			line += fmt.Sprintf(" of %v", subresource)
+		}
+		if !isTime(entry["time"]) {
+			line += " without time"
+		}
+		lines = append(lines, line+" "+p.print(entry["fieldsV1"]))
+	}
+	if len(lines) == 0 {
+		return "no managed fields"
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 // set remembers a field of the last body.

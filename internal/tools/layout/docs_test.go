@@ -77,8 +77,7 @@ func TestDocs_PointAtCodeThatExists(t *testing.T) {
 }
 
 // packageFolder is the folder of the package that the docs call name. Packages of compat, of e2e
-// and of the program's commands may have names of other packages: the docs call them by their whole
-// path.
+// and of the commands may have names of other packages: the docs call them by their whole path.
 func packageFolder(folders map[string]declared, name string) string {
 	for folder := range folders {
 		if path.Base(folder) == name && !strings.HasPrefix(folder, "compat/") &&
@@ -89,9 +88,10 @@ func packageFolder(folders map[string]declared, name string) string {
 	return name
 }
 
-// isCommand reports whether a folder has code of the program's commands, not of the laboratory.
+// isCommand reports whether a folder has code of a program's commands, not of the laboratory.
 func isCommand(folder string) bool {
-	return strings.HasPrefix(folder+"/", "cmd/informerstack/") && folder != "cmd/informerstack/lab"
+	return strings.HasPrefix(folder+"/", "realserver/cmd/") ||
+		strings.HasPrefix(folder+"/", "cmd/informerstack/") && folder != "cmd/informerstack/lab"
 }
 
 // isTestPattern accepts the beginning of a test's name, as "go test -run" does.

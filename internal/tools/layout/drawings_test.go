@@ -50,7 +50,9 @@ func eachDrawing(t *testing.T, check func(name, text string, drawing element)) {
 }
 
 var (
-	notDrawn = regexp.MustCompile(`^(cmd|compat|e2e|internal/(helpers|tools))(/|$)`) // folders
+	// notDrawn matches folders.
+	notDrawn = regexp.MustCompile(
+		`^(cmd|compat|e2e|realserver|internal/(helpers|tools))(/|$)`)
 	series   = regexp.MustCompile(`^"(reflector|informer|workqueue|controller|leader|shard)_[a-z_]+"$`)
 	word     = regexp.MustCompile(`[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*…?`)
 	codeLike = regexp.MustCompile(`\w\.\w|_|[a-z][A-Z]|[A-Z]{2}[a-z]`)

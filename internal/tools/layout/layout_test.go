@@ -100,8 +100,12 @@ var rules = map[string]rule{
 	"internal/helpers/printable":   {},
 	"apitest": {
 		ours: []string{"internal/helpers/hostheader"},
-		outside: []string{"gopkg.in/evanphx/json-patch.v4", "k8s.io/client-go/util/jsonpath",
-			"sigs.k8s.io/json"},
+		outside: []string{
+			"gopkg.in/evanphx/json-patch.v4", "k8s.io/client-go/util/jsonpath",
+			"k8s.io/client-go/applyconfigurations", "k8s.io/client-go/kubernetes/scheme",
+			"k8s.io/kube-openapi/pkg/validation/spec", "sigs.k8s.io/json",
+			"sigs.k8s.io/structured-merge-diff/",
+		},
 	},
 	"observe/trace": {
 		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
@@ -147,6 +151,13 @@ var rules = map[string]rule{
 		ours:    []string{"cmd/informerstack/cli"},
 		outside: []string{"github.com/spf13/cobra", "github.com/stretchr/testify/"},
 	},
+	"cmd/informerstack/realserver": {ours: []string{"cmd/informerstack/cli"}},
+	"cmd/informerstack/serve": {
+		ours: []string{"apitest", "cmd/informerstack/cli", "cmd/informerstack/realserver",
+			"cmd/informerstack/run/cluster"},
+		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag",
+			"k8s.io/client-go/kubernetes/scheme"},
+	},
 	"cmd/informerstack/swap": {
 		ours:    []string{"cmd/informerstack/cli", "internal/tools/swap"},
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
@@ -178,7 +189,9 @@ var rules = map[string]rule{
 	},
 	"cmd/informerstack/run": {
 		ours: []string{
-			"cmd/informerstack/cli", "cmd/informerstack/lab", "cmd/informerstack/replay",
+			"apitest", "client",
+			"cmd/informerstack/cli", "cmd/informerstack/lab", "cmd/informerstack/realserver",
+			"cmd/informerstack/replay",
 			"cmd/informerstack/run/cluster", "cmd/informerstack/run/configmaps",
 			"cmd/informerstack/run/hops",
 			"store", "deltafifo", "reflector", "reflector/wire", "informer", "workqueue",
@@ -290,7 +303,7 @@ func TestImports_FollowThePipeline(t *testing.T) {
 // module of its own. No other package may import it, because no rule names it.
 func isAbove(folder string) bool {
 	return folder == "." || folder == "cmd/informerstack" ||
-		slices.ContainsFunc([]string{"internal/tools/", "e2e/", "compat/example/",
+		slices.ContainsFunc([]string{"internal/tools/", "e2e/", "realserver/", "compat/example/",
 			"apitest/schemas/", "cmd/informerstack/lab/browser/"}, func(above string) bool {
 			return strings.HasPrefix(folder+"/", above)
 		})

@@ -74,7 +74,7 @@ func (w *world) define(s step) {
 	case !exists:
 		w.must(w.server.Create(now))
 	case s.n%2 == 0:
-		w.truth.deleteAll(number(w.server.ResourceVersion()))
+		w.truth.deleteAll(number(w.server.ResourceVersion()) + 2) // two changes of the definition
 		w.must(w.server.Delete(before))
 		w.kind.followed, w.kind.since = false, time.Now()
 		w.cover("kind deleted")

@@ -49,17 +49,17 @@
 // Read script_test.go and generate_test.go (the scripts), world_test.go, process_test.go and
 // callbacks_test.go (the simulated programs), beside_test.go (what runs beside them),
 // truth_test.go, duties_test.go and the check files (what must hold), shrink_test.go; then
-// docs/testing.md. A process has one informer; company_test.go makes several the informers of one
-// program, with one client or more, as informer.New connects them; turns_test.go checks their
-// turns. In spaces_test.go the processes follow namespaces that come and go, in custom_test.go a
-// custom resource; noted_test.go has clients that note their writes. queues_test.go, fair_test.go
-// and factory_test.go simulate pieces that the processes do not use. The reference files run the
-// same scripts on client-go and compare the histories. contest_test.go, candidate_test.go and
-// checkcontest_test.go do so with elections, pages_test.go with pages. devtools_test.go asks
-// processes about keys, and compares scripts with and without that. Elections of ours alone also
-// have lock_test.go (locks, and lost answers to their writes), coordinator_test.go and
-// electionduties_test.go. Goroutines: those of the simulated programs, all in the bubble. Locking:
-// each recorder's mutex.
+// docs/reports/testing.md. A process has one informer; company_test.go makes several the informers
+// of one program, with one client or more, as informer.New connects them; turns_test.go checks
+// their turns. In spaces_test.go the processes follow namespaces that come and go, in
+// custom_test.go a custom resource; noted_test.go has clients that note their writes.
+// queues_test.go, fair_test.go and factory_test.go simulate pieces that the processes do not use.
+// The reference files run the same scripts on client-go and compare the histories. contest_test.go,
+// candidate_test.go and checkcontest_test.go do so with elections, pages_test.go with pages.
+// devtools_test.go asks processes about keys, and compares scripts with and without that. Elections
+// of ours alone also have lock_test.go (locks, and lost answers to their writes),
+// coordinator_test.go and electionduties_test.go. Goroutines: those of the simulated programs, all
+// in the bubble. Locking: each recorder's mutex.
 //
 // To see it work: go test -v -run TestSimulate ./internal/tools/simulation -seeds 20
 package simulation

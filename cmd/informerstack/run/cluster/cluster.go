@@ -97,7 +97,8 @@ func (o *Options) locate() (*Cluster, error) {
 	switch {
 	case o.Embedded():
 		// lets kubectl write to it
-		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme, Address: o.Serve})
+		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme, Address: o.Serve,
+			ManagedFields: o.Serve != "", GarbageCollection: o.Serve != ""})
 		if err := server.Start(); err != nil {
 			return nil, cli.ListenError("serve", err)
 		}

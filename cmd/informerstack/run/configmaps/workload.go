@@ -43,9 +43,18 @@ const Kept = "settings-1"
 // teams are the values of the label team. The page can index the objects by them.
 var teams = []string{"red", "green", "blue"}
 
-// Workload creates, changes and deletes ConfigMaps on the embedded server.
+// Writer reads and writes ConfigMaps, as apitest.Server does.
+type Writer interface {
+	Create(apitest.Object) error
+	Get(apitest.Object) error
+	Update(apitest.Object) error
+	Delete(apitest.Object) error
+}
+
+// Workload creates, changes and deletes ConfigMaps on the embedded server, or on another.
 type Workload struct {
-	server  *apitest.Server
+	server  *apitest.Server // nil for another: then there are no faults and no Reset
+	writer  Writer
 	changed chan struct{} // receives after Set; capacity 1
 	seed    uint64
 
@@ -61,8 +70,15 @@ type Workload struct {
 // NewWorkload returns a workload without objects. A rate is a number of changes per second, objects
 // the number of ConfigMaps at the start. The same seed gives the same changes and faults.
 func NewWorkload(server *apitest.Server, seed uint64, rate float64, objects int) *Workload {
+	w := NewWorkloadOn(server, seed, rate, objects)
+	w.server = server
+	return w
+}
+
+// NewWorkloadOn is NewWorkload on another server than the embedded one.
+func NewWorkloadOn(writer Writer, seed uint64, rate float64, objects int) *Workload {
 	return &Workload{
-		server: server, changed: make(chan struct{}, 1), seed: seed,
+		writer: writer, changed: make(chan struct{}, 1), seed: seed,
 		random: rand.New(rand.NewPCG(seed, 0)), rate: rate, objects: objects,
 	}
 }
@@ -120,8 +136,8 @@ func (w *Workload) fill() {
 	}
 }
 
-// change makes one random change. It writes to the server directly, like another client, and
-// ignores errors: other clients may delete its objects, take its names, or write in between.
+// change makes one random change. It writes to the embedded server directly, like another client,
+// and ignores errors: other clients may delete its objects, take its names, or write in between.
 // change, create, update and forget need w.mu.
 func (w *Workload) change() {
 	if len(w.names) == 0 {
@@ -133,7 +149,7 @@ func (w *Workload) change() {
 	case dice < 15:
 		w.create()
 	case dice < 25 && w.names[i] != Kept:
-		_ = w.server.Delete(configMap(w.names[i]))
+		_ = w.writer.Delete(configMap(w.names[i]))
 		w.forget(i)
 	default:
 		w.update(i, dice < 35)
@@ -149,7 +165,7 @@ func (w *Workload) create() {
 		m.Labels[Checksum] = "true"
 	}
 	m.Data = w.data()
-	if err := w.server.Create(m); err == nil {
+	if err := w.writer.Create(m); err == nil {
 		w.names = append(w.names, m.Name)
 	}
 }
@@ -158,7 +174,7 @@ func (w *Workload) create() {
 // the change is dropped; a real client would retry it.
 func (w *Workload) update(i int, label bool) {
 	m := configMap(w.names[i])
-	if err := w.server.Get(m); err != nil {
+	if err := w.writer.Get(m); err != nil {
 		w.forget(i)
 		return
 	}
@@ -168,7 +184,7 @@ func (w *Workload) update(i int, label bool) {
 	} else {
 		m.Data = w.data()
 	}
-	_ = w.server.Update(m)
+	_ = w.writer.Update(m)
 }
 
 // forget removes the name of a deleted object.
@@ -236,7 +252,7 @@ func (w *Workload) Reset(objects int) (restore func() error, err error) {
 		for i := range former {
 			former[i].SetResourceVersion("")
 			former[i].SetUID("")
-			if failed := w.server.Create(&former[i]); !apierrors.IsAlreadyExists(failed) {
+			if failed := w.writer.Create(&former[i]); !apierrors.IsAlreadyExists(failed) {
 				err = errors.Join(err, failed)
 			}
 		}
@@ -250,7 +266,7 @@ func (w *Workload) Reset(objects int) (restore func() error, err error) {
 func (w *Workload) removeAll() ([]unstructured.Unstructured, error) {
 	all, err := w.server.List("configmaps", "")
 	for i := range all {
-		if failed := w.server.Delete(&all[i]); !apierrors.IsNotFound(failed) {
+		if failed := w.writer.Delete(&all[i]); !apierrors.IsNotFound(failed) {
 			err = errors.Join(err, failed)
 		}
 	}
@@ -293,7 +309,7 @@ func (w *Workload) Create(key string) error {
 	m.Namespace = namespace
 	m.Labels = map[string]string{"team": teams[len(name)%len(teams)], Checksum: "true"}
 	m.Data = w.data()
-	return w.server.Create(m)
+	return w.writer.Create(m)
 }
 
 // Change changes the data of the ConfigMap with this key, or of one of the workload. It tries again
@@ -306,11 +322,11 @@ func (w *Workload) Change(key string) error {
 		return err
 	}
 	for {
-		if err := w.server.Get(m); err != nil {
+		if err := w.writer.Get(m); err != nil {
 			return err
 		}
 		m.Data = w.data()
-		if err := w.server.Update(m); !apierrors.IsConflict(err) {
+		if err := w.writer.Update(m); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
@@ -324,7 +340,7 @@ func (w *Workload) Delete(key string) error {
 	if err != nil {
 		return err
 	}
-	if err := w.server.Delete(m); err != nil {
+	if err := w.writer.Delete(m); err != nil {
 		return err
 	}
 	if i := slices.Index(w.names, m.Name); i >= 0 && m.Namespace == configMap("").Namespace {

@@ -5,7 +5,6 @@ package configmaps
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -19,7 +18,7 @@ import (
 // Another client deletes the workload's objects and takes its names. The workload continues.
 func TestWorkload_ToleratesAnotherClient(t *testing.T) {
 	server := apitest.NewServer(apitest.Options{})
-	w := &Workload{server: server, random: rand.New(rand.NewPCG(1, 0))}
+	w := NewWorkload(server, 1, 0, 0)
 	require.NoError(t, server.Create(configMap("settings-1")))
 	for range 20 {
 		w.create()
@@ -44,7 +43,7 @@ func TestWorkload_ToleratesAnotherClient(t *testing.T) {
 // The examples of the help and of --serve use the first object, which the workload keeps.
 func TestWorkload_KeepsTheFirstObject(t *testing.T) {
 	server := apitest.NewServer(apitest.Options{})
-	w := &Workload{server: server, random: rand.New(rand.NewPCG(1, 0)), objects: 20}
+	w := NewWorkload(server, 1, 0, 20)
 	w.fill()
 	for range 2000 {
 		w.change()
@@ -56,7 +55,7 @@ func TestWorkload_KeepsTheFirstObject(t *testing.T) {
 // The controller writes the object at the same time. A change from the page is not refused.
 func TestWorkload_ChangeSurvivesAnotherWriter(t *testing.T) {
 	server := apitest.NewServer(apitest.Options{})
-	w := &Workload{server: server, random: rand.New(rand.NewPCG(1, 0))}
+	w := NewWorkload(server, 1, 0, 0)
 	require.NoError(t, w.Create("default/a"))
 	var writing sync.WaitGroup
 	defer writing.Wait()
