@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -105,9 +106,12 @@ func writeJSONAs(w http.ResponseWriter, contentType string, code int, value any)
 func (c *call) writeObject(code int, v *version) {
 	v = c.resource.show(v)
 	if c.subresource == "scale" {
-		scale, _, err := c.resource.scaleOf(v)
+		scale, replicas, err := c.resource.scaleOf(v)
+		if err == nil && replicas == unsetReplicas {
+			err = fmt.Errorf("the spec replicas field %q does not exist", c.resource.scale.Replicas)
+		}
 		if err != nil {
-			c.error(apierrors.NewBadRequest(err.Error()))
+			c.error(apierrors.NewInternalError(err))
 			return
 		}
 		c, v = c.asScale(), scale

@@ -122,8 +122,8 @@ func (c *call) update() error {
 		return err
 	}
 	replace := func(*version) (*object, error) { return obj, nil }
-	v, created, err := c.server.update(c.target, obj.meta.UID, c.write(o.DryRun, o.FieldManager),
-		c.rescale(replace))
+	w := c.write(o.DryRun, o.FieldManager)
+	v, created, err := c.server.update(c.target, obj.meta.UID, w, c.rescale(w, replace))
 	if err != nil {
 		return err
 	}
@@ -313,7 +313,7 @@ func (c *call) patch() error {
 		}
 		return obj, c.checkName(obj)
 	}
-	v, created, err := c.server.update(c.target, "", w, c.rescale(apply))
+	v, created, err := c.server.update(c.target, "", w, c.rescale(w, apply))
 	if err != nil {
 		return err
 	}

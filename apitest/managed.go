@@ -106,6 +106,8 @@ func (t target) fieldManager() (*managedfields.FieldManager, error) {
 	case t.subresource == "status":
 		subresource = "status"
 		filter = fieldpath.NewIncludeMatcherFilter(fieldpath.MakePrefixMatcherOrDie("status"))
+	case t.subresource == "scale":
+		subresource = "scale"
 	case t.subresource == "" && r.Status:
 		filter = fieldpath.NewExcludeSetFilter(
 			fieldpath.NewSet(fieldpath.MakePathOrDie("status")))
@@ -137,12 +139,13 @@ func (v versions) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 func (v versions) Default(runtime.Object) {}
 
 // ConvertToVersion returns the object, or a copy with another apiVersion. It fails if the kind does
-// not have that version.
+// not have that version. Then the managers that used it are dropped from a built-in object, and
+// keep a custom one from being applied.
 func (v versions) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner) (runtime.Object,
 	error) {
 	for _, r := range v.all {
 		gvk := r.GroupVersionKind()
-		if _, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{gvk}); !ok {
+		if found, _ := to.KindForGroupVersionKinds([]schema.GroupVersionKind{gvk}); found != gvk {
 			continue
 		}
 		if obj.GetObjectKind().GroupVersionKind() != gvk {
@@ -151,7 +154,10 @@ func (v versions) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner
 		}
 		return obj, nil
 	}
-	return nil, runtime.NewNotRegisteredErrForTarget("apitest", reflect.TypeOf(obj), to)
+	if v.all[0].builtin {
+		return nil, runtime.NewNotRegisteredErrForTarget("apitest", reflect.TypeOf(obj), to)
+	}
+	return nil, fmt.Errorf("request to convert CR to an invalid group/version: %v", to)
 }
 
 // unstructured returns the object as the field manager reads it. A nil object has no fields.
@@ -245,6 +251,32 @@ func (c *call) merge(old *version, configuration []byte, o *metav1.PatchOptions)
 		}
 	}
 	return merged.(*unstructured.Unstructured).MarshalJSON()
+}
+
+// scaleHandler converts the managers of an object of t to those of its Scale, and back.
+func (t target) scaleHandler(obj *object) *managedfields.ScaleHandler {
+	paths := managedfields.ResourcePathMappings{}
+	for _, r := range t.resource.family.all {
+		paths[r.apiVersion()] = nil
+		if r.scale == nil {
+			continue
+		}
+		var path []any
+		for _, name := range splitPath(r.scale.Replicas) {
+			path = append(path, name)
+		}
+		paths[r.apiVersion()] = fieldpath.MakePathOrDie(path...)
+	}
+	gv := t.resource.GroupVersionKind().GroupVersion()
+	return managedfields.NewScaleHandler(obj.meta.ManagedFields, gv, paths)
+}
+
+func (t target) scaleManagers(obj *object) ([]metav1.ManagedFieldsEntry, error) {
+	return t.scaleHandler(obj).ToSubresource()
+}
+
+func (t target) managersOfScale(obj, scale *object) ([]metav1.ManagedFieldsEntry, error) {
+	return t.scaleHandler(obj).ToParent(scale.meta.ManagedFields)
 }
 
 // keepTimes undoes what a write changed in the managed fields if it has changed nothing but the

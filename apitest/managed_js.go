@@ -27,4 +27,8 @@ func (*call) merge(*version, []byte, *metav1.PatchOptions) ([]byte, error) {
 	return nil, apierrors.NewBadRequest("server-side apply is not supported in a browser")
 }
 
+func (target) scaleManagers(*object) ([]metav1.ManagedFieldsEntry, error) { return nil, nil }
+
+func (target) managersOfScale(_, _ *object) ([]metav1.ManagedFieldsEntry, error) { return nil, nil }
+
 func keepTimes(*object, *version) {}

@@ -4,6 +4,7 @@ package apitest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -11,98 +12,39 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// scalePaths says where an object has the fields of its subresource scale.
+// scalePaths says where an object has the fields of its Scale, the object of the subresource scale:
+// that is made for each request, and a write of it changes the replicas alone.
 type scalePaths struct {
 	Replicas string `json:"specReplicasPath"`
 	Current  string `json:"statusReplicasPath"`
 	Selector string `json:"labelSelectorPath"` // "" without a selector
 }
 
-var scaleKind = &Resource{Group: "autoscaling", Version: "v1", Kind: "Scale", Plural: "scales",
-	Namespaced: true, traits: traits{builtin: true, printed: []printerColumn{
-		{Name: "Desired", Type: "integer", JSONPath: ".spec.replicas"},
-		{Name: "Available", Type: "integer", JSONPath: ".status.replicas"},
-		defaultColumns[0],
-	}}}
-
-func splitPath(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
-
-// read returns the numbers of an object and its selector. found says whether it has spec.replicas.
-func (p *scalePaths) read(content map[string]any) (spec, status int64, selector string, found bool,
-	err error) {
-	spec, found, err = unstructured.NestedInt64(content, splitPath(p.Replicas)...)
-	if err == nil {
-		status, _, err = unstructured.NestedInt64(content, splitPath(p.Current)...)
-	}
-	if err == nil && p.Selector != "" {
-		selector, _, err = unstructured.NestedString(content, splitPath(p.Selector)...)
-	}
-	return spec, status, selector, found, err
+var builtinScale = &scalePaths{
+	Replicas: ".spec.replicas", Current: ".status.replicas", Selector: ".spec.selector",
 }
 
-// validate checks the values at the paths. A write of the status does not change the spec.
-func (p *scalePaths) validate(obj *object, subresource string) (errs field.ErrorList) {
-	if p == nil {
-		return nil
+var scaleKind = func() *Resource {
+	r := &Resource{
+		Group: "autoscaling", Version: "v1", Kind: "Scale", Plural: "scales", Namespaced: true,
 	}
-	content := obj.content()
-	check := func(path string) {
-		n, _, err := unstructured.NestedInt64(content, splitPath(path)...)
-		message := ""
-		switch {
-		case err != nil:
-			message = err.Error()
-		case n < 0:
-			message = "should be a non-negative integer"
-		case n > math.MaxInt32:
-			message = fmt.Sprintf("should be less than or equal to %v", math.MaxInt32)
-		default:
-			return
-		}
-		errs = append(errs, field.Invalid(field.NewPath(path), n, message))
-	}
-	if subresource != "status" {
-		check(p.Replicas)
-	}
-	check(p.Current)
-	if p.Selector == "" {
-		return errs
-	}
-	selector, _, err := unstructured.NestedString(content, splitPath(p.Selector)...)
-	if err != nil {
-		errs = append(errs, field.Invalid(field.NewPath(p.Selector), selector, err.Error()))
-	}
-	return errs
-}
-
-// unsetReplicas are those of the Scale that a patch changes if the object does not have replicas.
-const unsetReplicas = math.MinInt32
-
-// scaleOf returns the Scale of an object, and whether the object says how many replicas it wants.
-func (r *Resource) scaleOf(v *version) (scale *version, found bool, err error) {
-	spec, status, selector, found, err := r.scale.read(v.object.content())
-	if err != nil {
-		return nil, false, err
-	}
-	m := &v.object.meta
-	content := map[string]any{
-		"metadata": metav1.ObjectMeta{
-			Name: m.Name, Namespace: m.Namespace, UID: m.UID,
-			CreationTimestamp: m.CreationTimestamp,
+	r.traits = traits{
+		builtin: true,
+		types:   customTypes(r.GroupVersionKind().GroupKind(), map[string]string{r.Version: ""}),
+		printed: []printerColumn{
+			{Name: "Desired", Type: "integer", JSONPath: ".spec.replicas"},
+			{Name: "Available", Type: "integer", JSONPath: ".status.replicas"},
+			defaultColumns[0],
 		},
-		"spec": scaleSpec{int32(spec)}, "status": scaleStatus{int32(status), selector},
 	}
-	obj, err := fromContent(content)
-	if err != nil {
-		return nil, false, err
-	}
-	obj.gvk = scaleKind.GroupVersionKind()
-	enc, err := obj.encode(v.rv)
-	return &version{encoded: enc, rv: v.rv, resource: scaleKind, object: obj}, found, err
-}
+	r.family = &family{stored: r, all: []*Resource{r}}
+	return r
+}()
 
 type scaleSpec struct {
 	Replicas int32 `json:"replicas,omitempty"`
@@ -113,7 +55,93 @@ type scaleStatus struct {
 	Selector string `json:"selector,omitempty"`
 }
 
-// asScale returns the call as one that reads a Scale, if it is one of the subresource scale.
+// unsetReplicas are those in the Scale of a custom object without replicas.
+const unsetReplicas = math.MinInt32
+
+func splitPath(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
+
+// scaleOf returns the Scale of an object, and its replicas.
+func (r *Resource) scaleOf(v *version) (scale *version, replicas int32, err error) {
+	content, m := v.object.content(), &v.object.meta
+	spec, found, err := unstructured.NestedInt64(content, splitPath(r.scale.Replicas)...)
+	switch {
+	case !found && r.builtin:
+		spec = 1
+	case !found:
+		spec = unsetReplicas
+	}
+	status, _, wrongStatus := unstructured.NestedInt64(content, splitPath(r.scale.Current)...)
+	selector, wrongSelector := r.scaleSelector(content)
+	if err := errors.Join(err, wrongStatus, wrongSelector); err != nil {
+		return nil, 0, err
+	}
+	obj, err := fromContent(map[string]any{
+		"metadata": metav1.ObjectMeta{
+			Name: m.Name, Namespace: m.Namespace, UID: m.UID,
+			CreationTimestamp: m.CreationTimestamp,
+		},
+		"spec": scaleSpec{int32(spec)}, "status": scaleStatus{int32(status), selector},
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	obj.gvk = scaleKind.GroupVersionKind()
+	enc, err := obj.encode(v.rv)
+	return &version{encoded: enc, rv: v.rv, resource: scaleKind, object: obj}, int32(spec), err
+}
+
+// scaleSelector returns the text of a selector. A custom object has it as a text.
+func (r *Resource) scaleSelector(content map[string]any) (string, error) {
+	path := splitPath(r.scale.Selector)
+	switch {
+	case r.scale.Selector == "":
+		return "", nil
+	case !r.builtin:
+		text, _, err := unstructured.NestedString(content, path...)
+		return text, err
+	case r.Plural == "replicationcontrollers":
+		set, _, err := unstructured.NestedStringMap(content, path...)
+		return labels.FormatLabels(set), err
+	}
+	var selector metav1.LabelSelector
+	fields, _, err := unstructured.NestedMap(content, path...)
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &selector)
+	}
+	return metav1.FormatLabelSelector(&selector), err
+}
+
+// validateScale checks the fields of a custom object that its Scale has. A write of the status does
+// not change the spec.
+func (r *Resource) validateScale(obj *object, subresource string) (errs field.ErrorList) {
+	if r.scale == nil || r.builtin {
+		return nil
+	}
+	content := obj.content()
+	check := func(path string) {
+		n, _, err := unstructured.NestedInt64(content, splitPath(path)...)
+		switch {
+		case err != nil:
+		case n < 0:
+			err = errors.New("should be a non-negative integer")
+		case n > math.MaxInt32:
+			err = fmt.Errorf("should be less than or equal to %v", math.MaxInt32)
+		}
+		if err != nil {
+			errs = append(errs, field.Invalid(field.NewPath(path), n, err.Error()))
+		}
+	}
+	if subresource != "status" {
+		check(r.scale.Replicas)
+	}
+	check(r.scale.Current)
+	if text, err := r.scaleSelector(content); err != nil {
+		errs = append(errs, field.Invalid(field.NewPath(r.scale.Selector), text, err.Error()))
+	}
+	return errs
+}
+
+// asScale returns the call as one for a Scale, if it is one for the subresource scale.
 func (c *call) asScale() *call {
 	if c.subresource != "scale" {
 		return c
@@ -123,23 +151,19 @@ func (c *call) asScale() *call {
 	return &scale
 }
 
-// rescale returns a mutation that changes the Scale of an object, if the call is one of the
-// subresource scale: then change is that of the Scale.
-func (c *call) rescale(change mutation) mutation {
+// rescale returns a mutation of an object from one of its Scale, if the call is one for the
+// subresource scale.
+func (c *call) rescale(w write, change mutation) mutation {
 	if c.subresource != "scale" {
 		return change
 	}
 	return func(old *version) (*object, error) {
-		if old == nil {
-			return nil, c.notFound()
-		}
-		content, path := old.object.content(), splitPath(c.resource.scale.Replicas)
-		before, found, err := c.resource.scaleOf(old)
-		if err == nil && !found {
-			before.object.fields["spec"] = fmt.Appendf(nil, `{"replicas":%d}`, unsetReplicas)
-			before.encoded, err = before.object.encode(old.rv)
-		}
+		before, replicas, err := c.resource.scaleOf(old)
 		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		managers := &before.object.meta.ManagedFields
+		if *managers, err = c.scaleManagers(old.object); err != nil {
 			return nil, err
 		}
 		scale, err := change(before)
@@ -148,22 +172,51 @@ func (c *call) rescale(change mutation) mutation {
 		}
 		var spec scaleSpec
 		if raw := scale.fields["spec"]; raw != nil {
-			err = json.Unmarshal(raw, &spec)
+			if err := json.Unmarshal(raw, &spec); err != nil {
+				return nil, apierrors.NewBadRequest(err.Error())
+			}
 		}
-		if err == nil && spec.Replicas == unsetReplicas {
-			err = fmt.Errorf("the spec replicas field %q cannot be empty",
-				c.resource.scale.Replicas)
-		}
-		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-		if err := unstructured.SetNestedField(content, int64(spec.Replicas), path...); err != nil {
+		if err := c.checkReplicas(spec.Replicas, w.apply && spec.Replicas != replicas); err != nil {
 			return nil, err
 		}
-		obj, err := fromContent(content)
-		if err == nil && scale.meta.ResourceVersion != "" {
-			obj.meta.ResourceVersion = scale.meta.ResourceVersion
-		}
-		return obj, err
+		c.server.track(c.asScale().target, scale, before.object, w)
+		return c.scaled(old.object, scale, spec.Replicas)
 	}
+}
+
+// checkReplicas refuses replicas that a Scale may not have. As from the real server, an apply that
+// changes those of a custom object fails.
+func (c *call) checkReplicas(replicas int32, applied bool) error {
+	switch {
+	case c.resource.builtin && replicas < 0:
+		return apierrors.NewInvalid(scaleKind.GroupVersionKind().GroupKind(), c.name,
+			field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), replicas,
+				"must be greater than or equal to 0")})
+	case replicas == unsetReplicas:
+		return apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty",
+			c.resource.scale.Replicas))
+	case applied && !c.resource.builtin:
+		gv := scaleKind.GroupVersionKind().GroupVersion()
+		return fmt.Errorf("failed to convert new object (/%s; %s, Kind=Scale) to proper version: "+
+			"request to convert CR to an invalid group/version: %s", c.name, gv, gv)
+	}
+	return nil
+}
+
+// scaled returns the object with the replicas, managers and resourceVersion of a Scale.
+func (c *call) scaled(old, scale *object, replicas int32) (*object, error) {
+	content := old.content()
+	path := splitPath(c.resource.scale.Replicas)
+	if err := unstructured.SetNestedField(content, int64(replicas), path...); err != nil {
+		return nil, err
+	}
+	obj, err := fromContent(content)
+	if err != nil {
+		return nil, err
+	}
+	if scale.meta.ResourceVersion != "" {
+		obj.meta.ResourceVersion = scale.meta.ResourceVersion
+	}
+	obj.meta.ManagedFields, err = c.managersOfScale(old, scale)
+	return obj, err
 }

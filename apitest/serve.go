@@ -213,15 +213,6 @@ func (c *call) get() error {
 	if found == nil || found.deleted {
 		return c.notFound()
 	}
-	if c.subresource == "scale" {
-		_, wanted, err := c.resource.scaleOf(c.resource.show(found))
-		if err == nil && !wanted {
-			err = fmt.Errorf("the spec replicas field %q does not exist", c.resource.scale.Replicas)
-		}
-		if err != nil {
-			return apierrors.NewInternalError(err)
-		}
-	}
 	c.writeObject(http.StatusOK, found)
 	return nil
 }

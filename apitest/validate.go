@@ -144,7 +144,7 @@ func (r *Resource) accept(obj, old *object, subresource string) error {
 	if r.schema != nil {
 		errs = append(errs, r.schema.Validate(obj.content(), old.content(), subresource)...)
 	}
-	errs = append(errs, r.scale.validate(obj, subresource)...)
+	errs = append(errs, r.validateScale(obj, subresource)...)
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(r.GroupVersionKind().GroupKind(), obj.meta.Name, errs)
 	}

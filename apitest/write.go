@@ -154,7 +154,9 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 		return nil, false, err
 	}
 	t.resource.prepareForUpdate(obj, shown.object, t.subresource)
-	s.track(t, obj, shown.object, w)
+	if t.subresource != "scale" { // its Scale was tracked
+		s.track(t, obj, shown.object, w)
+	}
 	if err := t.resource.accept(obj, shown.object, t.subresource); err != nil {
 		return nil, false, err
 	}

@@ -243,6 +243,7 @@ func (p *player) managers() string {
 		if !isTime(entry["time"]) {
 			line += " without time"
 		}
+		line = strings.ReplaceAll(line, p.ns, "ns")
 		lines = append(lines, line+" "+p.print(entry["fieldsV1"]))
 	}
 	if len(lines) == 0 {
