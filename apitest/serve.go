@@ -92,10 +92,15 @@ func (c *call) resolve() bool {
 	}
 	s.log.mu.RUnlock()
 	if r != nil && (c.Subresource == "" || (c.Subresource == "status" && r.Status) ||
+		(c.Subresource == "scale" && r.scale != nil) ||
 		(c.Subresource == finalize && r.isNamespaces())) {
 		c.target = target{resource: r, subresource: c.Subresource, namespace: c.Namespace,
 			name: c.Name}
 		return true
+	}
+	if r != nil && !r.builtin { // it is the subresource that does not exist
+		c.error(apierrors.NewNotFound(r.GroupResource(), c.Name))
+		return false
 	}
 	if !known {
 		http.NotFound(c.w, c.http)
@@ -151,7 +156,14 @@ func (c *call) serveResource() {
 	if !c.resource.Namespaced {
 		c.target.namespace = ""
 	}
+	if c.resource.deprecation != "" {
+		c.warn(c.resource.deprecation)
+	}
 	if !c.allowed() {
+		if c.subresource == "scale" {
+			c.error(apierrors.NewMethodNotSupported(c.resource.GroupResource(), c.Verb))
+			return
+		}
 		c.error(genericError(http.StatusMethodNotAllowed))
 		return
 	}
