@@ -92,7 +92,9 @@ func (c *call) create() error {
 	}
 	t := c.target
 	t.name = obj.meta.Name
-	v, err := c.server.create(t, obj, c.write(o.DryRun, o.FieldManager))
+	w := c.write(o.DryRun, o.FieldManager)
+	w.review = c.review(&o, o.DryRun)
+	v, err := c.server.create(t, obj, w)
 	if err != nil {
 		return err
 	}
@@ -121,8 +123,9 @@ func (c *call) update() error {
 		return err
 	}
 	replace := func(*version) (*object, error) { return obj, nil }
-	v, created, err := c.server.update(c.target, obj.meta.UID, c.write(o.DryRun, o.FieldManager),
-		replace)
+	w := c.write(o.DryRun, o.FieldManager)
+	w.review = c.review(&o, o.DryRun)
+	v, created, err := c.server.update(c.target, obj.meta.UID, w, replace)
 	if err != nil {
 		return err
 	}
@@ -189,6 +192,9 @@ func (c *call) delete() error {
 		return apierrors.NewForbidden(c.resource.GroupResource(), c.name,
 			errors.New("this namespace may not be deleted"))
 	}
+	if err := c.reviewDelete(c.target, c.server.current(c.target), o); err != nil {
+		return err
+	}
 	v, details, err := c.server.delete(c.target, o, isDryRun(o.DryRun))
 	switch {
 	case err != nil:
@@ -230,6 +236,9 @@ func (c *call) deleteCollection() error {
 	}
 	for _, v := range items {
 		t := target{resource: c.resource, namespace: v.namespace, name: v.name}
+		if err := c.reviewDelete(c.target, v, o); err != nil {
+			return err
+		}
 		if _, _, err := c.server.delete(t, o, isDryRun(o.DryRun)); err != nil &&
 			!apierrors.IsNotFound(err) {
 			return err
@@ -289,6 +298,7 @@ func (c *call) patch() error {
 		return err
 	}
 	w := c.write(o.DryRun, o.FieldManager)
+	w.review = c.review(&o, o.DryRun)
 	if c.patchType() == applyType {
 		if _, err := yaml.ToJSON(data); err != nil {
 			return apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))

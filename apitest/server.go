@@ -51,6 +51,9 @@ import (
 
 // Options configure a Server. The zero value is a useful server.
 type Options struct {
+	// Admission is asked about the writes of requests, before the webhooks.
+	Admission []AdmissionHook
+
 	// Resources are served besides the built-in kinds.
 	Resources []Resource
 

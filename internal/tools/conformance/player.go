@@ -39,6 +39,8 @@ const patience = 2 * time.Minute
 //	rest NAME             print its events until the server ends it; repeated bookmarks once
 //	close NAME            close it
 //	await CODE PATH       repeat a GET until its answer has the code
+//	retry CODE METHOD PATH [BODY]    the same of any request
+//	webhook               start a webhook server: $hook is its URL, $ca its certificate (webhook.go)
 //	expire                Target.Expire
 //
 // $NAME in a line stands for a value that was set, $rv1 and so on for the resourceVersion that was
@@ -103,7 +105,13 @@ func (p *player) exec(cmd transcript.Command) string {
 	case "close":
 		p.watch(arg(1)).close()
 	case "await":
-		p.await(arg(1), arg(2))
+		p.await(arg(1), http.MethodGet, arg(2), "")
+	case "retry":
+		parts := strings.SplitN(line, " ", 5)
+		require.GreaterOrEqual(p.t, len(parts), 4, "too few words: %s", cmd.Line)
+		p.await(parts[1], parts[2], parts[3], strings.Join(parts[4:], ""))
+	case "webhook":
+		p.startWebhook()
 	case "expire":
 		p.target.Expire(p.t)
 	default:
@@ -136,10 +144,10 @@ func (p *player) request(method, path, body string) *http.Response {
 	return response
 }
 
-// await repeats a GET until its answer has the code.
-func (p *player) await(code, path string) {
+// await repeats a request until its answer has the code.
+func (p *player) await(code, method, path, body string) {
 	require.Eventually(p.t, func() bool {
-		response := p.request(http.MethodGet, path, "")
+		response := p.request(method, path, body)
 		defer response.Body.Close()
 		return fmt.Sprint(response.StatusCode) == code
 	}, patience, 20*time.Millisecond, p.line)
