@@ -42,7 +42,8 @@ type hook struct {
 	name    string
 	mutates bool
 	matches func(t target, r *admissionv1.AdmissionRequest, obj, old *object) bool
-	ask     func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
+	ask     func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse,
+		error)
 	ignores bool // that it cannot be asked
 }
 
@@ -141,7 +142,8 @@ func (v *review) each(t target, mutates bool, current func() *object, old *objec
 		case err != nil && h.ignores:
 			continue
 		case err != nil:
-			return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: %w", h.name, err))
+			return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: %w", h.name,
+				err))
 		case response == nil:
 			continue
 		}
@@ -170,7 +172,8 @@ func (v *review) request(t target, obj, old *object) *admissionv1.AdmissionReque
 		RequestResource: &resource, SubResource: t.subresource, RequestSubResource: t.subresource,
 		Name: t.name, Namespace: t.namespace, Operation: admissionv1.Update, DryRun: &v.dryRun,
 		UserInfo: authenticationv1.UserInfo{
-			Username: "kubernetes-admin", Groups: []string{"system:masters", "system:authenticated"},
+			Username: "kubernetes-admin",
+			Groups:   []string{"system:masters", "system:authenticated"},
 		},
 	}
 	switch {
@@ -208,7 +211,7 @@ func (v *review) optionsJSON(operation admissionv1.Operation) []byte {
 func requestJSON(o *object) []byte {
 	rv, err := strconv.ParseInt(o.meta.ResourceVersion, 10, 64)
 	if err != nil {
-		rv = 0 // a request may have none, or a wrong one, which is refused later
+		rv = 0 // it is absent, or wrong, which is refused later
 	}
 	v, err := dryVersion(o.copy(), rv)
 	if err != nil {
@@ -299,7 +302,7 @@ func (s *Server) overtakenLocked(t target, old *version, w write, err error) err
 	return err
 }
 
-// state returns the object of a version, or nil if there is none.
+// state returns the object of a version; a nil version has a nil object.
 func (v *version) state() *object {
 	if v == nil {
 		return nil

@@ -67,7 +67,7 @@ func TestAdmission_Order(t *testing.T) {
 }
 
 // A hook may make requests to the server. If they change the object, the update is computed again
-// from what is there now, and reviewed again. An update of an old version stays a conflict.
+// from the new state, and reviewed again. An update of an old version stays a conflict.
 func TestAdmission_ObjectChangesMeanwhile(t *testing.T) {
 	for _, mutates := range []bool{true, false} {
 		t.Run(fmt.Sprintf("mutates=%t", mutates), func(t *testing.T) {
@@ -160,14 +160,14 @@ func TestAdmission_Answers(t *testing.T) {
 	assert.Equal(t, 404, send(t, s, "DELETE", configMaps+"/absent", "", "").code)
 }
 
-// What this server cannot do for a webhook is an error of the write, unless the webhook says that it
-// does not matter. matchConditions are never ignored.
+// A webhook that this server cannot ask is an error of the write, unless its failurePolicy ignores
+// that. matchConditions are never ignored.
 func TestWebhook_ThatCannotBeAsked(t *testing.T) {
 	s := start(t, apitest.Options{Scheme: scheme.Scheme})
 	hook := func(name, policy, more string) string {
 		return `{"metadata":{"name":"` + name + `"},"webhooks":[{"name":"` + name + `.example.com",
-			"clientConfig":{"service":{"namespace":"default","name":"a"}},"failurePolicy":"` + policy +
-			`","sideEffects":"None","admissionReviewVersions":["v1"],"rules":[{"operations":["*"],
+			"clientConfig":{"service":{"namespace":"default","name":"a"}},
+			"failurePolicy":"` + policy + `","sideEffects":"None","admissionReviewVersions":["v1"],"rules":[{"operations":["*"],
 			"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]` + more + `}]}`
 	}
 	const hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"

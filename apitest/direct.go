@@ -78,7 +78,7 @@ func (s *Server) Get(obj Object) error {
 	return give(v, obj)
 }
 
-// current returns the newest version of an object, or nil if there is none.
+// current returns the newest version of an object, or nil if it does not exist.
 func (s *Server) current(t target) *version {
 	s.log.mu.RLock()
 	defer s.log.mu.RUnlock()

@@ -26,10 +26,9 @@ import (
 )
 
 // Webhooks are hooks that MutatingWebhookConfigurations and ValidatingWebhookConfigurations define,
-// in the order of their names. A validating webhook is asked after the one before it, not beside it.
-// A webhook that cannot be asked as it says is an error of the write, by its failurePolicy: that
-// has a service instead of a URL, because there is no network of services. One with matchConditions
-// is an error in any case, because they are not evaluated.
+// in the order of their names. A validating webhook is asked after the one before it, not beside
+// it. There is no network of services: a webhook without a URL cannot be asked, which is an error of
+// the write by its failurePolicy. matchConditions are not evaluated, which is an error in any case.
 
 const (
 	webhookGroup         = admissionregistrationv1.GroupName
@@ -88,12 +87,14 @@ func (s *Server) webhook(w admissionregistrationv1.ValidatingWebhook, mutates bo
 		ignores: w.FailurePolicy != nil && *w.FailurePolicy == admissionregistrationv1.Ignore &&
 			len(w.MatchConditions) == 0,
 		matches: func(t target, r *admissionv1.AdmissionRequest, obj, old *object) bool {
-			return slices.ContainsFunc(w.Rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
+			matches := func(rule admissionregistrationv1.RuleWithOperations) bool {
 				return ruleMatches(rule, t, r)
-			}) && s.namespaceMatches(w.NamespaceSelector, t, obj, old) &&
+			}
+			return slices.ContainsFunc(w.Rules, matches) && s.namespaceMatches(w.NamespaceSelector, t, obj, old) &&
 				(selects(w.ObjectSelector, obj) || selects(w.ObjectSelector, old))
 		},
-		ask: func(ctx context.Context, r *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+		ask: func(ctx context.Context, r *admissionv1.AdmissionRequest) (
+			*admissionv1.AdmissionResponse, error) {
 			return askWebhook(ctx, w, r, mutates)
 		},
 	}

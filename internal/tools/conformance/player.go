@@ -40,7 +40,7 @@ const patience = 2 * time.Minute
 //	close NAME            close it
 //	await CODE PATH       repeat a GET until its answer has the code
 //	retry CODE METHOD PATH [BODY]    the same of any request
-//	webhook               start a webhook server: $hook is its URL, $ca its certificate (webhook.go)
+//	webhook               serve webhooks: $hook is the URL, $ca the certificate (webhook.go)
 //	expire                Target.Expire
 //
 // $NAME in a line stands for a value that was set, $rv1 and so on for the resourceVersion that was

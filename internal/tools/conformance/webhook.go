@@ -19,7 +19,7 @@ import (
 //
 //	/deny      no, without a reason
 //	/forbid    no, with a message and a code
-//	/tell      no, with the request as the message
+//	/report    no, with the request as the message
 //	/label     yes, with a patch that adds the label "seen"
 //	/spoil     yes, with a patch that cannot be applied
 //	/other     yes, with the uid of another request
@@ -48,7 +48,7 @@ func review(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/forbid":
 		response.Result = &metav1.Status{Code: http.StatusForbidden, Message: "not here"}
-	case "/tell":
+	case "/report":
 		response.Result = &metav1.Status{Message: describe(request)}
 	case "/label":
 		response.Allowed, response.PatchType = true, &patchType
@@ -63,7 +63,7 @@ func review(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review) // the server may be gone
 }
 
-// describe returns what a webhook is told, but for the uid and the user.
+// describe returns a request to a webhook as text, without the uid and the user.
 func describe(r *admissionv1.AdmissionRequest) string {
 	var options metav1.TypeMeta
 	_ = json.Unmarshal(r.Options.Raw, &options) // then it has no kind
@@ -90,6 +90,7 @@ func describe(r *admissionv1.AdmissionRequest) string {
 	return fmt.Sprintf("%s %s %s/%q of %s in %q named %q, object %s%q with uid %t and version %t, "+
 		"old %s%q with version %t, dry run %t, %s",
 		r.Operation, r.Kind, r.Resource, r.SubResource, r.RequestResource, r.Namespace, r.Name,
-		none, object.Metadata.Name, object.Metadata.UID != "", object.Metadata.ResourceVersion != "",
+		none, object.Metadata.Name, object.Metadata.UID != "",
+		object.Metadata.ResourceVersion != "",
 		noOld, old.Metadata.Name, old.Metadata.ResourceVersion != "", *r.DryRun, options.Kind)
 }
