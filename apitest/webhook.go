@@ -27,8 +27,8 @@ import (
 
 // Webhooks are hooks that MutatingWebhookConfigurations and ValidatingWebhookConfigurations define,
 // in the order of their names. A validating webhook is asked after the one before it, not beside
-// it. There is no network of services: a webhook without a URL cannot be asked, which is an error of
-// the write by its failurePolicy. matchConditions are not evaluated, which is an error in any case.
+// it. There is no network of services: a webhook without a URL cannot be asked, which is an error
+// of the write by its failurePolicy. matchConditions are not evaluated: an error in any case.
 
 const (
 	webhookGroup         = admissionregistrationv1.GroupName
@@ -90,7 +90,8 @@ func (s *Server) webhook(w admissionregistrationv1.ValidatingWebhook, mutates bo
 			matches := func(rule admissionregistrationv1.RuleWithOperations) bool {
 				return ruleMatches(rule, t, r)
 			}
-			return slices.ContainsFunc(w.Rules, matches) && s.namespaceMatches(w.NamespaceSelector, t, obj, old) &&
+			return slices.ContainsFunc(w.Rules, matches) &&
+				s.namespaceMatches(w.NamespaceSelector, t, obj, old) &&
 				(selects(w.ObjectSelector, obj) || selects(w.ObjectSelector, old))
 		},
 		ask: func(ctx context.Context, r *admissionv1.AdmissionRequest) (
