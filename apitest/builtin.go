@@ -61,6 +61,8 @@ const builtinTable = `
 	rbac.authorization.k8s.io/v1 RoleBinding              rolebindings              -        nucP
 	rbac.authorization.k8s.io/v1 ClusterRole              clusterroles              -        ucP
 	rbac.authorization.k8s.io/v1 ClusterRoleBinding       clusterrolebindings       -        ucP
+	admissionregistration.k8s.io/v1 MutatingWebhookConfiguration   mutatingwebhookconfigurations   - gu
+	admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations - gu
 	scheduling.k8s.io/v1         PriorityClass            priorityclasses           pc       gu
 	storage.k8s.io/v1            StorageClass             storageclasses            sc       ud
 	apiextensions.k8s.io/v1      CustomResourceDefinition customresourcedefinitions crd,crds sg

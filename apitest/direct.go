@@ -71,13 +71,18 @@ func (s *Server) Get(obj Object) error {
 	if err != nil {
 		return fmt.Errorf("get object: %w", err)
 	}
-	s.log.mu.RLock()
-	v := s.log.collectionLocked(t.resource).get(t.key())
-	s.log.mu.RUnlock()
+	v := s.current(t)
 	if v == nil {
 		return t.notFound()
 	}
 	return give(t.resource.show(v), obj)
+}
+
+// current returns the newest version of an object, or nil if it does not exist.
+func (s *Server) current(t target) *version {
+	s.log.mu.RLock()
+	defer s.log.mu.RUnlock()
+	return s.log.collectionLocked(t.resource).get(t.key())
 }
 
 // Delete deletes the object with obj's namespace and name, with the policy Background, or marks it

@@ -92,7 +92,9 @@ func (c *call) create() error {
 	}
 	t := c.target
 	t.name = obj.meta.Name
-	v, err := c.server.create(t, obj, c.write(o.DryRun, o.FieldManager))
+	w := c.write(o.DryRun, o.FieldManager)
+	w.review = c.review(&o, o.DryRun)
+	v, err := c.server.create(t, obj, w)
 	if err != nil {
 		return err
 	}
@@ -123,6 +125,7 @@ func (c *call) update() error {
 	}
 	replace := func(*version) (*object, error) { return obj, nil }
 	w := c.write(o.DryRun, o.FieldManager)
+	w.review = c.review(&o, o.DryRun)
 	v, created, err := c.server.update(c.target, obj.meta.UID, w, c.rescale(w, replace))
 	if err != nil {
 		return err
@@ -190,6 +193,9 @@ func (c *call) delete() error {
 		return apierrors.NewForbidden(c.resource.GroupResource(), c.name,
 			errors.New("this namespace may not be deleted"))
 	}
+	if err := c.reviewDelete(c.target, c.server.current(c.target), o); err != nil {
+		return err
+	}
 	v, details, err := c.server.delete(c.target, o, isDryRun(o.DryRun))
 	switch {
 	case err != nil:
@@ -231,6 +237,9 @@ func (c *call) deleteCollection() error {
 	}
 	for _, v := range items {
 		t := target{resource: c.resource, namespace: v.namespace, name: v.name}
+		if err := c.reviewDelete(c.target, v, o); err != nil {
+			return err
+		}
 		if _, _, err := c.server.delete(t, o, isDryRun(o.DryRun)); err != nil &&
 			!apierrors.IsNotFound(err) {
 			return err
@@ -290,6 +299,7 @@ func (c *call) patch() error {
 		return err
 	}
 	w := c.write(o.DryRun, o.FieldManager)
+	w.review = c.review(&o, o.DryRun)
 	if c.patchType() == applyType {
 		if _, err := yaml.ToJSON(data); err != nil {
 			return apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))

@@ -58,6 +58,7 @@ var mergeRules = map[string]string{
 	"spec.strategy":          "retainKeys ", "PodDisruptionBudget.spec.selector": "replace ",
 	"endpoints.conditions":      "",
 	"scheduling.resourceClaims": "merge name",
+	"webhooks":                  "merge name", "webhooks.matchConditions": "merge name",
 }
 
 func (m mergeKeys) rule(field string) strategicpatch.PatchMeta {

@@ -15,17 +15,17 @@
 // versions, a replica that lags behind) happen on demand or from a seed.
 //
 // Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, delete.go,
-// managed.go, terminate.go and garbage.go (the effects of a write), definition.go, schema.go and
-// scale.go (custom kinds), then server.go, route.go, serve.go, list.go and watch.go (the requests),
-// and faults.go.
+// managed.go, admission.go, terminate.go and garbage.go (the effects of a write), definition.go,
+// schema.go and scale.go (custom kinds), then server.go, route.go, serve.go, list.go and watch.go
+// (the requests), and faults.go.
 //
 // There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
 // grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
 // stay, unless Options.GarbageCollection is set. Values of built-in kinds are neither defaulted nor
-// validated beyond their metadata, and those of custom kinds only with Options.Schemas. The only
-// admission check is the existence of the namespace. Unknown fields are kept, unless Options.Scheme
-// knows the type or Options.Schemas the schema. There are no subresources but status, scale, and
-// that of namespaces, no conversion webhooks, no users and no permissions. Answers are JSON, never
+// validated beyond their metadata, and those of custom kinds only with Options.Schemas. Admission
+// is the existence of the namespace, Options.Admission, and webhooks. Unknown fields are kept,
+// unless Options.Scheme knows the type or Options.Schemas the schema. There are no subresources but
+// status, scale, and that of namespaces, no conversion webhooks, no users and no permissions. Answers are JSON, never
 // compressed. The two kinds of events are stored apart.
 //
 // Goroutines: one per connection, of net/http, from Start or StartPipe on, and with
@@ -52,6 +52,9 @@ import (
 
 // Options configure a Server. The zero value is a useful server.
 type Options struct {
+	// Admission is asked about the writes of requests, before the webhooks.
+	Admission []AdmissionHook
+
 	// Resources are served besides the built-in kinds.
 	Resources []Resource
 

@@ -41,13 +41,22 @@ type write struct {
 	direct  bool   // called by the test, not through HTTP: no admission, status is kept
 	manager string // gets the changed fields; "" leaves the managed fields as they are
 	// a server-side apply: the managed fields are changed already; an absent object is created
-	apply bool
+	apply  bool
+	review *review // by admission hooks, or nil
 }
 
 const generateNameAttempts = 8
 
 // create stores a new object, under a generated name if there is only a generateName.
 func (s *Server) create(t target, obj *object, w write) (*version, error) {
+	obj.gvk = t.resource.GroupVersionKind()
+	if err := matchNamespace(t.resource, t.namespace, &obj.meta); err != nil {
+		return nil, err
+	}
+	obj, err := s.mutatedNew(t, obj, w)
+	if err != nil {
+		return nil, err
+	}
 	if obj.meta.Name != "" || obj.meta.GenerateName == "" {
 		return s.createNamed(t, obj, w)
 	}
@@ -65,10 +74,6 @@ func (s *Server) create(t target, obj *object, w write) (*version, error) {
 
 func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	r := t.resource
-	obj.gvk = r.GroupVersionKind()
-	if err := matchNamespace(r, t.namespace, &obj.meta); err != nil {
-		return nil, err
-	}
 	hasVersion := strings.Trim(obj.meta.ResourceVersion, "0123456789") == "" &&
 		strings.Trim(obj.meta.ResourceVersion, "0") != ""
 	r.prepareForCreate(obj, w.direct)
@@ -87,6 +92,9 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	}
 	if hasVersion {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
+	}
+	if err := s.validatedNewLocked(t, obj, w); err != nil {
+		return nil, err
 	}
 	c := s.log.collectionLocked(r)
 	if !s.log.servesLocked(r) {
@@ -128,6 +136,16 @@ type mutation func(old *version) (*object, error)
 // update replaces an object with the result of mutate. uid, if not empty, must be that of the
 // stored object. It reports whether the object was created.
 func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*version, bool, error) {
+	for {
+		v, created, err := s.updateOnce(t, uid, w, mutate)
+		if !errors.Is(err, errOvertaken) {
+			return v, created, err
+		}
+	}
+}
+
+func (s *Server) updateOnce(t target, uid types.UID, w write,
+	mutate mutation) (*version, bool, error) {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.log.tickLocked(time.Now())
@@ -150,6 +168,9 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 		return nil, false, err
 	}
 	obj.gvk = t.resource.GroupVersionKind()
+	if obj, err = s.mutatedLocked(t, obj, old, w); err != nil {
+		return nil, false, err
+	}
 	if err := checkVersion(t, obj, old.rv); err != nil {
 		return nil, false, err
 	}
@@ -158,6 +179,9 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 		s.track(t, obj, shown.object, w)
 	}
 	if err := t.resource.accept(obj, shown.object, t.subresource); err != nil {
+		return nil, false, err
+	}
+	if err := s.validatedLocked(t, obj, old, w); err != nil {
 		return nil, false, err
 	}
 	v, err := s.replaceLocked(c, t, old, obj, w)
@@ -202,10 +226,16 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 			return nil, err
 		}
 	}
+	if obj, err = s.mutatedLocked(t, obj, nil, w); err != nil {
+		return nil, err
+	}
 	obj.meta.ResourceVersion = ""
 	t.resource.prepareForCreate(obj, w.direct)
 	s.track(t, obj, nil, w)
 	if err := t.resource.accept(obj, nil, ""); err != nil {
+		return nil, err
+	}
+	if err := s.validatedLocked(t, obj, nil, w); err != nil {
 		return nil, err
 	}
 	if w.dryRun {

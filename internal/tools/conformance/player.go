@@ -43,6 +43,8 @@ const patience = 2 * time.Minute
 //	                      are served as it says; prints an answer that is not 200 or 201
 //	warnings              print the warnings of the last answer
 //	await CODE PATH       repeat a GET until its answer has the code
+//	retry CODE METHOD PATH [BODY]    the same of any request
+//	webhook               serve webhooks: $hook is the URL, $ca the certificate (webhook.go)
 //	expire                Target.Expire
 //
 // $NAME in a line stands for a value that was set, $rv1 and so on for the resourceVersion that was
@@ -110,7 +112,13 @@ func (p *player) exec(cmd transcript.Command) string {
 	case "define":
 		return p.define(strings.TrimPrefix(line, "define "))
 	case "await":
-		p.await(arg(1), arg(2))
+		p.await(arg(1), http.MethodGet, arg(2), "")
+	case "retry":
+		parts := strings.SplitN(line, " ", 5)
+		require.GreaterOrEqual(p.t, len(parts), 4, "too few words: %s", cmd.Line)
+		p.await(parts[1], parts[2], parts[3], strings.Join(parts[4:], ""))
+	case "webhook":
+		p.startWebhook()
 	case "warnings":
 		return strings.Join(p.warned, "\n")
 	case "expire":
@@ -183,8 +191,8 @@ func (p *player) define(body string) string {
 		if v.Served {
 			code = http.StatusOK
 		}
-		p.await(fmt.Sprint(code),
-			fmt.Sprintf("/apis/%s/%s/%s", d.Spec.Group, v.Name, d.Spec.Names.Plural))
+		p.await(fmt.Sprint(code), http.MethodGet,
+			fmt.Sprintf("/apis/%s/%s/%s", d.Spec.Group, v.Name, d.Spec.Names.Plural), "")
 	}
 	p.warned = warned
 	return ""
@@ -200,10 +208,10 @@ func (p *player) remove(path string) {
 	response.Body.Close()
 }
 
-// await repeats a GET until its answer has the code.
-func (p *player) await(code, path string) {
+// await repeats a request until its answer has the code.
+func (p *player) await(code, method, path, body string) {
 	require.Eventually(p.t, func() bool {
-		response := p.request(http.MethodGet, path, "")
+		response := p.request(method, path, body)
 		defer response.Body.Close()
 		return fmt.Sprint(response.StatusCode) == code
 	}, patience, 20*time.Millisecond, p.line)
