@@ -4,6 +4,7 @@ package apitest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -76,7 +77,8 @@ func (d *definition) resources() []*Resource {
 			ShortNames: d.Names.ShortNames, Categories: d.Names.Categories,
 			Namespaced: d.Scope == "Namespaced", Status: v.Subresources.Status != nil,
 			traits: traits{
-				scale: v.Subresources.Scale, printed: v.Columns, deprecation: d.deprecation(v),
+				unserved: !v.Served, deprecation: d.deprecation(v),
+				scale: v.Subresources.Scale, printed: v.Columns,
 			},
 		}
 		if len(r.printed) == 0 {
@@ -138,18 +140,13 @@ func (s *Server) defineLocked(obj *object, old *version) error {
 	if err := json.Unmarshal(obj.fields["spec"], &d); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
-	changed := old == nil || !bytes.Equal(old.object.fields["spec"], obj.fields["spec"])
-	if changed {
+	if old == nil || !bytes.Equal(old.object.fields["spec"], obj.fields["spec"]) {
 		if err := s.serveDefinedLocked(&d, obj); err != nil {
 			return err
 		}
+		d.report(obj)
 	}
-	ignored := d.ignored(s.options.Schemas != nil)
-	status, err := d.status(obj.fields["status"], changed, ignored)
-	if err == nil {
-		obj.setField("status", status)
-	}
-	return err
+	return nil
 }
 
 // serveDefinedLocked serves the versions of d in the place of those that were served before.
@@ -170,7 +167,6 @@ func (s *Server) serveDefinedLocked(d *definition, obj *object) error {
 		}
 	}
 	versions := d.resources()
-	kind := &family{stored: versions[d.storage()], all: versions}
 	for _, r := range versions {
 		if err := r.validate(); err != nil {
 			return invalid(field.Invalid(field.NewPath("spec"), r.Plural, err.Error()))
@@ -181,27 +177,19 @@ func (s *Server) serveDefinedLocked(d *definition, obj *object) error {
 					err.Error()))
 			}
 		}
-		r.schema, r.family = schemas[r.Version], kind
+		r.schema = schemas[r.Version]
 	}
-	l := s.log
-	if kind.objects = l.kindLocked(kind.stored.GroupResource()); kind.objects == nil {
-		kind.objects = &collection{byKey: map[string]*entry{}}
-		l.collections = append(l.collections, kind.objects)
-	} else if kind.objects.resource.builtin {
-		return nil
-	}
-	l.unserveLocked(kind.objects)
-	kind.objects.resource = kind.stored
-	for i, r := range versions {
-		if d.Versions[i].Served {
-			l.resources.all = append(l.resources.all, r)
+	stored := versions[d.storage()]
+	if c := s.log.kindLocked(stored.GroupResource()); c != nil {
+		if c.resource.builtin {
+			return nil
 		}
+		s.log.unserveLocked(c)
+		c.resource = stored
 	}
+	s.log.registerLocked(stored, versions...)
 	return nil
 }
-
-// conditionIgnored is the condition of a definition that the server does not follow in full.
-const conditionIgnored = "SchemaIgnored"
 
 // ignored says what the server does not follow, or "".
 func (d *definition) ignored(schemas bool) string {
@@ -238,52 +226,30 @@ func (c *call) warnIgnored(obj *object) {
 	}
 }
 
-// status returns the status of a definition that is followed, but for what is ignored. It keeps the
-// conditions that are there, and the versions that were stored before.
-func (d *definition) status(before json.RawMessage, changed bool, ignored string) (json.RawMessage,
-	error) {
-	var status struct {
-		AcceptedNames  any              `json:"acceptedNames"`
-		Conditions     []map[string]any `json:"conditions"`
-		StoredVersions []string         `json:"storedVersions"`
-	}
-	if before != nil {
-		if err := json.Unmarshal(before, &status); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
+// report writes the status of a definition that is followed. The versions that were stored before
+// stay in it.
+func (d *definition) report(obj *object) {
+	obj.edit("status", func(status map[string]any) {
+		condition := func(kind, reason, message string) map[string]any {
+			return map[string]any{
+				"type": kind, "status": "True", "reason": reason, "message": message,
+				"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+			}
 		}
-	}
-	now := time.Now().UTC().Format(time.RFC3339)
-	set := func(kind, reason, message string) {
-		status.Conditions = append(status.Conditions, map[string]any{
-			"type": kind, "status": "True", "reason": reason, "message": message,
-			"lastTransitionTime": now,
-		})
-	}
-	if len(status.Conditions) == 0 {
-		set("NamesAccepted", "NoConflicts", "no conflicts found")
-		set("Established", "InitialNamesAccepted", "the initial names have been accepted")
-	}
-	if changed {
-		status.Conditions = slices.DeleteFunc(status.Conditions, func(c map[string]any) bool {
-			return c["type"] == conditionIgnored
-		})
-		if ignored != "" {
-			set(conditionIgnored, "NotSupported", ignored)
+		if set, _ := status["conditions"].([]any); len(set) == 0 {
+			status["conditions"] = []any{
+				condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+				condition("Established", "InitialNamesAccepted",
+					"the initial names have been accepted"),
+			}
 		}
-		names := d.Names
-		if names.ListKind == "" {
-			names.ListKind = names.Kind + "List"
+		d.Names.ListKind = cmp.Or(d.Names.ListKind, d.Names.Kind+"List")
+		status["acceptedNames"] = d.Names
+		was, _ := status["storedVersions"].([]any)
+		if stored := d.Versions[d.storage()].Name; !slices.Contains(was, any(stored)) {
+			status["storedVersions"] = append(was, stored)
 		}
-		status.AcceptedNames = names
-		if stored := d.Versions[d.storage()].Name; !slices.Contains(status.StoredVersions, stored) {
-			status.StoredVersions = append(status.StoredVersions, stored)
-		}
-	}
-	raw, err := json.Marshal(status)
-	if err != nil {
-		return nil, fmt.Errorf("encode status of definition: %w", err)
-	}
-	return canonical(raw)
+	})
 }
 
 // undefineLocked stops serving a kind before its definition is deleted. It deletes the kind's

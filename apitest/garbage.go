@@ -173,7 +173,7 @@ func sorted(set map[target]bool) []target {
 	})
 }
 
-// metaLocked returns the metadata of an object, or nil if it does not exist or is not served.
+// metaLocked returns the metadata of an object, or nil if it does not exist.
 func (g *collector) metaLocked(t target) *metav1.ObjectMeta {
 	if v := g.server.log.collectionLocked(t.resource).get(t.key()); v != nil {
 		return &v.object.meta

@@ -85,15 +85,21 @@ func newRevisionLog(historyLen int) *revisionLog {
 	return &revisionLog{historyLen: historyLen}
 }
 
-// registerLocked serves r. The versions of a kind share a collection; the first one is stored.
-func (l *revisionLog) registerLocked(r *Resource) {
-	c := l.kindLocked(r.GroupResource())
+// registerLocked serves versions of a kind. If the kind has a collection, they share it and its
+// stored version.
+func (l *revisionLog) registerLocked(stored *Resource, versions ...*Resource) {
+	c := l.kindLocked(stored.GroupResource())
 	if c == nil {
-		c = &collection{resource: r, byKey: map[string]*entry{}}
+		c = &collection{resource: stored, byKey: map[string]*entry{}}
 		l.collections = append(l.collections, c)
 	}
-	r.family = &family{objects: c, stored: c.resource, all: []*Resource{r}}
-	l.resources.all = append(l.resources.all, r)
+	kind := &family{objects: c, stored: c.resource, all: versions}
+	for _, r := range versions {
+		r.family = kind
+		if !r.unserved {
+			l.resources.all = append(l.resources.all, r)
+		}
+	}
 }
 
 // kindLocked returns the collection of a kind, or nil.

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/applyconfigurations"
@@ -161,28 +160,14 @@ func (v versions) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner
 }
 
 // unstructured returns the object as the field manager reads it. A nil object has no fields.
-func (t target) unstructured(o *object) (*unstructured.Unstructured, error) {
+func (t target) unstructured(o *object) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if o != nil {
+		u.Object = o.content()
+		u.SetManagedFields(o.meta.ManagedFields) // not nil but empty: a client resets them
+	}
 	u.SetGroupVersionKind(t.resource.GroupVersionKind())
-	if o == nil {
-		return u, nil
-	}
-	for name, raw := range o.fields {
-		var value any
-		if err := utiljson.Unmarshal(raw, &value); err != nil {
-			return nil, err
-		}
-		u.Object[name] = value
-	}
-	meta := o.meta
-	meta.ManagedFields = nil
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&meta)
-	if err != nil {
-		return nil, err
-	}
-	u.Object["metadata"] = fields
-	u.SetManagedFields(o.meta.ManagedFields) // not nil but empty: a client resets them
-	return u, nil
+	return u
 }
 
 // track notes that the fields in which obj differs from old are the writer's. As by the real
@@ -208,15 +193,7 @@ func (t target) changed(obj, old *object, manager string) ([]metav1.ManagedField
 	if err != nil {
 		return nil, err
 	}
-	before, err := t.unstructured(old)
-	if err != nil {
-		return nil, err
-	}
-	after, err := t.unstructured(obj)
-	if err != nil {
-		return nil, err
-	}
-	result, err := fieldManager.Update(before, after, manager)
+	result, err := fieldManager.Update(t.unstructured(old), t.unstructured(obj), manager)
 	if err != nil {
 		return nil, err
 	}
@@ -237,11 +214,8 @@ func (c *call) merge(old *version, configuration []byte, o *metav1.PatchOptions)
 	if old != nil {
 		stored = old.object
 	}
-	live, err := c.unstructured(stored)
-	if err != nil {
-		return nil, err
-	}
-	merged, err := fieldManager.Apply(live, &config, o.FieldManager, o.Force != nil && *o.Force)
+	merged, err := fieldManager.Apply(c.unstructured(stored), &config, o.FieldManager,
+		o.Force != nil && *o.Force)
 	if err != nil {
 		return nil, err
 	}

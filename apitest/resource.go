@@ -39,6 +39,7 @@ type Resource struct {
 type traits struct {
 	// items of a list carry no kind; strategic merge patches are understood
 	builtin             bool
+	unserved            bool // a version of a definition that does not serve it
 	noGeneration        bool // metadata.generation stays unset
 	unconditionalUpdate bool // a PUT without resourceVersion overwrites
 	createOnUpdate      bool // a PUT of an absent object creates it

@@ -42,7 +42,7 @@ type Schema interface {
 
 // A request's object has the version of the request, and the log has the stored version:
 //
-//	body --parseBySchema--> object --accept--> toStored --commit--> log --show--> answer
+//	body --parseBySchema--> object --accept--> stored form --commit--> log --show--> answer
 //
 // As in a real server without a conversion webhook, versions differ only in the apiVersion and in
 // what their schemas prune.
@@ -96,26 +96,25 @@ func (c *call) warn(text string) {
 	}
 }
 
-// toStored gives an object of r the form in which its kind is stored.
-func (r *Resource) toStored(obj *object) error {
-	stored := r.family.stored
-	obj.gvk = stored.GroupVersionKind()
-	if stored.schema == nil {
+// conform gives an object the form of r: without the fields that r does not have, and with the
+// defaults of r if it is to be complete.
+func (r *Resource) conform(obj *object, complete bool) error {
+	obj.gvk = r.GroupVersionKind()
+	if r.schema == nil {
 		return nil
 	}
 	content := obj.content()
-	if stored != r {
-		if _, err := stored.schema.Prune(content); err != nil {
-			return err
-		}
-	}
-	stored.schema.Default(content)
-	complete, err := fromContent(content)
-	if err != nil {
+	if _, err := r.schema.Prune(content); err != nil {
 		return err
 	}
-	*obj = *complete
-	return nil
+	if complete {
+		r.schema.Default(content)
+	}
+	conformed, err := fromContent(content)
+	if err == nil {
+		*obj = *conformed
+	}
+	return err
 }
 
 // show returns a version of the log as r shows it: with the defaults that its definition has now,
@@ -124,30 +123,24 @@ func (r *Resource) show(v *version) *version {
 	if v.resource == r || (r.schema == nil && v.object.gvk.Version == r.Version) {
 		return v
 	}
-	obj := v.object.copy()
-	if r.schema != nil {
-		content := obj.content()
-		for _, stored := range r.family.all {
-			if stored.schema != nil && stored.Version == obj.gvk.Version {
-				_, _ = stored.schema.Prune(content) // it could be read when it was written
-				stored.schema.Default(content)
-			}
-		}
-		content["apiVersion"] = r.apiVersion()
-		_, _ = r.schema.Prune(content)
-		if complete, err := fromContent(content); err == nil {
-			obj = complete
+	shown := *v
+	shown.resource, shown.object = r, v.object.copy()
+	var err error
+	for _, stored := range r.family.all {
+		if stored.Version == v.object.gvk.Version {
+			err = stored.conform(shown.object, true)
 		}
 	}
-	obj.gvk = r.GroupVersionKind()
-	enc, err := obj.encode(v.rv)
+	if err == nil {
+		err = r.conform(shown.object, false)
+	}
+	if err == nil {
+		shown.encoded, err = shown.object.encode(v.rv)
+	}
 	if err != nil {
-		return v
+		return v // it could be read when it was written
 	}
-	return &version{
-		encoded: enc, rv: v.rv, resource: r, object: obj, namespace: v.namespace, name: v.name,
-		labels: v.labels, fields: v.fields, deleted: v.deleted,
-	}
+	return &shown
 }
 
 // content returns the object as a JSON value, or nil for nil.

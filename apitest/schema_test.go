@@ -135,7 +135,7 @@ func TestSchemas_DefaultsOfTheStoredVersion(t *testing.T) {
 	})
 }
 
-// Without schemas, a definition that has one says that it is ignored.
+// Without schemas, a warning says that the schema of a definition is ignored.
 func TestSchemas_IgnoredOnesAreNamed(t *testing.T) {
 	s := start(t, apitest.Options{})
 	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -149,16 +149,13 @@ func TestSchemas_IgnoredOnesAreNamed(t *testing.T) {
 	got := send(t, s, "POST", path, "", definition(`{"type":"object","properties":{}}`, ""))
 	assert.Equal(t, []string{`299 - "this server ignores the schema of version v1"`},
 		got.head["Warning"])
-	assert.Contains(t, got.body, `"type":"SchemaIgnored"`)
 	const merge = "application/merge-patch+json"
 	got = send(t, s, "PATCH", path+"/gadgets.example.org", merge, definition(free, ""))
 	assert.Empty(t, got.head["Warning"])
-	assert.NotContains(t, got.body, "SchemaIgnored")
 	got = send(t, s, "PATCH", path+"/gadgets.example.org", merge,
 		definition(free, `"conversion":{"strategy":"Webhook"},`))
 	assert.Equal(t, []string{`299 - "this server ignores the conversion webhook"`},
 		got.head["Warning"])
-	assert.Contains(t, got.body, `"message":"this server ignores the conversion webhook"`)
 }
 
 // The subresource scale is in the lists of resources that clients look it up in.

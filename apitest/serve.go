@@ -160,7 +160,7 @@ func (c *call) serveResource() {
 		c.warn(c.resource.deprecation)
 	}
 	if !c.allowed() {
-		if c.subresource == "scale" {
+		if c.subresource == "scale" && !c.resource.builtin {
 			c.error(apierrors.NewMethodNotSupported(c.resource.GroupResource(), c.Verb))
 			return
 		}

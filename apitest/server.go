@@ -60,8 +60,7 @@ type Options struct {
 
 	// Schemas, if set, makes the server follow the schemas of CustomResourceDefinitions: it refuses
 	// definitions that a real server refuses, and prunes, defaults and validates objects. Otherwise
-	// any value is stored, and a definition with a schema gets the condition SchemaIgnored and a
-	// warning in the answer.
+	// any value is stored, and the writer of a definition with a schema gets a warning.
 	Schemas Schemas
 
 	// Scheme, if set, teaches the server the Go types of the kinds, usually
@@ -158,7 +157,7 @@ func NewServer(options Options) *Server {
 		s.codecs = newCodecs(options.Scheme)
 	}
 	for _, r := range builtins() {
-		s.log.registerLocked(r)
+		s.log.registerLocked(r, r)
 	}
 	s.namespaces = s.log.resources.find("", "v1", "namespaces")
 	s.definitions = s.log.resources.find(definitionGroup, "v1", "customresourcedefinitions")
@@ -206,7 +205,7 @@ func (s *Server) Register(r Resource) error {
 	if s.log.resources.find(r.Group, r.Version, r.Plural) != nil {
 		return fmt.Errorf("register resource %s in %s: served already", r.Plural, r.apiVersion())
 	}
-	s.log.registerLocked(&r)
+	s.log.registerLocked(&r, &r)
 	return nil
 }
 

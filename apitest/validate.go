@@ -148,7 +148,7 @@ func (r *Resource) accept(obj, old *object, subresource string) error {
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(r.GroupVersionKind().GroupKind(), obj.meta.Name, errs)
 	}
-	return r.toStored(obj)
+	return r.family.stored.conform(obj, true)
 }
 
 // validateMeta checks an object's metadata, and compares it with the old object's if that is not

@@ -25,8 +25,10 @@ func TestConformance(t *testing.T) {
 }
 
 func target(t *testing.T) conformance.Target {
-	s := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme, NoShards: true, ManagedFields: true,
-		Schemas: schemas.New(schemas.Options{})})
+	s := apitest.NewServer(apitest.Options{
+		Scheme: scheme.Scheme, NoShards: true, ManagedFields: true,
+		Schemas: schemas.New(schemas.Options{}),
+	})
 	require.NoError(t, s.Start())
 	t.Cleanup(s.Close)
 	return conformance.Target{

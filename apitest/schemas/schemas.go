@@ -28,8 +28,8 @@ import (
 // Options configure New. The zero value refuses every definition that the server cannot follow.
 type Options struct {
 	// IgnoreWebhooks accepts definitions with the conversion strategy Webhook. The server never
-	// calls a webhook: versions differ in their apiVersion alone. The definition gets the condition
-	// SchemaIgnored, and a warning in the answer says so.
+	// calls a webhook: versions differ in their apiVersion alone. The writer of the definition gets
+	// a warning.
 	IgnoreWebhooks bool
 }
 
