@@ -163,7 +163,9 @@ func (v versions) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner
 func (t target) unstructured(o *object) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	if o != nil {
-		u.Object = o.content()
+		bare := *o
+		bare.meta.ManagedFields = nil
+		u.Object = bare.content()
 		u.SetManagedFields(o.meta.ManagedFields) // not nil but empty: a client resets them
 	}
 	u.SetGroupVersionKind(t.resource.GroupVersionKind())

@@ -154,11 +154,7 @@ func (o *object) content() map[string]any {
 		_ = utiljson.Unmarshal(raw, &value) // it is canonical
 		content[name] = value
 	}
-	raw, err := json.Marshal(&o.meta)
-	var meta map[string]any
-	if err == nil {
-		err = utiljson.Unmarshal(raw, &meta)
-	}
+	meta, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&o.meta)
 	if err != nil {
 		panic(fmt.Sprintf("encode metadata of %s: %v", o.meta.Name, err)) // it was decoded
 	}

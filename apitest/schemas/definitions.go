@@ -5,12 +5,12 @@ package schemas
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -24,33 +24,29 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-var unmarshalStrict = kjson.UnmarshalStrict
-
 // definitions is the schema of the kind CustomResourceDefinition.
 type definitions struct{ options Options }
 
 // Prune removes the fields that a definition does not have.
 func (d definitions) Prune(obj map[string]any) ([]error, error) {
 	typed, unknown, err := decode(obj)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = replace(obj, typed)
 	}
-	return unknown, replace(obj, typed)
+	return unknown, err
 }
 
 // Default sets the names that follow from the kind, and the conversion.
 func (d definitions) Default(obj map[string]any) {
-	typed, _, err := decode(obj)
-	if err != nil {
-		return // Prune has reported it
+	if typed, _, err := decode(obj); err == nil { // Prune has reported it
+		scheme.Default(typed)
+		_ = replace(obj, typed) // it was decoded
 	}
-	scheme.Default(typed)
-	_ = replace(obj, typed) // it was decoded
 }
 
 // Validate returns the errors of a definition outside of its metadata.
 func (d definitions) Validate(obj, old map[string]any, subresource string) field.ErrorList {
-	now, err := d.internal(obj)
+	now, err := internal(obj)
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
@@ -60,7 +56,7 @@ func (d definitions) Validate(obj, old map[string]any, subresource string) field
 	case old == nil:
 		errs = validation.ValidateCustomResourceDefinition(ctx, now)
 	default:
-		before, err := d.internal(old)
+		before, err := internal(old)
 		if err != nil {
 			return field.ErrorList{field.InternalError(nil, err)}
 		}
@@ -86,7 +82,8 @@ func (d definitions) Validate(obj, old map[string]any, subresource string) field
 	return errs
 }
 
-func (definitions) internal(obj map[string]any) (*apiextensions.CustomResourceDefinition, error) {
+// internal returns a definition in the form that Kubernetes' libraries validate and compile.
+func internal(obj map[string]any) (*apiextensions.CustomResourceDefinition, error) {
 	typed, _, err := decode(obj)
 	if err != nil {
 		return nil, err
@@ -96,17 +93,23 @@ func (definitions) internal(obj map[string]any) (*apiextensions.CustomResourceDe
 	return internal, scheme.Convert(typed, internal, nil)
 }
 
+// decode reads a definition, and reports its unknown fields.
+func decode(obj map[string]any) (*apiextensionsv1.CustomResourceDefinition, []error, error) {
+	raw, err := json.Marshal(obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	typed := &apiextensionsv1.CustomResourceDefinition{}
+	unknown, err := kjson.UnmarshalStrict(raw, typed)
+	return typed, unknown, err
+}
+
 // replace overwrites obj with the JSON of typed.
-func replace(obj map[string]any, typed any) error {
+func replace(obj map[string]any, typed *apiextensionsv1.CustomResourceDefinition) error {
 	raw, err := json.Marshal(typed)
 	if err != nil {
 		return err
 	}
 	clear(obj)
-	content := map[string]any{}
-	if err := utiljson.Unmarshal(raw, &content); err != nil {
-		return err
-	}
-	maps.Copy(obj, content)
-	return nil
+	return utiljson.Unmarshal(raw, &obj)
 }

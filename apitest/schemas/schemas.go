@@ -16,11 +16,7 @@
 package schemas
 
 import (
-	"encoding/json"
 	"fmt"
-
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"example.com/informerstack/apitest"
 )
@@ -43,39 +39,24 @@ func (c compiler) Definitions() apitest.Schema { return c.definitions }
 
 // Compile returns the schemas of a valid definition by the names of its versions.
 func (c compiler) Compile(definition map[string]any) (map[string]apitest.Schema, error) {
-	typed, _, err := decode(definition)
+	d, err := internal(definition)
 	if err != nil {
-		return nil, err
-	}
-	internal := &apiextensions.CustomResourceDefinition{}
-	if err := scheme.Convert(typed, internal, nil); err != nil {
-		return nil, fmt.Errorf("convert definition %s: %w", typed.Name, err)
+		return nil, fmt.Errorf("read definition: %w", err)
 	}
 	schemas := map[string]apitest.Schema{}
-	for _, v := range internal.Spec.Versions {
+	for _, v := range d.Spec.Versions {
 		validation := v.Schema
 		if validation == nil {
-			validation = internal.Spec.Validation // that of all versions, if they are equal
+			validation = d.Spec.Validation // that of all versions, if they are equal
 		}
 		if validation == nil || validation.OpenAPIV3Schema == nil {
 			continue
 		}
 		schema, err := newCustom(validation.OpenAPIV3Schema)
 		if err != nil {
-			return nil, fmt.Errorf("compile schema of %s %s: %w", typed.Name, v.Name, err)
+			return nil, fmt.Errorf("compile schema of %s %s: %w", d.Name, v.Name, err)
 		}
 		schemas[v.Name] = schema
 	}
 	return schemas, nil
-}
-
-// decode reads a definition, and reports its unknown fields.
-func decode(content map[string]any) (*apiextensionsv1.CustomResourceDefinition, []error, error) {
-	raw, err := json.Marshal(content)
-	if err != nil {
-		return nil, nil, err
-	}
-	typed := &apiextensionsv1.CustomResourceDefinition{}
-	unknown, err := unmarshalStrict(raw, typed)
-	return typed, unknown, err
 }
