@@ -8,7 +8,7 @@ import "strings"
 // that controllers use most. Each call returns new values.
 func builtins() []*Resource {
 	var all []*Resource
-	for _, line := range strings.Split(strings.TrimSpace(builtinTable), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(builtinTable+reviewTable), "\n") {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			all = append(all, parseBuiltin(strings.Fields(line)))
 		}
@@ -110,6 +110,7 @@ func parseBuiltin(words []string) *Resource {
 			types:               builtinTypes,
 			orphans:             has("o"),
 			childless:           has("e"),
+			review:              has("r"),
 		},
 	}
 	if r.isDefinitions() { // client-go's scheme does not have it

@@ -83,7 +83,7 @@ func (s *stream) flush() error {
 func (s *stream) writeTableBookmark(raw []byte) {
 	t := s.newTable(metav1.ListMeta{ResourceVersion: strconv.FormatInt(s.seen, 10)}, !s.tableHead)
 	s.tableHead = true
-	row := metav1.TableRow{Cells: make([]any, 2+len(s.resource.columns()))}
+	row := metav1.TableRow{Cells: make([]any, len(s.resource.columnDefinitions()))}
 	row.Object.Raw = raw
 	t.Rows = append(t.Rows, row)
 	s.writeValue(t)

@@ -95,6 +95,12 @@ type Options struct {
 	// from a server without the feature gate ShardedListAndWatch (alpha in Kubernetes 1.36).
 	NoShards bool
 
+	// RBAC refuses the requests of users without a role that allows them. The roles are the Role,
+	// ClusterRole, RoleBinding and ClusterRoleBinding objects in the server, without aggregation. A
+	// request is of an administrator unless it impersonates a user, or has the token of a service
+	// account. Otherwise everything is allowed.
+	RBAC bool
+
 	// MaxBodyBytes bounds the bodies of requests. 0 means 3 MiB, as for a real server.
 	MaxBodyBytes int64
 }
@@ -161,6 +167,9 @@ func NewServer(options Options) *Server {
 			// a broken invariant of this package
 			panic(fmt.Sprintf("create namespace %s: %v", name, err))
 		}
+	}
+	if options.RBAC {
+		s.createRoles()
 	}
 	if options.GarbageCollection {
 		s.log.collector = newCollector(s)

@@ -3,57 +3,54 @@
 package apitest
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// column is one column between the name and the age.
-type column struct {
-	name string
-	kind string
-	cell func(*object) any
+// layout is the table of a built-in kind.
+type layout struct {
+	// the names, with commas; + marks those of the wide table, # integers, ? a boolean
+	columns string
+	row     func(object []byte) []any
 }
 
-// columns are those that kubectl prints for the most common kinds. Other kinds have their name and
-// age.
-var columns = map[string][]column{
-	"configmaps.": {{"Data", "string",
-		func(o *object) any { return countFields(o, "data") + countFields(o, "binaryData") }}},
-	"secrets.": {at("Type", "type"),
-		{"Data", "string", func(o *object) any { return countFields(o, "data") }}},
-	"namespaces.": {at("Status", "status.phase")},
-	"pods.":       {at("Status", "status.phase"), at("Node", "spec.nodeName")},
-	"services.":   {at("Type", "spec.type"), at("Cluster-IP", "spec.clusterIP")},
-	"deployments.apps": {at("Ready", "status.readyReplicas"), at("Desired", "spec.replicas"),
-		at("Available", "status.availableReplicas")},
-	"replicasets.apps": {at("Desired", "spec.replicas"), at("Current", "status.replicas"),
-		at("Ready", "status.readyReplicas")},
-	"leases.coordination.k8s.io": {
-		at("Holder", "spec.holderIdentity"),
-	},
-}
-
-func at(name, path string) column {
-	return column{name, "string", func(o *object) any { return o.fieldAt(path) }}
-}
-
-func countFields(o *object, field string) int {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(o.fields[field], &fields) != nil {
-		return 0
+// columnDefinitions returns the columns of a kind.
+func (r *Resource) columnDefinitions() []metav1.TableColumnDefinition {
+	var definitions []metav1.TableColumnDefinition
+	names := ""
+	if r.builtin {
+		names = layouts[r.Plural+"."+r.Group].columns
 	}
-	return len(fields)
+	for name := range strings.SplitSeq(cmp.Or(names, "Name,Age"), ",") {
+		d := metav1.TableColumnDefinition{Name: strings.TrimRight(name, "+#?"), Type: "string"}
+		switch {
+		case strings.HasSuffix(name, "+"):
+			d.Priority = 1
+		case strings.HasSuffix(name, "#"):
+			d.Type = "integer"
+		case strings.HasSuffix(name, "?"):
+			d.Type = "boolean"
+		case !r.builtin && name == "Age":
+			d.Type = "date"
+		}
+		if d.Name == "Name" {
+			d.Format = "name"
+		}
+		definitions = append(definitions, d)
+	}
+	return definitions
 }
 
-func (r *Resource) columns() []column {
-	if !r.builtin {
-		return nil
+func (r *Resource) cells(e encoded, o *object) []any {
+	if l := layouts[r.Plural+"."+r.Group]; r.builtin && l.row != nil {
+		return l.row(e.json)
 	}
-	return columns[r.Plural+"."+r.Group]
+	return []any{o.meta.Name, age(o.meta.CreationTimestamp)}
 }
 
 // newTable returns a table without rows. A watch sends the columns only with its first table.
@@ -66,29 +63,13 @@ func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 	if !withColumns || c.Query.Get("noHeaders") == "true" {
 		return t
 	}
-	add := func(name, kind, format string) {
-		t.ColumnDefinitions = append(t.ColumnDefinitions,
-			metav1.TableColumnDefinition{Name: name, Type: kind, Format: format})
-	}
-	add("Name", "string", "name")
-	for _, col := range c.resource.columns() {
-		add(col.name, col.kind, "")
-	}
-	if c.resource.builtin {
-		add("Age", "string", "")
-	} else {
-		add("Age", "date", "")
-	}
+	t.ColumnDefinitions = c.resource.columnDefinitions()
 	return t
 }
 
 // addRow adds an object. includeObject selects how much of it the row contains.
 func (c *call) addRow(t *metav1.Table, e encoded, o *object) {
-	row := metav1.TableRow{Cells: []any{o.meta.Name}}
-	for _, col := range c.resource.columns() {
-		row.Cells = append(row.Cells, col.cell(o))
-	}
-	row.Cells = append(row.Cells, age(o.meta.CreationTimestamp))
+	row := metav1.TableRow{Cells: c.resource.cells(e, o), Conditions: c.resource.rowConditions(o)}
 	switch metav1.IncludeObjectPolicy(c.Query.Get("includeObject")) {
 	case metav1.IncludeNone:
 	case metav1.IncludeObject:
@@ -97,6 +78,21 @@ func (c *call) addRow(t *metav1.Table, e encoded, o *object) {
 		row.Object.Raw = fmt.Appendf([]byte(partialHead), "%s}", e.metadata())
 	}
 	t.Rows = append(t.Rows, row)
+}
+
+// rowConditions says of a pod that it has ended.
+func (r *Resource) rowConditions(o *object) []metav1.TableRowCondition {
+	phase := ""
+	if r.builtin && r.Plural == "pods" {
+		phase = o.fieldAt("status.phase")
+	}
+	messages := map[string]string{"Succeeded": "The pod has completed successfully.",
+		"Failed": "The pod failed."}
+	if messages[phase] == "" {
+		return nil
+	}
+	return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue,
+		Reason: phase, Message: messages[phase]}}
 }
 
 func (c *call) table(items []*version, meta metav1.ListMeta) *metav1.Table {

@@ -101,7 +101,7 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 	if m.DeletionGracePeriodSeconds == nil {
 		m.DeletionGracePeriodSeconds = was.DeletionGracePeriodSeconds
 	}
-	if subresource != "status" && !r.noGeneration && r.specChanged(obj, old) {
+	if subresource != "status" && subresource != "binding" && !r.noGeneration && r.specChanged(obj, old) {
 		m.Generation++
 	}
 }
