@@ -17,12 +17,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // layouts are the tables of built-in kinds that kubectl shows with more than a name and an age.
@@ -73,24 +70,6 @@ var layouts = map[string]layout{
 		}),
 	"jobs.batch": typed("Name,Status,Completions,Duration,Age,Containers+,Images+,Selector+",
 		jobCells),
-	"cronjobs.batch": typed("Name,Schedule,Timezone,Suspend?,Active#,Last Schedule,Age,"+
-		"Containers+,Images+,Selector+",
-		func(c *batchv1.CronJob) []any {
-			zone, suspend, last := "<none>", "False", "<none>"
-			if c.Spec.TimeZone != nil {
-				zone = *c.Spec.TimeZone
-			}
-			if c.Spec.Suspend != nil && *c.Spec.Suspend {
-				suspend = "True"
-			}
-			if c.Status.LastScheduleTime != nil {
-				last = age(*c.Status.LastScheduleTime)
-			}
-			job := &c.Spec.JobTemplate.Spec
-			row := cells(c.Name, c.Spec.Schedule, zone, suspend, len(c.Status.Active), last,
-				age(c.CreationTimestamp))
-			return append(row, template(&job.Template, job.Selector)...)
-		}),
 	"leases.coordination.k8s.io": typed("Name,Holder,Age", func(l *coordinationv1.Lease) []any {
 		holder := ""
 		if l.Spec.HolderIdentity != nil {
@@ -98,29 +77,7 @@ var layouts = map[string]layout{
 		}
 		return cells(l.Name, holder, age(l.CreationTimestamp))
 	}),
-	"poddisruptionbudgets.policy": typed(
-		"Name,Min Available,Max Unavailable,Allowed Disruptions#,Age",
-		func(p *policyv1.PodDisruptionBudget) []any {
-			limit := func(n *intstr.IntOrString) string {
-				if n == nil {
-					return "N/A"
-				}
-				return n.String()
-			}
-			return cells(p.Name, limit(p.Spec.MinAvailable), limit(p.Spec.MaxUnavailable),
-				p.Status.DisruptionsAllowed, age(p.CreationTimestamp))
-		}),
-	"rolebindings.rbac.authorization.k8s.io": typed(bindingColumns,
-		func(b *rbacv1.RoleBinding) []any {
-			return roleBindingCells(&b.ObjectMeta, b.RoleRef, b.Subjects)
-		}),
-	"clusterrolebindings.rbac.authorization.k8s.io": typed(bindingColumns,
-		func(b *rbacv1.ClusterRoleBinding) []any {
-			return roleBindingCells(&b.ObjectMeta, b.RoleRef, b.Subjects)
-		}),
 }
-
-const bindingColumns = "Name,Role,Age,Users+,Groups+,ServiceAccounts+"
 
 // typed returns the layout of a kind with the Go type T. Values of another type are left out.
 func typed[T any](columns string, row func(*T) []any) layout {
@@ -248,19 +205,16 @@ func eventCells(e *corev1.Event) []any {
 }
 
 func jobCells(j *batchv1.Job) []any {
-	status := "Running"
-	has := func(kind batchv1.JobConditionType) bool {
-		return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
-			return c.Type == kind && c.Status == corev1.ConditionTrue
-		})
-	}
+	status := batchv1.JobConditionType("Running")
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet,
 		batchv1.JobFailureTarget, batchv1.JobSuspended, batchv1.JobFailed, batchv1.JobComplete} {
-		if has(kind) {
-			status = string(kind)
+		if slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+			return c.Type == kind && c.Status == corev1.ConditionTrue
+		}) {
+			status = kind
 		}
 	}
-	if j.DeletionTimestamp != nil && !has(batchv1.JobFailed) && !has(batchv1.JobComplete) {
+	if j.DeletionTimestamp != nil && status != batchv1.JobFailed && status != batchv1.JobComplete {
 		status = "Terminating"
 	}
 	wanted := "1"
@@ -281,20 +235,4 @@ func jobCells(j *batchv1.Job) []any {
 	row := cells(j.Name, status, fmt.Sprintf("%d/%s", j.Status.Succeeded, wanted), took,
 		age(j.CreationTimestamp))
 	return append(row, template(&j.Spec.Template, j.Spec.Selector)...)
-}
-
-func roleBindingCells(m *metav1.ObjectMeta, role rbacv1.RoleRef, subjects []rbacv1.Subject) []any {
-	named := map[string][]string{}
-	for _, s := range subjects {
-		name := s.Name
-		if s.Kind == rbacv1.ServiceAccountKind {
-			name = s.Namespace + "/" + name
-		}
-		named[s.Kind] = append(named[s.Kind], name)
-	}
-	row := cells(m.Name, role.Kind+"/"+role.Name, age(m.CreationTimestamp))
-	for _, kind := range []string{rbacv1.UserKind, rbacv1.GroupKind, rbacv1.ServiceAccountKind} {
-		row = append(row, strings.Join(named[kind], ", "))
-	}
-	return row
 }

@@ -58,8 +58,7 @@ func (c *call) write(dryRun []string, manager string) write {
 	if manager == "" {
 		manager = managerOf(c.http.UserAgent())
 	}
-	return write{dryRun: isDryRun(dryRun), manager: cmp.Or(manager, "unknown"),
-		mayCreateLocked: c.mayCreateLocked}
+	return write{dryRun: isDryRun(dryRun), manager: cmp.Or(manager, "unknown"), by: c}
 }
 
 // managerOf returns what precedes the first slash of a user agent, as far as it is a valid name.

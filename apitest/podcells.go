@@ -20,36 +20,32 @@ func podCells(p *corev1.Pod) []any {
 	restarts, last := int32(0), metav1.Time{}
 	count := func(s *corev1.ContainerStatus) {
 		restarts += s.RestartCount
-		if ended := s.LastTerminationState.Terminated; ended != nil && ended.FinishedAt.After(
-			last.Time) {
-			last = ended.FinishedAt
+		if end := s.LastTerminationState.Terminated; end != nil && last.Before(&end.FinishedAt) {
+			last = end.FinishedAt
 		}
 	}
-	initialized := hasPodCondition(p, corev1.PodInitialized)
-	initializing := initializingAt(p) >= 0 && !initialized
+	initializing := initializingAt(p) >= 0
 	for i := range p.Status.InitContainerStatuses {
 		s := &p.Status.InitContainerStatuses[i]
-		if isSidecar(p, s.Name) {
-			if s.Started != nil && *s.Started && s.Ready {
-				ready++
-			}
-		} else if !initializing {
-			continue
+		if isSidecar(p, s.Name) && s.Started != nil && *s.Started && s.Ready {
+			ready++
 		}
-		count(s)
+		if isSidecar(p, s.Name) || initializing {
+			count(s)
+		}
 	}
 	for _, c := range p.Spec.InitContainers {
 		if isSidecar(p, c.Name) {
 			total++
 		}
 	}
-	if !initializing {
-		for i := range p.Status.ContainerStatuses {
-			s := &p.Status.ContainerStatuses[i]
+	for i := range p.Status.ContainerStatuses {
+		s := &p.Status.ContainerStatuses[i]
+		if !initializing && s.Ready && s.State.Running != nil {
+			ready++
+		}
+		if !initializing {
 			count(s)
-			if s.Ready && s.State.Running != nil {
-				ready++
-			}
 		}
 	}
 	text := fmt.Sprint(restarts)
@@ -87,6 +83,9 @@ func isSidecar(p *corev1.Pod, name string) bool {
 // initializingAt returns the index of the first init container that is not over, or -1. A sidecar
 // is over when it has started.
 func initializingAt(p *corev1.Pod) int {
+	if hasPodCondition(p, corev1.PodInitialized) {
+		return -1
+	}
 	return slices.IndexFunc(p.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool {
 		ended := s.State.Terminated
 		started := isSidecar(p, s.Name) && s.Started != nil && *s.Started
@@ -102,8 +101,7 @@ func podStatus(p *corev1.Pod) string {
 			status = c.Reason
 		}
 	}
-	at := initializingAt(p)
-	if at >= 0 && !hasPodCondition(p, corev1.PodInitialized) {
+	if at := initializingAt(p); at >= 0 {
 		status = "Init:" + cmp.Or(stateReason(&p.Status.InitContainerStatuses[at].State),
 			fmt.Sprintf("%d/%d", at, len(p.Spec.InitContainers)))
 	} else {
@@ -140,14 +138,11 @@ func stateReason(s *corev1.ContainerState) string {
 	switch ended := s.Terminated; {
 	case s.Waiting != nil && s.Waiting.Reason != "PodInitializing":
 		return s.Waiting.Reason
-	case ended == nil || ended.Reason != "":
-		if ended == nil {
-			return ""
-		}
-		return ended.Reason
-	case ended.Signal != 0:
+	case ended == nil:
+		return ""
+	case ended.Signal != 0 && ended.Reason == "":
 		return fmt.Sprintf("Signal:%d", ended.Signal)
 	default:
-		return fmt.Sprintf("ExitCode:%d", ended.ExitCode)
+		return cmp.Or(ended.Reason, fmt.Sprintf("ExitCode:%d", ended.ExitCode))
 	}
 }

@@ -6,6 +6,7 @@ package apitest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -161,49 +162,45 @@ func covers(r *rbacv1.PolicyRule, ask *authorizationv1.SubjectAccessReviewSpec) 
 		(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.Name))
 }
 
-// everything is what an administrator may do.
-var everything = []rbacv1.PolicyRule{
-	{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
-	{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
+// basicRoles are the roles of every user of a cluster, and that of its administrators: the name,
+// the groups that have it, and the rules.
+var basicRoles = []struct{ name, groups, rules string }{
+	{"cluster-admin", masters, everything},
+	{"system:basic-user", authenticated, `[
+		{"verbs":["create"],"apiGroups":["authorization.k8s.io"],
+			"resources":["selfsubjectaccessreviews","selfsubjectrulesreviews"]},
+		{"verbs":["create"],"apiGroups":["authentication.k8s.io"],
+			"resources":["selfsubjectreviews"]}]`},
+	{"system:discovery", authenticated, `[{"verbs":["get"],
+		"nonResourceURLs":["/api","/api/*","/apis","/apis/*","/healthz","/livez","/openapi",
+			"/openapi/*","/readyz","/version","/version/"]}]`},
+	{"system:public-info-viewer", authenticated + " " + unauthenticated, `[{"verbs":["get"],
+		"nonResourceURLs":["/healthz","/livez","/readyz","/version","/version/"]}]`},
 }
 
-// createRoles stores the roles that every user of a cluster has, and that of its administrators.
+const everything = `[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]},
+	{"verbs":["*"],"nonResourceURLs":["*"]}]`
+
 func (s *Server) createRoles() {
-	for _, role := range []struct {
-		name   string
-		rules  []rbacv1.PolicyRule
-		groups []string
-	}{
-		{"cluster-admin", everything, []string{masters}},
-		{"system:basic-user", []rbacv1.PolicyRule{
-			{Verbs: []string{"create"}, APIGroups: []string{"authorization.k8s.io"},
-				Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews"}},
-			{Verbs: []string{"create"}, APIGroups: []string{"authentication.k8s.io"},
-				Resources: []string{"selfsubjectreviews"}},
-		}, []string{authenticated}},
-		{"system:discovery", []rbacv1.PolicyRule{{Verbs: []string{"get"},
-			NonResourceURLs: []string{"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez",
-				"/openapi", "/openapi/*", "/readyz", "/version", "/version/"}}},
-			[]string{authenticated}},
-		{"system:public-info-viewer", []rbacv1.PolicyRule{{Verbs: []string{"get"},
-			NonResourceURLs: []string{"/healthz", "/livez", "/readyz", "/version", "/version/"}}},
-			[]string{authenticated, unauthenticated}},
-	} {
-		var subjects []rbacv1.Subject
-		for _, group := range role.groups {
-			subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.GroupKind,
+	for _, basic := range basicRoles {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: basic.name},
+			Rules: rulesOf(basic.rules)}
+		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
+				Name: basic.name}}
+		for _, group := range strings.Fields(basic.groups) {
+			binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: rbacv1.GroupKind,
 				APIGroup: rbacv1.GroupName, Name: group})
 		}
-		named := metav1.ObjectMeta{Name: role.name}
-		s.mustCreate(&rbacv1.ClusterRole{ObjectMeta: named, Rules: role.rules})
-		s.mustCreate(&rbacv1.ClusterRoleBinding{ObjectMeta: named, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
-				Name: role.name}})
+		if err := errors.Join(s.Create(role), s.Create(binding)); err != nil {
+			panic(err) // a broken invariant of this package
+		}
 	}
 }
 
-func (s *Server) mustCreate(obj Object) {
-	if err := s.Create(obj); err != nil {
-		panic(err) // a broken invariant of this package
+func rulesOf(text string) (rules []rbacv1.PolicyRule) {
+	if err := json.Unmarshal([]byte(text), &rules); err != nil {
+		panic(err) // a constant of this package
 	}
+	return rules
 }

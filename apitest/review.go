@@ -9,26 +9,25 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // reviewSelf says whose request it is: kubectl auth whoami.
-func (c *call) reviewSelf(body *object, _ bool) (*metav1.Status, error) {
+func (c *call) reviewSelf(body *object, _ bool) error {
 	c.server.log.mu.RLock()
 	defer c.server.log.mu.RUnlock()
 	user, err := c.userLocked()
 	body.put("status", authenticationv1.SelfSubjectReviewStatus{UserInfo: user})
-	return nil, err
+	return err
 }
 
 // reviewAccess says whether a user may do something: the one that the spec names, or that of the
 // request (kubectl auth can-i).
-func (c *call) reviewAccess(body *object, _ bool) (*metav1.Status, error) {
+func (c *call) reviewAccess(body *object, _ bool) error {
 	var spec authorizationv1.SubjectAccessReviewSpec
 	if err := body.get("spec", &spec); err != nil {
-		return nil, err
+		return err
 	}
 	c.server.log.mu.RLock()
 	defer c.server.log.mu.RUnlock()
@@ -36,12 +35,12 @@ func (c *call) reviewAccess(body *object, _ bool) (*metav1.Status, error) {
 	if isSelf {
 		user, err := c.userLocked()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		spec.User, spec.Groups = user.Username, user.Groups
 	}
 	if errs := c.checkReview(&spec); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: c.resource.Group}, "", errs)
+		return apierrors.NewInvalid(schema.GroupKind{Group: c.resource.Group}, "", errs)
 	}
 	status := c.server.decideLocked(spec)
 	if isSelf {
@@ -51,7 +50,7 @@ func (c *call) reviewAccess(body *object, _ bool) (*metav1.Status, error) {
 		})
 	}
 	body.put("status", status)
-	return nil, nil
+	return nil
 }
 
 func (c *call) checkReview(spec *authorizationv1.SubjectAccessReviewSpec) (errs field.ErrorList) {
@@ -81,20 +80,20 @@ func (c *call) checkReview(spec *authorizationv1.SubjectAccessReviewSpec) (errs 
 }
 
 // reviewRules lists what the user may do in a namespace: kubectl auth can-i --list.
-func (c *call) reviewRules(body *object, _ bool) (*metav1.Status, error) {
+func (c *call) reviewRules(body *object, _ bool) error {
 	var spec authorizationv1.SelfSubjectRulesReviewSpec
 	if err := body.get("spec", &spec); err != nil {
-		return nil, err
+		return err
 	}
 	if spec.Namespace == "" {
-		return nil, apierrors.NewBadRequest("no namespace on request")
+		return apierrors.NewBadRequest("no namespace on request")
 	}
 	s := c.server
 	s.log.mu.RLock()
 	defer s.log.mu.RUnlock()
 	user, err := c.userLocked()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	status := authorizationv1.SubjectRulesReviewStatus{
 		ResourceRules:    []authorizationv1.ResourceRule{},
@@ -118,11 +117,11 @@ func (c *call) reviewRules(body *object, _ bool) (*metav1.Status, error) {
 			status.EvaluationError = err.Error()
 		}
 	} else {
-		for i := range everything {
-			add("", &everything[i])
+		for _, rule := range rulesOf(everything) {
+			add("", &rule)
 		}
 	}
 	body.put("spec", struct{}{})
 	body.put("status", status)
-	return nil, nil
+	return nil
 }

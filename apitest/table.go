@@ -14,27 +14,28 @@ import (
 
 // layout is the table of a built-in kind.
 type layout struct {
-	// the names, with commas; + marks those of the wide table, # integers, ? a boolean
+	// the names, with commas; + marks those of the wide table, # integers
 	columns string
 	row     func(object []byte) []any
+}
+
+func (r *Resource) layout() layout {
+	if !r.builtin {
+		return layout{}
+	}
+	return layouts[r.Plural+"."+r.Group]
 }
 
 // columnDefinitions returns the columns of a kind.
 func (r *Resource) columnDefinitions() []metav1.TableColumnDefinition {
 	var definitions []metav1.TableColumnDefinition
-	names := ""
-	if r.builtin {
-		names = layouts[r.Plural+"."+r.Group].columns
-	}
-	for name := range strings.SplitSeq(cmp.Or(names, "Name,Age"), ",") {
-		d := metav1.TableColumnDefinition{Name: strings.TrimRight(name, "+#?"), Type: "string"}
+	for name := range strings.SplitSeq(cmp.Or(r.layout().columns, "Name,Age"), ",") {
+		d := metav1.TableColumnDefinition{Name: strings.TrimRight(name, "+#"), Type: "string"}
 		switch {
 		case strings.HasSuffix(name, "+"):
 			d.Priority = 1
 		case strings.HasSuffix(name, "#"):
 			d.Type = "integer"
-		case strings.HasSuffix(name, "?"):
-			d.Type = "boolean"
 		case !r.builtin && name == "Age":
 			d.Type = "date"
 		}
@@ -47,8 +48,8 @@ func (r *Resource) columnDefinitions() []metav1.TableColumnDefinition {
 }
 
 func (r *Resource) cells(e encoded, o *object) []any {
-	if l := layouts[r.Plural+"."+r.Group]; r.builtin && l.row != nil {
-		return l.row(e.json)
+	if row := r.layout().row; row != nil {
+		return row(e.json)
 	}
 	return []any{o.meta.Name, age(o.meta.CreationTimestamp)}
 }
@@ -67,9 +68,18 @@ func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 	return t
 }
 
+var endedPods = map[string]string{
+	"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed.",
+}
+
 // addRow adds an object. includeObject selects how much of it the row contains.
 func (c *call) addRow(t *metav1.Table, e encoded, o *object) {
-	row := metav1.TableRow{Cells: c.resource.cells(e, o), Conditions: c.resource.rowConditions(o)}
+	row := metav1.TableRow{Cells: c.resource.cells(e, o)}
+	phase := o.fieldAt("status.phase")
+	if why := endedPods[phase]; why != "" && c.resource.GroupResource().String() == "pods" {
+		row.Conditions = []metav1.TableRowCondition{{Type: metav1.RowCompleted,
+			Status: metav1.ConditionTrue, Reason: phase, Message: why}}
+	}
 	switch metav1.IncludeObjectPolicy(c.Query.Get("includeObject")) {
 	case metav1.IncludeNone:
 	case metav1.IncludeObject:
@@ -78,21 +88,6 @@ func (c *call) addRow(t *metav1.Table, e encoded, o *object) {
 		row.Object.Raw = fmt.Appendf([]byte(partialHead), "%s}", e.metadata())
 	}
 	t.Rows = append(t.Rows, row)
-}
-
-// rowConditions says of a pod that it has ended.
-func (r *Resource) rowConditions(o *object) []metav1.TableRowCondition {
-	phase := ""
-	if r.builtin && r.Plural == "pods" {
-		phase = o.fieldAt("status.phase")
-	}
-	messages := map[string]string{"Succeeded": "The pod has completed successfully.",
-		"Failed": "The pod failed."}
-	if messages[phase] == "" {
-		return nil
-	}
-	return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue,
-		Reason: phase, Message: messages[phase]}}
 }
 
 func (c *call) table(items []*version, meta metav1.ListMeta) *metav1.Table {

@@ -32,15 +32,7 @@ type claims struct {
 	Expires  int64     `json:"exp"`
 	Issued   int64     `json:"iat"`
 	ID       types.UID `json:"jti"`
-	// the account, then the object to which the token is bound, if any; it ends with each of them
-	Objects []claimed `json:"objects"`
-}
-
-type claimed struct {
-	Resource  string    `json:"resource"`
-	Namespace string    `json:"namespace"`
-	Name      string    `json:"name"`
-	UID       types.UID `json:"uid"`
+	Account  types.UID `json:"uid"` // the token ends with it
 }
 
 // issuer is the audience of the tokens with which clients log in to the server.
@@ -82,36 +74,31 @@ func (s *Server) checkLocked(token string, audiences []string) (*claims, error) 
 	if time.Now().Unix() > k.Expires {
 		return nil, bad(errors.New("service account token has expired"))
 	}
-	for _, o := range k.Objects {
-		r := s.log.resources.find("", "v1", o.Resource)
-		if r == nil {
-			return nil, errBadToken
-		}
-		v := s.log.collectionLocked(r).get(objectKey(o.Namespace, o.Name))
-		if v == nil || v.object.meta.UID != o.UID {
-			return nil, bad(target{resource: r, name: o.Name}.notFound())
-		}
+	namespace, name, _ := account(k.Subject)
+	r := s.log.resources.find("", "v1", "serviceaccounts")
+	v := s.log.collectionLocked(r).get(objectKey(namespace, name))
+	if v == nil || v.object.meta.UID != k.Account {
+		return nil, bad(target{resource: r, name: name}.notFound())
 	}
 	k.Audience = slices.DeleteFunc(k.Audience, func(a string) bool { return !both(a) })
 	return &k, nil
 }
 
 func (k *claims) user() authenticationv1.UserInfo {
-	account := k.Objects[0]
-	u := authenticationv1.UserInfo{
-		Username: k.Subject, UID: string(account.UID), Groups: accountGroups(account.Namespace),
+	namespace, _, _ := account(k.Subject)
+	return authenticationv1.UserInfo{
+		Username: k.Subject, UID: string(k.Account),
+		Groups: append(accountGroups(namespace), authenticated),
 		Extra: map[string]authenticationv1.ExtraValue{
 			"authentication.kubernetes.io/credential-id": {"JTI=" + string(k.ID)}},
 	}
-	u.Groups = append(u.Groups, authenticated)
-	return u
 }
 
 // requestToken answers with a token of a service account.
-func (c *call) requestToken(body *object, _ bool) (*metav1.Status, error) {
+func (c *call) requestToken(body *object, _ bool) error {
 	var spec authenticationv1.TokenRequestSpec
 	if err := body.get("spec", &spec); err != nil {
-		return nil, err
+		return err
 	}
 	if len(spec.Audiences) == 0 {
 		spec.Audiences = []string{issuer}
@@ -123,74 +110,50 @@ func (c *call) requestToken(body *object, _ bool) (*metav1.Status, error) {
 	s := c.server
 	s.log.mu.RLock()
 	defer s.log.mu.RUnlock()
-	account := s.log.collectionLocked(c.resource).get(c.key())
-	if account == nil {
-		return nil, c.notFound()
+	v := s.log.collectionLocked(c.resource).get(c.key())
+	if v == nil {
+		return c.notFound()
 	}
 	var errs field.ErrorList
-	if name := body.meta.Name; name != "" && name != c.name {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), name,
-			"must match the service account name if specified"))
+	named := ""
+	if name := body.meta.Name; name != "" {
+		named = c.name
+		if name != c.name {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), name,
+				"must match the service account name if specified"))
+		}
 	}
 	body.meta.Name = c.name
 	if seconds = *spec.ExpirationSeconds; seconds < minTokenSeconds {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "expirationSeconds"), seconds,
 			"may not specify a duration less than 10 minutes"))
 	}
+	if spec.BoundObjectRef != nil {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "boundObjectRef"),
+			"apitest: a token is not bound to an object here"))
+	}
 	if len(errs) > 0 {
 		kind := schema.GroupKind{Group: authenticationv1.GroupName, Kind: "TokenRequest"}
-		return nil, apierrors.NewInvalid(kind, "", errs)
+		return apierrors.NewInvalid(kind, named, errs)
 	}
 	now := time.Now()
 	k := claims{Issuer: issuer, Subject: accountPrefix + c.namespace + ":" + c.name,
 		Audience: spec.Audiences, Issued: now.Unix(), Expires: now.Unix() + seconds,
-		ID: uuid.NewUUID(), Objects: []claimed{
-			{"serviceaccounts", c.namespace, c.name, account.object.meta.UID}}}
-	if ref := spec.BoundObjectRef; ref != nil {
-		bound, err := s.boundLocked(ref, c.namespace)
-		if err != nil {
-			return nil, err
-		}
-		k.Objects = append(k.Objects, bound)
-	}
+		ID: uuid.NewUUID(), Account: v.object.meta.UID}
 	body.put("spec", spec)
 	body.put("status", authenticationv1.TokenRequestStatus{Token: k.encode(),
 		ExpirationTimestamp: metav1.Unix(k.Expires, 0)})
-	return nil, nil
-}
-
-func (s *Server) boundLocked(ref *authenticationv1.BoundObjectReference,
-	namespace string) (claimed, error) {
-	r := s.log.resources.findKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
-	if r == nil || !slices.Contains([]string{"pods.", "secrets.", "nodes."}, r.Plural+"."+r.Group) {
-		return claimed{}, apierrors.NewBadRequest(fmt.Sprintf(
-			"cannot bind token to object of type %s, %s", ref.APIVersion, ref.Kind))
-	}
-	bound := claimed{r.Plural, namespace, ref.Name, ref.UID}
-	if !r.Namespaced {
-		bound.Namespace = ""
-	}
-	v := s.log.collectionLocked(r).get(objectKey(bound.Namespace, bound.Name))
-	if v == nil {
-		return bound, target{resource: r, name: ref.Name}.notFound()
-	}
-	if uid := v.object.meta.UID; ref.UID != "" && ref.UID != uid {
-		return bound, apierrors.NewConflict(r.GroupResource(), ref.Name, fmt.Errorf(
-			"the UID in the bound object reference (%s) does not match the UID in record. "+
-				"The object might have been deleted and then recreated", ref.UID))
-	}
-	bound.UID = v.object.meta.UID
-	return bound, nil
+	return nil
 }
 
 // reviewToken says whose token the spec has.
-func (c *call) reviewToken(body *object, _ bool) (*metav1.Status, error) {
+func (c *call) reviewToken(body *object, _ bool) error {
 	var spec authenticationv1.TokenReviewSpec
 	if err := body.get("spec", &spec); err != nil {
-		return nil, err
+		return err
 	}
 	if spec.Token == "" {
-		return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
+		return apierrors.NewBadRequest("token is required for TokenReview in authentication")
 	}
 	audiences := spec.Audiences
 	if len(audiences) == 0 {
@@ -206,5 +169,5 @@ func (c *call) reviewToken(body *object, _ bool) (*metav1.Status, error) {
 		status.Authenticated, status.User, status.Audiences = true, k.user(), k.Audience
 	}
 	body.put("status", status)
-	return nil, nil
+	return nil
 }

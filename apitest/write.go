@@ -37,8 +37,7 @@ type write struct {
 	manager string // gets the changed fields; "" leaves the managed fields as they are
 	// a server-side apply: the managed fields are changed already; an absent object is created
 	apply bool
-	// refuses an update that creates; nil allows it
-	mayCreateLocked func() error
+	by    *call // the request; nil for a direct write
 }
 
 const generateNameAttempts = 8
@@ -192,7 +191,7 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 	}
 	obj.gvk = t.resource.GroupVersionKind()
 	if !w.direct {
-		if err := w.mayCreateLocked(); err != nil {
+		if err := w.by.mayCreateLocked(); err != nil {
 			return nil, err
 		}
 		if err := s.admitLocked(t, ""); err != nil {
