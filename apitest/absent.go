@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // absent says why a subresource of a cluster is not there.
@@ -30,6 +30,6 @@ func (c *call) absence() error {
 	if c.Group != "" || why == "" {
 		return nil
 	}
-	return apierrors.NewGenericServerResponse(http.StatusNotImplemented, c.Verb,
-		schema.GroupResource{Resource: c.Resource}, c.Name, "apitest: "+why, 0, false)
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
+		Code: http.StatusNotImplemented, Message: "apitest: " + why}}
 }
