@@ -32,7 +32,8 @@ func robot(t *testing.T, s *apitest.Server) kubernetes.Interface {
 	admin := kubernetes.NewForConfigOrDie(config(s))
 	accounts := admin.CoreV1().ServiceAccounts("default")
 	_, err := accounts.Create(ctx,
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, metav1.CreateOptions{})
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	token, err := accounts.CreateToken(ctx, "robot", &authenticationv1.TokenRequest{},
 		metav1.CreateOptions{})
@@ -191,7 +192,7 @@ func TestToken_OfAnotherServer(t *testing.T) {
 	assert.Equal(t, "admin", user)
 }
 
-// What a cluster does and this server does not is explained, in a sentence that kubectl prints.
+// A request for logs and the like is answered with a sentence that kubectl prints.
 func TestAbsent(t *testing.T) {
 	s := start(t, apitest.Options{})
 	client := kubernetes.NewForConfigOrDie(config(s))

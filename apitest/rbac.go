@@ -94,7 +94,7 @@ func (s *Server) rulesLocked(user authorizationv1.SubjectAccessReviewSpec, names
 	return utilerrors.NewAggregate(missing)
 }
 
-// describe says which binding of which role applies to which of its subjects.
+// describe names a binding with its role and one of its subjects.
 func describe(b *binding, s rbacv1.Subject) string {
 	kind, name, subject := "ClusterRoleBinding", b.Name, s.Name
 	if b.Namespace != "" {

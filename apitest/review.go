@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// reviewSelf says whose request it is: kubectl auth whoami.
+// reviewSelf names the user of the request: kubectl auth whoami.
 func (c *call) reviewSelf(body *object, _ bool) error {
 	c.server.log.mu.RLock()
 	defer c.server.log.mu.RUnlock()
@@ -22,8 +22,8 @@ func (c *call) reviewSelf(body *object, _ bool) error {
 	return err
 }
 
-// reviewAccess says whether a user may do something: the one that the spec names, or that of the
-// request (kubectl auth can-i).
+// reviewAccess says whether a user may do something. The user is in the spec, or, for kubectl auth
+// can-i, that of the request.
 func (c *call) reviewAccess(body *object, _ bool) error {
 	var spec authorizationv1.SubjectAccessReviewSpec
 	if err := body.get("spec", &spec); err != nil {

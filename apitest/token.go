@@ -146,7 +146,7 @@ func (c *call) requestToken(body *object, _ bool) error {
 	return nil
 }
 
-// reviewToken says whose token the spec has.
+// reviewToken names the user of the token in the spec.
 func (c *call) reviewToken(body *object, _ bool) error {
 	var spec authenticationv1.TokenReviewSpec
 	if err := body.get("spec", &spec); err != nil {

@@ -29,9 +29,9 @@ func accountGroups(namespace string) []string {
 	return []string{accounts, accounts + ":" + namespace}
 }
 
-// userLocked returns the user of a request: of a service account's token, or else the administrator, and
-// in place of it the user that it impersonates. With Options.RBAC, any other token is refused, and
-// impersonation needs a permission.
+// userLocked returns the user of a request: a service account with its token, otherwise the
+// administrator, and in place of both the user that it impersonates. With Options.RBAC, another
+// token is refused, and impersonation needs a permission.
 func (c *call) userLocked() (authenticationv1.UserInfo, error) {
 	user := authenticationv1.UserInfo{Username: "admin", UID: "1",
 		Groups: []string{masters, authenticated}}

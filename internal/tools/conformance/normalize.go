@@ -23,8 +23,9 @@ import (
 //     object that it is not older than: writes of other tests do not count;
 //   - in messages, the server's own counters are now, and parts that depend on its implementation
 //     are <why>;
-//   - tokens are <continue> and <token>, ages <age>, times <time>, uids <uid>; columns of tables have
-//     no description;
+//   - tokens are <continue> and <token>, their issuer <issuer>, ages <age>, times <time>, uids
+//     <uid>;
+//     columns of tables have no description, and the rules of a user are sorted;
 //   - a hash is the variable that holds it;
 //   - the test's namespace is ns; the suffix of generateName is <random>.
 type normalizer struct {

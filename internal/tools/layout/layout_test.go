@@ -101,7 +101,7 @@ var rules = map[string]rule{
 	"apitest": {
 		ours: []string{"internal/helpers/hostheader"},
 		outside: []string{
-			"gopkg.in/evanphx/json-patch.v4",
+			"gopkg.in/evanphx/json-patch.v4", "k8s.io/api/",
 			"k8s.io/client-go/applyconfigurations", "k8s.io/client-go/kubernetes/scheme",
 			"k8s.io/kube-openapi/pkg/validation/spec", "sigs.k8s.io/structured-merge-diff/",
 		},
