@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !js
+
 package apitest
 
 import (
@@ -70,6 +72,7 @@ type review struct {
 	hooks   []hook
 	options runtime.Object
 	dryRun  bool
+	user    authenticationv1.UserInfo
 }
 
 // review returns nil if there is nothing to ask.
@@ -78,7 +81,12 @@ func (c *call) review(options runtime.Object, dryRun []string) *review {
 	if len(hooks) == 0 {
 		return nil
 	}
-	return &review{call: c, hooks: hooks, options: options, dryRun: isDryRun(dryRun)}
+	c.server.log.mu.RLock()
+	user, _ := c.userLocked() // an error was answered before
+	c.server.log.mu.RUnlock()
+	return &review{
+		call: c, hooks: hooks, options: options, dryRun: isDryRun(dryRun), user: user,
+	}
 }
 
 func (v *review) context() context.Context { return v.call.http.Context() }
@@ -169,10 +177,7 @@ func (v *review) request(t target, obj, old *object) *admissionv1.AdmissionReque
 		UID: uuid.NewUUID(), Kind: kind, RequestKind: &kind, Resource: resource,
 		RequestResource: &resource, SubResource: t.subresource, RequestSubResource: t.subresource,
 		Name: t.name, Namespace: t.namespace, Operation: admissionv1.Update, DryRun: &v.dryRun,
-		UserInfo: authenticationv1.UserInfo{
-			Username: "kubernetes-admin",
-			Groups:   []string{"system:masters", "system:authenticated"},
-		},
+		UserInfo: v.user,
 	}
 	switch {
 	case obj == nil:

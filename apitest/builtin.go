@@ -8,7 +8,7 @@ import "strings"
 // that controllers use most. Each call returns new values.
 func builtins() []*Resource {
 	var all []*Resource
-	for _, line := range strings.Split(strings.TrimSpace(builtinTable), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(builtinTable+reviewTable), "\n") {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			all = append(all, parseBuiltin(strings.Fields(line)))
 		}
@@ -26,6 +26,7 @@ func builtins() []*Resource {
 //	c created by PUT    d DELETE returns it      a in category "all"
 //	o orphans dependents by default      e has no dependents        r has replicas (scale)
 //	L name is a label   S name is a DNS-1035 service name                P name is a path segment
+//	R is a kind of reviews
 const builtinTable = `
 	v1                           Pod                      pods                      po       nsguda
 	v1                           ConfigMap                configmaps                cm       nu
@@ -112,6 +113,7 @@ func parseBuiltin(words []string) *Resource {
 			types:               builtinTypes,
 			orphans:             has("o"),
 			childless:           has("e"),
+			review:              has("R"),
 		},
 	}
 	if has("r") {

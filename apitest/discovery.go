@@ -19,6 +19,7 @@ var serverVersion = apiversion.Info{
 var (
 	objectVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch",
 		"update", "watch"}
+	reviewVerbs = metav1.Verbs{"create"}
 	statusVerbs = metav1.Verbs{"get", "patch", "update"}
 )
 
@@ -78,6 +79,13 @@ func (g *registry) apiGroup(name string) metav1.APIGroup {
 	return group
 }
 
+func (r *Resource) verbs() metav1.Verbs {
+	if r.review {
+		return reviewVerbs
+	}
+	return objectVerbs
+}
+
 func (r *Resource) singular() string {
 	if r.Singular != "" {
 		return r.Singular
@@ -97,7 +105,7 @@ func (c *call) writeResources(group, version string) bool {
 		}
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: r.Plural, SingularName: r.singular(), Namespaced: r.Namespaced, Kind: r.Kind,
-			Verbs: objectVerbs, ShortNames: r.ShortNames, Categories: r.Categories,
+			Verbs: r.verbs(), ShortNames: r.ShortNames, Categories: r.Categories,
 		})
 		if r.Status {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
@@ -110,6 +118,15 @@ func (c *call) writeResources(group, version string) bool {
 				Name: r.Plural + "/scale", Namespaced: r.Namespaced, Group: scaleKind.Group,
 				Version: scaleKind.Version, Kind: scaleKind.Kind, Verbs: statusVerbs,
 			})
+		}
+		for _, a := range r.actions() {
+			if a.body != nil {
+				list.APIResources = append(list.APIResources, metav1.APIResource{
+					Name: r.Plural + "/" + a.subresource, Namespaced: r.Namespaced,
+					Group: a.body.Group, Version: a.body.Version, Kind: a.body.Kind,
+					Verbs: reviewVerbs,
+				})
+			}
 		}
 	}
 	if len(list.APIResources) == 0 {
@@ -186,7 +203,7 @@ func (g *registry) discoveryVersion(group, version string) discoveryVersion {
 		res := discoveryResource{
 			Resource: r.Plural, ResponseKind: kind, Scope: "Cluster",
 			SingularResource: r.singular(),
-			Verbs:            objectVerbs, ShortNames: r.ShortNames, Categories: r.Categories,
+			Verbs:            r.verbs(), ShortNames: r.ShortNames, Categories: r.Categories,
 		}
 		if r.Namespaced {
 			res.Scope = "Namespaced"
@@ -199,6 +216,14 @@ func (g *registry) discoveryVersion(group, version string) discoveryVersion {
 			res.Subresources = append(res.Subresources, discoverySubresource{Subresource: "scale",
 				ResponseKind: metav1.GroupVersionKind(scaleKind.GroupVersionKind()),
 				Verbs:        statusVerbs})
+		}
+		for _, a := range r.actions() {
+			if a.body != nil {
+				res.Subresources = append(res.Subresources, discoverySubresource{
+					Subresource:  a.subresource,
+					ResponseKind: metav1.GroupVersionKind(a.body.GroupVersionKind()),
+					Verbs:        reviewVerbs})
+			}
 		}
 		v.Resources = append(v.Resources, res)
 	}

@@ -88,11 +88,7 @@ func (s *stream) flush() error {
 func (s *stream) writeTableBookmark(raw []byte) {
 	t := s.newTable(metav1.ListMeta{ResourceVersion: strconv.FormatInt(s.seen, 10)}, !s.tableHead)
 	s.tableHead = true
-	cells := 2 + len(s.resource.columns())
-	if s.resource.printed != nil {
-		cells = 1 + len(s.resource.printed)
-	}
-	row := metav1.TableRow{Cells: make([]any, cells)}
+	row := metav1.TableRow{Cells: make([]any, len(s.resource.columnDefinitions()))}
 	row.Object.Raw = raw
 	t.Rows = append(t.Rows, row)
 	s.writeValue(t)

@@ -58,7 +58,7 @@ func (c *call) write(dryRun []string, manager string) write {
 	if manager == "" {
 		manager = managerOf(c.http.UserAgent())
 	}
-	return write{dryRun: isDryRun(dryRun), manager: cmp.Or(manager, "unknown")}
+	return write{dryRun: isDryRun(dryRun), manager: cmp.Or(manager, "unknown"), by: c}
 }
 
 // managerOf returns what precedes the first slash of a user agent, as far as it is a valid name.
@@ -78,6 +78,9 @@ func managerOf(userAgent string) string {
 
 // create stores the object in the body.
 func (c *call) create() error {
+	if a := c.resource.action(c.subresource); a != nil {
+		return c.act(a)
+	}
 	data, err := c.body()
 	if err != nil {
 		return err

@@ -46,6 +46,7 @@ type traits struct {
 	returnsDeleted      bool // DELETE answers with the object, not with a Status
 	orphans             bool // DELETE without a policy orphans the dependents
 	childless           bool // the policy of a DELETE is ignored
+	review              bool // is answered, and not stored
 	// supports no other field selectors, and its error says so in another message
 	plainFieldErrors bool
 	name             nameRule

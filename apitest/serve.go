@@ -47,9 +47,20 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		c.drop()
 	case c.fault.Handler != nil:
 		c.fault.Handler.ServeHTTP(w, r)
-	case req.Resource == "":
-		c.serveNonResource()
 	default:
+		c.serveAPI()
+	}
+}
+
+// serveAPI serves a request that its user may make.
+func (c *call) serveAPI() {
+	if err := c.permit(); err != nil {
+		c.error(err)
+		return
+	}
+	if c.Request.Resource == "" {
+		c.serveNonResource()
+	} else {
 		c.serveResource()
 	}
 }
@@ -93,10 +104,14 @@ func (c *call) resolve() bool {
 	s.log.mu.RUnlock()
 	if r != nil && (c.Subresource == "" || (c.Subresource == "status" && r.Status) ||
 		(c.Subresource == "scale" && r.scale != nil) ||
-		(c.Subresource == finalize && r.isNamespaces())) {
+		(c.Subresource == finalize && r.isNamespaces()) || r.action(c.Subresource) != nil) {
 		c.target = target{resource: r, subresource: c.Subresource, namespace: c.Namespace,
 			name: c.Name}
 		return true
+	}
+	if err := c.absence(); err != nil {
+		c.error(err)
+		return false
 	}
 	if r != nil && !r.builtin { // it is the subresource that does not exist
 		c.error(apierrors.NewNotFound(r.GroupResource(), c.Name))
@@ -124,8 +139,11 @@ func genericError(code int) error {
 // namespace in the path, for example.
 func (c *call) allowed() bool {
 	r, scoped := c.resource, c.Namespace != "" || !c.resource.Namespaced
-	if c.subresource == finalize {
+	switch {
+	case c.subresource == finalize:
 		return c.Verb == "update"
+	case r.action(c.subresource) != nil:
+		return c.Verb == "create" && scoped && (c.name != "") == (c.subresource != "")
 	}
 	switch c.Verb {
 	case "get":
@@ -148,8 +166,9 @@ func (c *call) serveResource() {
 	if !c.resolve() {
 		return
 	}
-	if !c.resource.Namespaced && c.Namespace != "" && !c.resource.isNamespaces() {
-		// a cluster-wide kind has no path below a namespace
+	if !c.resource.Namespaced && c.Namespace != "" && !c.resource.isNamespaces() ||
+		c.resource.review && (c.Name != "" || c.resource.Namespaced && c.Namespace == "") {
+		// a cluster-wide kind has no path below a namespace; no review has a name
 		c.error(genericError(http.StatusNotFound))
 		return
 	}

@@ -17,7 +17,8 @@
 // Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, delete.go,
 // managed.go, admission.go, terminate.go and garbage.go (the effects of a write), definition.go,
 // schema.go and scale.go (custom kinds), then server.go, route.go, serve.go, list.go and watch.go
-// (the requests), and faults.go.
+// (the requests), action.go (those that store nothing), user.go, token.go, review.go and rbac.go
+// (the permissions), cells.go (the tables), and faults.go.
 //
 // There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
 // grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
@@ -25,8 +26,9 @@
 // validated beyond their metadata, and those of custom kinds only with Options.Schemas. Admission
 // is the existence of the namespace, Options.Admission, and webhooks. Unknown fields are kept,
 // unless Options.Scheme knows the type or Options.Schemas the schema. There are no subresources but
-// status, scale, and that of namespaces, no conversion webhooks, no users and no permissions. Answers are JSON, never
-// compressed. The two kinds of events are stored apart.
+// status, scale, binding, eviction, token, and that of namespaces, and no conversion webhooks.
+// Every user may do everything, unless Options.RBAC is set. Answers are JSON, never compressed. The
+// two kinds of events are stored apart.
 //
 // Goroutines: one per connection, of net/http, from Start or StartPipe on, and with
 // Options.GarbageCollection one from NewServer on; Close ends them and waits for them. Locking: the
@@ -104,6 +106,12 @@ type Options struct {
 	// from a server without the feature gate ShardedListAndWatch (alpha in Kubernetes 1.36).
 	NoShards bool
 
+	// RBAC refuses the requests of users without a role that allows them. The roles are the Role,
+	// ClusterRole, RoleBinding and ClusterRoleBinding objects in the server, without aggregation. A
+	// request is of an administrator unless it impersonates a user, or has the token of a service
+	// account. Otherwise everything is allowed.
+	RBAC bool
+
 	// MaxBodyBytes bounds the bodies of requests. 0 means 3 MiB, as for a real server.
 	MaxBodyBytes int64
 }
@@ -173,6 +181,9 @@ func NewServer(options Options) *Server {
 			// a broken invariant of this package
 			panic(fmt.Sprintf("create namespace %s: %v", name, err))
 		}
+	}
+	if options.RBAC {
+		s.createRoles()
 	}
 	if options.GarbageCollection {
 		s.log.collector = newCollector(s)

@@ -3,54 +3,68 @@
 package apitest
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// column is one column between the name and the age.
-type column struct {
-	name string
-	kind string
-	cell func(*object) any
+// layout is the table of a built-in kind.
+type layout struct {
+	// the names, with commas; + marks those of the wide table, # integers
+	columns string
+	row     func(object []byte) []any
 }
 
-// columns are those that kubectl prints for the most common kinds. Other kinds have their name and
-// age.
-var columns = map[string][]column{
-	"configmaps.": {{"Data", "string",
-		func(o *object) any { return countFields(o, "data") + countFields(o, "binaryData") }}},
-	"secrets.": {at("Type", "type"),
-		{"Data", "string", func(o *object) any { return countFields(o, "data") }}},
-	"namespaces.": {at("Status", "status.phase")},
-	"pods.":       {at("Status", "status.phase"), at("Node", "spec.nodeName")},
-	"services.":   {at("Type", "spec.type"), at("Cluster-IP", "spec.clusterIP")},
-	"deployments.apps": {at("Ready", "status.readyReplicas"), at("Desired", "spec.replicas"),
-		at("Available", "status.availableReplicas")},
-	"replicasets.apps": {at("Desired", "spec.replicas"), at("Current", "status.replicas"),
-		at("Ready", "status.readyReplicas")},
-	"leases.coordination.k8s.io": {
-		at("Holder", "spec.holderIdentity"),
-	},
-}
-
-func at(name, path string) column {
-	return column{name, "string", func(o *object) any { return o.fieldAt(path) }}
-}
-
-func countFields(o *object, field string) int {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(o.fields[field], &fields) != nil {
-		return 0
+func (r *Resource) layout() layout {
+	if !r.builtin {
+		return layout{}
 	}
-	return len(fields)
+	return layouts[r.Plural+"."+r.Group]
 }
 
-// columns returns those between the name and the age of a built-in kind.
-func (r *Resource) columns() []column { return columns[r.Plural+"."+r.Group] }
+// columnDefinitions returns the columns of a kind.
+func (r *Resource) columnDefinitions() []metav1.TableColumnDefinition {
+	definitions := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
+	for _, p := range r.printed {
+		definitions = append(definitions, p.definition())
+	}
+	if r.printed != nil {
+		return definitions
+	}
+	definitions = nil
+	for name := range strings.SplitSeq(cmp.Or(r.layout().columns, "Name,Age"), ",") {
+		d := metav1.TableColumnDefinition{Name: strings.TrimRight(name, "+#"), Type: "string"}
+		switch {
+		case strings.HasSuffix(name, "+"):
+			d.Priority = 1
+		case strings.HasSuffix(name, "#"):
+			d.Type = "integer"
+		}
+		if d.Name == "Name" {
+			d.Format = "name"
+		}
+		definitions = append(definitions, d)
+	}
+	return definitions
+}
+
+func (r *Resource) cells(e encoded, o *object) []any {
+	if r.printed != nil {
+		cells, content := []any{o.meta.Name}, o.content()
+		for _, p := range r.printed {
+			cells = append(cells, p.cell(content))
+		}
+		return cells
+	}
+	if row := r.layout().row; row != nil {
+		return row(e.json)
+	}
+	return []any{o.meta.Name, age(o.meta.CreationTimestamp)}
+}
 
 // newTable returns a table without rows. A watch sends the columns only with its first table.
 func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
@@ -62,36 +76,21 @@ func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 	if !withColumns || c.Query.Get("noHeaders") == "true" {
 		return t
 	}
-	add := func(name, kind, format string) {
-		t.ColumnDefinitions = append(t.ColumnDefinitions,
-			metav1.TableColumnDefinition{Name: name, Type: kind, Format: format})
-	}
-	add("Name", "string", "name")
-	if c.resource.printed == nil {
-		for _, col := range c.resource.columns() {
-			add(col.name, col.kind, "")
-		}
-		add("Age", "string", "")
-	}
-	for _, p := range c.resource.printed {
-		t.ColumnDefinitions = append(t.ColumnDefinitions, p.definition())
-	}
+	t.ColumnDefinitions = c.resource.columnDefinitions()
 	return t
+}
+
+var endedPods = map[string]string{
+	"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed.",
 }
 
 // addRow adds an object. includeObject selects how much of it the row contains.
 func (c *call) addRow(t *metav1.Table, e encoded, o *object) {
-	row := metav1.TableRow{Cells: []any{o.meta.Name}}
-	if c.resource.printed == nil {
-		for _, col := range c.resource.columns() {
-			row.Cells = append(row.Cells, col.cell(o))
-		}
-		row.Cells = append(row.Cells, age(o.meta.CreationTimestamp))
-	} else {
-		content := o.content()
-		for _, p := range c.resource.printed {
-			row.Cells = append(row.Cells, p.cell(content))
-		}
+	row := metav1.TableRow{Cells: c.resource.cells(e, o)}
+	phase := o.fieldAt("status.phase")
+	if why := endedPods[phase]; why != "" && c.resource.GroupResource().String() == "pods" {
+		row.Conditions = []metav1.TableRowCondition{{Type: metav1.RowCompleted,
+			Status: metav1.ConditionTrue, Reason: phase, Message: why}}
 	}
 	switch metav1.IncludeObjectPolicy(c.Query.Get("includeObject")) {
 	case metav1.IncludeNone:

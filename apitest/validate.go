@@ -101,7 +101,8 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 	if m.DeletionGracePeriodSeconds == nil {
 		m.DeletionGracePeriodSeconds = was.DeletionGracePeriodSeconds
 	}
-	if subresource != "status" && !r.noGeneration && r.specChanged(obj, old) {
+	ofSpec := subresource != "status" && subresource != "binding"
+	if ofSpec && !r.noGeneration && r.specChanged(obj, old) {
 		m.Generation++
 	}
 }

@@ -42,6 +42,7 @@ type write struct {
 	manager string // gets the changed fields; "" leaves the managed fields as they are
 	// a server-side apply: the managed fields are changed already; an absent object is created
 	apply  bool
+	by     *call   // the request; nil for a direct write
 	review *review // by admission hooks, or nil
 }
 
@@ -222,6 +223,9 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 	}
 	obj.gvk = t.resource.GroupVersionKind()
 	if !w.direct {
+		if err := w.by.mayCreateLocked(); err != nil {
+			return nil, err
+		}
 		if err := s.admitLocked(t, ""); err != nil {
 			return nil, err
 		}

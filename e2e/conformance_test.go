@@ -40,6 +40,15 @@ func TestConformance_Sharded(t *testing.T) {
 	}, "sharded")
 }
 
+// The same, of the permissions of users with roles.
+func TestConformance_Permissions(t *testing.T) {
+	conformance.RunFolder(t, conformance.Target{
+		Variant: variant(),
+		Config:  shared.Config(cluster.AdminToken),
+		Folder:  "../testdata/conformance",
+	}, "permissions")
+}
+
 // The same, of a server beside the namespace controller and the garbage collector of a controller
 // manager.
 func TestConformance_Collected(t *testing.T) {

@@ -28,6 +28,12 @@ func TestApitest_Sharded(t *testing.T) {
 	conformance.RunFolder(t, target(t, apitest.Options{Scheme: scheme.Scheme}), "sharded")
 }
 
+// apitest gives the answers of the real server to users with roles.
+func TestApitest_Permissions(t *testing.T) {
+	conformance.RunFolder(t, target(t, apitest.Options{Scheme: scheme.Scheme, RBAC: true}),
+		"permissions")
+}
+
 // apitest gives the answers of the real server beside the namespace controller and the garbage
 // collector of a controller manager.
 func TestApitest_Collected(t *testing.T) {

@@ -23,8 +23,9 @@ import (
 //     object that it is not older than: writes of other tests do not count;
 //   - in messages, the server's own counters are now, and parts that depend on its implementation
 //     are <why>;
-//   - tokens are <continue>, ages <age>, times <time>, uids <uid>; columns of tables have no
-//     description;
+//   - tokens are <continue> and <token>, their issuer <issuer>, ages <age>, times <time>, uids
+//     <uid>;
+//     columns of tables have no description, and the rules of a user are sorted;
 //   - a hash is the variable that holds it;
 //   - the test's namespace is ns; the suffix of generateName is <random>.
 type normalizer struct {
@@ -90,12 +91,21 @@ func (n *normalizer) clean(value any) any {
 		if value["kind"] == "Status" {
 			n.cleanStatus(value)
 		}
-		if isTime(value["lastTransitionTime"]) {
-			value["lastTransitionTime"] = "<time>"
+		for _, key := range []string{"lastTransitionTime", "expirationTimestamp"} {
+			if isTime(value[key]) {
+				value[key] = "<time>"
+			}
+		}
+		if pods, ok := value["disruptedPods"].(map[string]any); ok {
+			for name := range pods {
+				pods[name] = "<time>"
+			}
 		}
 		for key, field := range value {
 			value[key] = n.clean(field)
 		}
+		sortRules(value["resourceRules"])
+		sortRules(value["nonResourceRules"])
 	case []any:
 		for i, item := range value {
 			value[i] = n.clean(item)
@@ -104,6 +114,13 @@ func (n *normalizer) clean(value any) any {
 		return n.cleanString(value)
 	}
 	return value
+}
+
+// sortRules sorts the rules of a user, which a real server lists in no order.
+func sortRules(value any) {
+	rules, _ := value.([]any)
+	slices.SortFunc(rules,
+		func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 }
 
 func (n *normalizer) cleanListMeta(metadata map[string]any) {
@@ -222,17 +239,23 @@ var reasons = regexp.MustCompile(
 		`media types are accepted|Available representations): ).*`)
 
 var (
-	age      = regexp.MustCompile(`^\d+[sm]$`)
+	age      = regexp.MustCompile(`^(\d+[smhdy])+$`)
+	jwt      = regexp.MustCompile(`eyJ[\w-]+\.[\w-]+\.[\w-]*`)
+	issuer   = regexp.MustCompile(`https://(127\.0\.0\.1:\d+|apitest\.invalid)`)
+	ago      = regexp.MustCompile(`\(\w+ ago\)`)
 	counters = regexp.MustCompile(`current: \d+|\(\d+\)$`)
 	number   = regexp.MustCompile(`\b\d+\b`)
 )
 
-// cleanString replaces ages, uids, and the resourceVersions in a message.
+// cleanString replaces ages, uids, tokens, and the resourceVersions in a message.
 func (n *normalizer) cleanString(text string) string {
 	if age.MatchString(text) {
 		return "<age>"
 	}
 	text = uid.ReplaceAllString(text, "<uid>")
+	text = issuer.ReplaceAllString(text, "<issuer>")
+	text = ago.ReplaceAllString(text, "(<age> ago)")
+	text = jwt.ReplaceAllString(text, "<token>")
 	for hash, name := range n.names {
 		text = strings.ReplaceAll(text, hash, name)
 	}
