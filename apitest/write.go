@@ -230,6 +230,9 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 			return nil, err
 		}
 	}
+	if !s.log.servesLocked(t.resource) {
+		return nil, genericError(http.StatusNotFound)
+	}
 	if obj, err = s.mutatedLocked(t, obj, nil, w); err != nil {
 		return nil, err
 	}
