@@ -43,7 +43,7 @@ func (r Request) String() string {
 		if r.Subresource != "" {
 			what += "/" + r.Subresource
 		}
-		if object := strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"); object != "" {
+		if object := strings.Trim(r.Namespace+"/"+r.Name, "/"); object != "" {
 			what += " " + object
 		}
 	}

@@ -11,8 +11,8 @@
 // Package example.com/informerstack/realserver/cmd/either runs tests on both, and lists where the
 // two differ.
 //
-// Read either.go, and answers.go (what the report is made of); then go test -v ./either in
-// realserver. Goroutines: those of the servers. Locking: a mutex in the answers of a test.
+// Read either.go; then go test -v ./either in realserver. Goroutines: those of the servers.
+// Locking: none.
 package either
 
 import (
@@ -23,6 +23,7 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/realserver"
+	"example.com/informerstack/realserver/either/answers"
 )
 
 var onReal = flag.Bool("real", false,
@@ -38,7 +39,7 @@ var onReal = flag.Bool("real", false,
 func Start(t testing.TB, options realserver.Options) *rest.Config {
 	t.Helper()
 	if *onReal {
-		return noteAnswers(t, realserver.Start(t, options))
+		return answers.Note(t, realserver.Start(t, options))
 	}
 	server := apitest.Start(t, apitest.Options{ManagedFields: true})
 	config := server.Config()
@@ -46,7 +47,7 @@ func Start(t testing.TB, options realserver.Options) *rest.Config {
 		t.Fatalf("load objects: %v", err)
 	}
 	server.ForgetRequests()
-	return noteAnswers(t, config)
+	return answers.Note(t, config)
 }
 
 // Namespace creates a namespace for a test, named after the test, and returns its name. The

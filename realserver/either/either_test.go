@@ -17,6 +17,7 @@ import (
 
 	"example.com/informerstack/realserver"
 	"example.com/informerstack/realserver/either"
+	"example.com/informerstack/realserver/either/answers"
 )
 
 func TestStart_OnBoth(t *testing.T) {
@@ -55,10 +56,9 @@ func TestNamespace(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 
-// The report's own test runs this one: it passes on a real server only, and in any case gets two
-// answers.
+// A test of the report runs this one, which passes on a real server only.
 func TestDiffers(t *testing.T) {
-	if os.Getenv(either.AnswersVariable) == "" {
+	if os.Getenv(answers.Variable) == "" {
 		t.Skip("it is a test for the report")
 	}
 	config := either.Start(t, realserver.Options{})

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/informerstack/realserver/either"
+	"example.com/informerstack/realserver/either/answers"
 )
 
 // results is what one run of go test has found.
@@ -50,8 +50,8 @@ func parse(r io.Reader) (results, error) {
 		case "pass", "fail", "skip":
 			test.action = event.Action
 		case "attr":
-			request, answer, isAnswer := strings.Cut(event.Value, "\t")
-			if event.Key != either.Answer || !isAnswer {
+			request, answer, ok := strings.Cut(event.Value, "\t")
+			if event.Key != answers.Key || !ok {
 				continue
 			}
 			if test.answers[request] == nil {
@@ -105,7 +105,7 @@ func (r *report) testsDiffer() bool {
 // String returns the report, for people.
 func (r *report) String() string {
 	same := map[string]int{}
-	var different, answers strings.Builder
+	var different, requests strings.Builder
 	for _, name := range r.names() {
 		memory, onReal := r.memory.ended(name), r.onReal.ended(name)
 		if memory == onReal {
@@ -114,7 +114,7 @@ func (r *report) String() string {
 			fmt.Fprintf(&different, "%s\n  apitest      %s\n  real server  %s\n", name, memory,
 				onReal)
 		}
-		r.compareAnswers(&answers, name)
+		r.compareAnswers(&requests, name)
 	}
 	text := fmt.Sprintf("On both: %d tests pass, %d fail, %d are skipped. apitest took %.1fs, "+
 		"a real server %.1fs, with compiling.\n", same["pass"], same["fail"], same["skip"],
@@ -122,9 +122,9 @@ func (r *report) String() string {
 	if different.Len() > 0 {
 		text += "\nTests that end differently:\n\n" + different.String()
 	}
-	if answers.Len() > 0 {
+	if requests.Len() > 0 {
 		text += "\nRequests of both runs with different answers (a conflict may be chance):\n\n" +
-			answers.String()
+			requests.String()
 	}
 	return text
 }

@@ -21,7 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/informerstack/realserver/either"
+	"example.com/informerstack/realserver/either/answers"
 )
 
 const usage = `Usage: either [-run REGEXP] [-timeout DURATION] PACKAGE...
@@ -127,7 +127,7 @@ func test(args []string) (results, error) {
 func output(args []string) ([]byte, error) {
 	var stderr bytes.Buffer
 	cmd := exec.Command("go", args...)
-	cmd.Env = append(os.Environ(), either.AnswersVariable+"=1")
+	cmd.Env = append(os.Environ(), answers.Variable+"=1")
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {

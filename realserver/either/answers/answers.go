@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package either
+// Package answers notes how a server answers the requests of a test, for the report of
+// realserver/cmd/either.
+//
+//	test -> rest.Config -> [answers] -> apitest, or realserver
+//
+// Read answers.go; then go test -v ./cmd/either in realserver. Goroutines: none. Locking: a mutex
+// in the answers of a test.
+package answers
 
 import (
 	"bytes"
@@ -21,13 +28,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// AnswersVariable in the environment makes each test note the answers that it gets, as attributes
-// of the test with the key Answer. The report sets it.
-const AnswersVariable = "EITHER_ANSWERS"
+// Variable in the environment makes each test note the answers that it gets, as attributes
+// of the test with the key Key. The report sets it.
+const Variable = "EITHER_ANSWERS"
 
-// Answer is the key of such an attribute. The value is "METHOD PATH\tCODE", and for an error
+// Key is that of such an attribute. The value is "METHOD PATH\tCODE", and for an error
 // " MESSAGE". The query of a request is not in it, and generated names end in "-*".
-const Answer = "answer"
+const Key = "answer"
 
 // generated is the end of a name that a server has generated.
 var generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
@@ -38,9 +45,10 @@ type answers struct {
 	all map[string]bool
 }
 
-// noteAnswers makes clients of the configuration note their answers, if the report asks for that.
-func noteAnswers(t testing.TB, config *rest.Config) *rest.Config {
-	if os.Getenv(AnswersVariable) == "" {
+// Note returns a configuration for clients that note their answers, if Variable is set, or else the
+// same one.
+func Note(t testing.TB, config *rest.Config) *rest.Config {
+	if os.Getenv(Variable) == "" {
 		return config
 	}
 	a := &answers{all: map[string]bool{}}
@@ -52,7 +60,7 @@ func noteAnswers(t testing.TB, config *rest.Config) *rest.Config {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		for _, text := range slices.Sorted(maps.Keys(a.all)) {
-			t.Attr(Answer, text)
+			t.Attr(Key, text)
 		}
 	})
 	return config
