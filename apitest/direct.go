@@ -92,7 +92,7 @@ func (s *Server) Delete(obj Object) error {
 }
 
 // List returns the objects of a resource ("pods", "deployments.apps") in the order of their keys;
-// resource "" means all resources, namespace "" means all namespaces and what is in none.
+// resource "" means all resources, namespace "" all namespaces and the cluster-wide objects.
 func (s *Server) List(resource, namespace string) ([]unstructured.Unstructured, error) {
 	s.log.mu.RLock()
 	found, err := s.listLocked(resource, namespace)

@@ -163,7 +163,8 @@ func TestSnapshot_OfEverything(t *testing.T) {
 		}
 		owner := configMap("default", "owner")
 		require.NoError(t, server.Create(owner))
-		owned := configMap("default", "owned", "color", color, "at", time.Now().Format(time.RFC3339))
+		now := time.Now().Format(time.RFC3339)
+		owned := configMap("default", "owned", "color", color, "at", now)
 		owned.OwnerReferences = []metav1.OwnerReference{
 			{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID}}
 		require.NoError(t, server.Create(owned))

@@ -70,12 +70,18 @@ func ofClientGo(c kubernetes.Interface) maps {
 
 func ofControllerRuntime(c client.Client) maps {
 	return maps{
-		create: func(ctx context.Context, obj *corev1.ConfigMap) error { return c.Create(ctx, obj) },
+		create: func(ctx context.Context, obj *corev1.ConfigMap) error {
+			return c.Create(ctx, obj)
+		},
 		get: func(ctx context.Context, obj *corev1.ConfigMap) error {
 			return c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 		},
-		update: func(ctx context.Context, obj *corev1.ConfigMap) error { return c.Update(ctx, obj) },
-		remove: func(ctx context.Context, obj *corev1.ConfigMap) error { return c.Delete(ctx, obj) },
+		update: func(ctx context.Context, obj *corev1.ConfigMap) error {
+			return c.Update(ctx, obj)
+		},
+		remove: func(ctx context.Context, obj *corev1.ConfigMap) error {
+			return c.Delete(ctx, obj)
+		},
 		list: func(ctx context.Context) (int, error) {
 			var got corev1.ConfigMapList
 			err := c.List(ctx, &got, client.InNamespace("default"))

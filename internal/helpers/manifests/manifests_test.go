@@ -60,7 +60,8 @@ func TestRead(t *testing.T) {
 }
 
 func TestRead_Errors(t *testing.T) {
-	folder := write(t, "broken.yaml", "a: [", "kindless.yaml", "a: b", "secret.yaml", "kind: Secret")
+	folder := write(t, "broken.yaml", "a: [", "kindless.yaml", "a: b", "secret.yaml",
+		"kind: Secret")
 	file := func(name string) []string { return []string{filepath.Join(folder, name)} }
 	for _, test := range []struct {
 		crds, files []string

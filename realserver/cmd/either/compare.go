@@ -38,7 +38,8 @@ func parse(r io.Reader) (results, error) {
 		case err != nil:
 			return all, fmt.Errorf("read the output of go test: %w", err)
 		}
-		if event.Package == "" || event.Test == "" && !all.failedAlone(event.Action, event.Package) {
+		if event.Package == "" ||
+			event.Test == "" && !all.failedAlone(event.Action, event.Package) {
 			continue
 		}
 		name := strings.TrimSpace(event.Package + " " + event.Test)
