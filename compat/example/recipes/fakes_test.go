@@ -18,8 +18,8 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// What a test does not notice on a fake client: a write of an old copy, and a change between a list
-// and the watch from its version.
+// On client-go's fake client, a write of an old copy succeeds. On both fake clients, a watch lacks
+// the changes between a list and its own beginning.
 func TestFakes(t *testing.T) {
 	ofFake := func(c kubernetes.Interface) watcher {
 		return func(t *testing.T, version string) watch.Interface {
