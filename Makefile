@@ -119,6 +119,7 @@ OLDER       := ^(TestConformance|TestInformer|TestWire|TestShards|TestStory)
 e2e: ## the tests on a real kube-apiserver and etcd, of two versions, which are built first
 	$(GO) -C realserver test -count=1 -timeout 30m ./...
 	$(GO) -C e2e test -count=1 -timeout 60m $$($(GO) -C e2e list ./... | grep -v /swapped)
+	$(GO) -C compat/example test -count=1 -timeout 30m ./recipes -real
 	REALSERVER_VERSION=$(OLD) $(GO) -C realserver test -count=1 -timeout 30m -run TestStart .
 	REALSERVER_VERSION=$(OLD) $(GO) -C e2e test -count=1 -timeout 30m -run '$(OLDER)' .
 

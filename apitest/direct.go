@@ -97,29 +97,47 @@ func (s *Server) Delete(obj Object) error {
 }
 
 // List returns the objects of a resource ("pods", "deployments.apps") in the order of their keys;
-// namespace "" means all.
+// resource "" means all resources, namespace "" all namespaces and the cluster-wide objects.
 func (s *Server) List(resource, namespace string) ([]unstructured.Unstructured, error) {
 	s.log.mu.RLock()
-	r := s.log.resources.findName(resource)
-	var found []*version
-	if r != nil {
-		t := target{resource: r, namespace: namespace}
-		s.log.collectionLocked(r).stateLocked(t.prefix(), "", s.log.rv, func(v *version) bool {
-			found = append(found, v)
-			return true
-		})
-	}
+	found, err := s.listLocked(resource, namespace)
 	s.log.mu.RUnlock()
-	if r == nil {
-		return nil, fmt.Errorf("list objects: no resource %q is served", resource)
+	if err != nil {
+		return nil, err
 	}
 	items := make([]unstructured.Unstructured, len(found))
 	for i, v := range found {
-		if err := items[i].UnmarshalJSON(r.show(v).json); err != nil {
+		if err := items[i].UnmarshalJSON(v.json); err != nil {
 			return nil, fmt.Errorf("list %s: %w", resource, err)
 		}
 	}
 	return items, nil
+}
+
+func (s *Server) listLocked(resource, namespace string) (found []*version, err error) {
+	resources := s.log.resources.all
+	if resource != "" {
+		r := s.log.resources.findName(resource)
+		if r == nil {
+			return nil, fmt.Errorf("list objects: no resource %q is served", resource)
+		}
+		resources = []*Resource{r}
+	}
+	seen := map[*version]bool{} // the versions of a kind share their objects
+	for _, r := range resources {
+		if namespace != "" && !r.Namespaced {
+			continue
+		}
+		t := target{resource: r, namespace: namespace}
+		s.log.collectionLocked(r).stateLocked(t.prefix(), "", s.log.rv, func(v *version) bool {
+			if !seen[v] {
+				found = append(found, r.show(v))
+			}
+			seen[v] = true
+			return true
+		})
+	}
+	return found, nil
 }
 
 // ResourceVersion returns the version of the last write of any object.

@@ -3,9 +3,11 @@
 package apitest
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -27,6 +29,28 @@ type Request struct {
 	Header      http.Header
 	// the HTTP status of the answer; 0 before the answer, and if the connection was cut
 	Code int
+}
+
+// String returns the verb, the resource, the object and the code of the answer, as in
+// "update deployments.apps/status default/web 200", or the method and the path.
+func (r Request) String() string {
+	what := r.Path
+	if r.Resource != "" {
+		what = r.Resource
+		if r.Group != "" {
+			what += "." + r.Group
+		}
+		if r.Subresource != "" {
+			what += "/" + r.Subresource
+		}
+		if object := strings.Trim(r.Namespace+"/"+r.Name, "/"); object != "" {
+			what += " " + object
+		}
+	}
+	if r.Code == 0 {
+		return r.Verb + " " + what + " without an answer"
+	}
+	return fmt.Sprintf("%s %s %d", r.Verb, what, r.Code)
 }
 
 // requestLogLen bounds the log of requests; the older half is dropped when it is full.

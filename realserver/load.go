@@ -3,27 +3,22 @@
 package realserver
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+
+	"example.com/informerstack/internal/helpers/manifests"
 )
 
 // servedTimeout bounds the wait until a new custom kind is served, which takes a part of a second.
@@ -32,22 +27,9 @@ const servedTimeout = time.Minute
 // manager owns the fields of the objects that are loaded.
 const manager = "realserver"
 
-var (
-	definitionKind = schema.GroupKind{
-		Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition",
-	}
-	definitions = schema.GroupVersionResource{
-		Group: definitionKind.Group, Version: "v1", Resource: "customresourcedefinitions",
-	}
-)
-
-// document is an object and its place.
-type document struct {
-	*unstructured.Unstructured
-	file string
+var definitions = schema.GroupVersionResource{
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
-
-func (d document) isDefinition() bool { return d.GroupVersionKind().GroupKind() == definitionKind }
 
 // Load creates or updates the CustomResourceDefinitions in crds and files, waits until their kinds
 // are served, and then creates or updates the other objects in files, in their order. Both name
@@ -57,24 +39,10 @@ func Load(ctx context.Context, config *rest.Config, crds, files []string) error 
 	if len(crds)+len(files) == 0 {
 		return nil
 	}
-	definitions, err := read(crds)
+	definitions, objects, err := manifests.Read(crds, files)
 	if err != nil {
 		return err
 	}
-	definitions = slices.DeleteFunc(definitions, func(d document) bool { return !d.isDefinition() })
-	if len(definitions) == 0 && len(crds) > 0 {
-		return fmt.Errorf("no CustomResourceDefinition in %q", crds)
-	}
-	objects, err := read(files)
-	if err != nil {
-		return err
-	}
-	for _, d := range objects {
-		if d.isDefinition() {
-			definitions = append(definitions, d)
-		}
-	}
-	objects = slices.DeleteFunc(objects, document.isDefinition)
 	l, err := newLoader(config)
 	if err != nil {
 		return err
@@ -86,72 +54,6 @@ func Load(ctx context.Context, config *rest.Config, crds, files []string) error 
 		return err
 	}
 	return l.applyAll(ctx, objects)
-}
-
-// read returns the objects of files and of the files of folders, in the order of their names.
-func read(paths []string) ([]document, error) {
-	var documents []document
-	for _, path := range paths {
-		files := []string{path}
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		if info.IsDir() {
-			if files, err = filesOf(path); err != nil {
-				return nil, err
-			}
-		}
-		for _, file := range files {
-			if documents, err = readFile(documents, file); err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			}
-		}
-	}
-	return documents, nil
-}
-
-// filesOf returns the files of a folder that have the extensions of YAML and JSON.
-func filesOf(folder string) (files []string, err error) {
-	entries, err := os.ReadDir(folder)
-	for _, entry := range entries {
-		extension := filepath.Ext(entry.Name())
-		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, extension) {
-			files = append(files, filepath.Join(folder, entry.Name()))
-		}
-	}
-	return files, err
-}
-
-// readFile appends the objects of a file, those of lists included.
-func readFile(documents []document, file string) ([]document, error) {
-	opened, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer opened.Close()
-	decoder := yaml.NewYAMLOrJSONDecoder(bufio.NewReader(opened), 4<<10)
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		switch {
-		case errors.Is(err, io.EOF):
-			return documents, nil
-		case err != nil:
-			return nil, err
-		case len(object.Object) == 0: // an empty document
-		case object.IsList():
-			err = object.EachListItem(func(item runtime.Object) error {
-				documents = append(documents, document{item.(*unstructured.Unstructured), file})
-				return nil
-			})
-			if err != nil {
-				return nil, err
-			}
-		default:
-			documents = append(documents, document{object, file})
-		}
-	}
 }
 
 // loader writes objects of any kind.
@@ -173,21 +75,18 @@ func newLoader(config *rest.Config) (*loader, error) {
 	return &loader{client, restmapper.NewDeferredDiscoveryRESTMapper(cached)}, nil
 }
 
-func (l *loader) applyAll(ctx context.Context, documents []document) error {
+func (l *loader) applyAll(ctx context.Context, documents []manifests.Document) error {
 	for _, d := range documents {
 		if err := l.apply(ctx, d); err != nil {
-			return fmt.Errorf("%s: %s %s: %w", d.file, d.GetKind(), d.GetName(), err)
+			return d.Wrap(err)
 		}
 	}
 	return nil
 }
 
 // apply creates or updates an object.
-func (l *loader) apply(ctx context.Context, d document) error {
+func (l *loader) apply(ctx context.Context, d manifests.Document) error {
 	kind := d.GroupVersionKind()
-	if kind.Kind == "" {
-		return errors.New("it is not an object: it has no kind")
-	}
 	mapping, err := l.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return err
@@ -206,7 +105,7 @@ func (l *loader) apply(ctx context.Context, d document) error {
 
 // waitServed waits until the kinds of the definitions are served. A definition is established a
 // little before.
-func (l *loader) waitServed(ctx context.Context, definitions []document) error {
+func (l *loader) waitServed(ctx context.Context, definitions []manifests.Document) error {
 	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
 	defer cancel()
 	for _, d := range definitions {
@@ -221,7 +120,7 @@ func (l *loader) waitServed(ctx context.Context, definitions []document) error {
 			}
 			resource := schema.GroupVersionResource{Group: group, Version: name, Resource: plural}
 			if err := l.waitListed(ctx, resource); err != nil {
-				return fmt.Errorf("%s: %s is not served: %w%s", d.file, d.GetName(), err,
+				return fmt.Errorf("%s: %s is not served: %w%s", d.File, d.GetName(), err,
 					l.conditions(d))
 			}
 		}
@@ -246,7 +145,7 @@ func (l *loader) waitListed(ctx context.Context, resource schema.GroupVersionRes
 }
 
 // conditions returns what the server says about a definition, for a message.
-func (l *loader) conditions(d document) string {
+func (l *loader) conditions(d manifests.Document) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	now, err := l.client.Resource(definitions).Get(ctx, d.GetName(), metav1.GetOptions{})

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	example.com/informerstack v0.0.0-00010101000000-000000000000
+	example.com/informerstack/realserver v0.0.0-00010101000000-000000000000
 	github.com/prometheus/client_golang v1.25.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
@@ -76,4 +77,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace example.com/informerstack => ../..
+replace (
+	example.com/informerstack => ../..
+	example.com/informerstack/realserver => ../../realserver
+)

@@ -88,7 +88,7 @@ func TestFind(t *testing.T) {
 		s, err = find(file, "v1.2.3")
 		require.NoError(t, err)
 		assert.Equal(t, source{
-			"", "example.com/informerstack/realserver/cmd/realserver@v1.2.3"}, s)
+			"", "example.com/informerstack/realserver/cmd/realserver", "v1.2.3"}, s)
 		for _, version := range []string{"", "(devel)", "v1.2.3+dirty"} {
 			_, err = find(file, version)
 			assert.ErrorContains(t, err, "build the program without -trimpath")

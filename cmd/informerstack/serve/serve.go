@@ -5,7 +5,7 @@
 //
 //	flags -> [serve] -> apitest, or realserver <- kubectl
 //
-// Read load.go (objects of files) and serve.go; then go test -v ./cmd/informerstack/serve.
+// Read serve.go; then go test -v ./cmd/informerstack/serve.
 // Goroutines: those of the server. Locking: none.
 package serve
 
@@ -116,7 +116,7 @@ func (o *options) serveMemory(ctx context.Context, stdout io.Writer) error {
 	server := apitest.NewServer(apitest.Options{
 		Scheme: scheme.Scheme, Address: o.listen, ManagedFields: true, GarbageCollection: true,
 	})
-	if err := load(server, o.crds, o.load); err != nil {
+	if err := server.Load(o.crds, o.load); err != nil {
 		return cli.Fail(cli.Failed, "%w", err)
 	}
 	if err := server.Start(); err != nil {

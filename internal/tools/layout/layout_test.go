@@ -97,14 +97,15 @@ var rules = map[string]rule{
 	"internal/helpers/shorterror":  {ours: []string{"internal/helpers/printable"}},
 	"internal/helpers/hostheader":  {},
 	"internal/helpers/linktoken":   {},
+	"internal/helpers/manifests":   {},
 	"internal/helpers/printable":   {},
 	"apitest": {
-		ours: []string{"internal/helpers/hostheader"},
+		ours: []string{"internal/helpers/hostheader", "internal/helpers/manifests"},
 		outside: []string{
 			"gopkg.in/evanphx/json-patch.v4", "k8s.io/api/", "k8s.io/client-go/util/jsonpath",
 			"k8s.io/client-go/applyconfigurations", "k8s.io/client-go/kubernetes/scheme",
-			"k8s.io/kube-openapi/pkg/validation/spec", "sigs.k8s.io/json",
-			"sigs.k8s.io/structured-merge-diff/",
+			"k8s.io/client-go/rest", "k8s.io/kube-openapi/pkg/validation/spec", "sigs.k8s.io/json",
+			"sigs.k8s.io/structured-merge-diff/", "sigs.k8s.io/yaml",
 		},
 	},
 	"observe/trace": {
