@@ -68,6 +68,11 @@ type Options struct {
 	// with 404, as by a real server.
 	AnyNamespace bool
 
+	// BuiltinRules fills in the defaults of built-in kinds, and refuses the values that a real
+	// server refuses, for the fields that docs/apitest.md names. Without it, objects are stored as
+	// they are sent.
+	BuiltinRules bool
+
 	// BookmarkInterval is the time between two bookmarks of a watch. 0 means a minute, as for a
 	// real server.
 	BookmarkInterval time.Duration
@@ -147,7 +152,12 @@ func NewServer(options Options) *Server {
 	if options.Scheme != nil {
 		s.codecs = newCodecs(options.Scheme)
 	}
+	var rules map[string]*rules
+	if options.BuiltinRules {
+		rules = builtinRules()
+	}
 	for _, r := range builtins() {
+		r.rules = rules[r.Plural+"."+r.Group]
 		s.log.registerLocked(r)
 	}
 	s.namespaces = s.log.resources.find("", "v1", "namespaces")

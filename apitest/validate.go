@@ -58,6 +58,7 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	if r.isNamespaces() {
 		prepareNamespace(obj)
 	}
+	defer r.rules.prepare(obj, nil)
 	if _, ok := obj.fields["status"]; ok || r.Group != "" {
 		return
 	}
@@ -82,6 +83,9 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 		*obj = *c
 	case (subresource == "" || subresource == finalize) && r.Status:
 		obj.setField("status", old.fields["status"])
+	}
+	if subresource != "status" {
+		r.rules.prepare(obj, old)
 	}
 	if r.isNamespaces() {
 		labelNamespace(obj)
@@ -134,8 +138,8 @@ func (r *Resource) validateName(name string, prefix bool) []string {
 	return validation.NameIsDNSSubdomain(name, prefix)
 }
 
-// validateMeta checks an object's metadata, and compares it with the old object's if that is not
-// nil. As from the real server, an error of a custom kind's update is reported twice.
+// validateMeta checks an object's metadata, and its values if the kind has rules, and compares them
+// with the old object's if that is not nil. As from the real server, an error of a custom kind's update is reported twice.
 func (r *Resource) validateMeta(obj, old *object) error {
 	at := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)
@@ -145,6 +149,7 @@ func (r *Resource) validateMeta(obj, old *object) error {
 			errs = append(errs, errs...)
 		}
 	}
+	errs = append(errs, r.rules.refuse(obj, old)...)
 	if len(errs) == 0 {
 		return nil
 	}

@@ -22,8 +22,8 @@ import (
 //     object that it is not older than: writes of other tests do not count;
 //   - in messages, the server's own counters are now, and parts that depend on its implementation
 //     are <why>;
-//   - tokens are <continue>, ages <age>, times <time>, uids <uid>; columns of tables have no
-//     description;
+//   - tokens are <continue>, ages <age>, times <time>, uids <uid>, addresses of services <address>;
+//     columns of tables have no description;
 //   - a hash is the variable that holds it;
 //   - the test's namespace is ns; the suffix of generateName is <random>.
 type normalizer struct {
@@ -194,7 +194,14 @@ var reasons = regexp.MustCompile(
 		`continue key is not valid|accepted media types include|` +
 		`media types are accepted|Available representations): ).*`)
 
+// Messages contain the server's own types: the difference between two, or a template of pods.
 var (
+	difference = regexp.MustCompile(`(?s)\n@@.*`)
+	dump       = regexp.MustCompile(`\{.*"[Ss]pec":\{.*\}(: field is immutable)`)
+)
+
+var (
+	address  = regexp.MustCompile(`^10(\.\d+){3}$`)
 	age      = regexp.MustCompile(`^\d+[sm]$`)
 	counters = regexp.MustCompile(`current: \d+|\(\d+\)$`)
 	number   = regexp.MustCompile(`\b\d+\b`)
@@ -205,11 +212,15 @@ func (n *normalizer) cleanString(text string) string {
 	if age.MatchString(text) {
 		return "<age>"
 	}
+	if address.MatchString(text) {
+		return "<address>"
+	}
 	text = uid.ReplaceAllString(text, "<uid>")
 	for hash, name := range n.names {
 		text = strings.ReplaceAll(text, hash, name)
 	}
 	text = reasons.ReplaceAllString(text, "${1}<why>")
+	text = dump.ReplaceAllString(difference.ReplaceAllString(text, ""), "<why>$1")
 	if strings.Contains(text, "resource version: ") {
 		text = counters.ReplaceAllStringFunc(text, func(match string) string {
 			return number.ReplaceAllString(match, "now")
