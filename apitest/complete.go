@@ -15,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -180,5 +181,16 @@ const claimFinalizer = "kubernetes.io/pvc-protection"
 func completeClaim(c, old *corev1.PersistentVolumeClaim) {
 	if old == nil && !slices.Contains(c.Finalizers, claimFinalizer) {
 		c.Finalizers = append(c.Finalizers, claimFinalizer)
+	}
+}
+
+func completeNetworkPolicy(p, _ *networkingv1.NetworkPolicy) {
+	types := &p.Spec.PolicyTypes
+	if len(*types) > 0 {
+		return
+	}
+	*types = append(*types, networkingv1.PolicyTypeIngress)
+	if len(p.Spec.Egress) > 0 {
+		*types = append(*types, networkingv1.PolicyTypeEgress)
 	}
 }

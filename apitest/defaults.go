@@ -106,6 +106,7 @@ horizontalpodautoscalers.autoscaling:
 	spec.minReplicas                                     1
 	spec.metrics                                         [{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":80}}}]
 	status.desiredReplicas                               0
+	status.currentMetrics                                null
 networkpolicies.networking.k8s.io:
 	spec.ingress[].ports[].protocol                      "TCP"
 	spec.egress[].ports[].protocol                       "TCP"
@@ -268,7 +269,7 @@ func fillPodSpec(obj map[string]any, path string) {
 }
 
 func setDefault(obj map[string]any, name string, value any) {
-	if obj[name] == nil {
+	if obj[name] == nil || obj[name] == "" {
 		obj[name] = value
 	}
 }

@@ -15,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 )
 
 // rules are what a real server does with the values of a built-in kind, beyond the metadata that
@@ -49,8 +50,10 @@ func builtinRules() map[string]*rules {
 		"replicasets.apps":        kindRules[appsv1.ReplicaSet]{nil, checkReplicaSet},
 		"statefulsets.apps":       kindRules[appsv1.StatefulSet]{nil, checkStatefulSet},
 		"daemonsets.apps":         kindRules[appsv1.DaemonSet]{completeDaemonSet, checkDaemonSet},
-		"jobs.batch":              kindRules[batchv1.Job]{completeJob, checkJob},
-		"cronjobs.batch":          kindRules[batchv1.CronJob]{nil, checkCronJob},
+		"networkpolicies.networking.k8s.io": kindRules[networkingv1.NetworkPolicy]{
+			completeNetworkPolicy, nil},
+		"jobs.batch":     kindRules[batchv1.Job]{completeJob, checkJob},
+		"cronjobs.batch": kindRules[batchv1.CronJob]{nil, checkCronJob},
 	} {
 		if all[kind] == nil {
 			all[kind] = &rules{}
@@ -96,9 +99,10 @@ func (r *rules) refuse(obj, old *object) field.ErrorList {
 	return r.typed.check(obj, old)
 }
 
-// kindRules are the rules of the kind with the Go type T. old is nil for a new object.
+// kindRules are the rules of the kind with the Go type T. old is nil for a new object. Each function
+// may be nil.
 type kindRules[T any] struct {
-	completes func(obj, old *T) // sets what is not the client's to decide; may be nil
+	completes func(obj, old *T) // sets what is not the client's to decide
 	checks    func(obj, old *T) field.ErrorList
 }
 
@@ -122,6 +126,9 @@ func (k kindRules[T]) check(obj, old *object) field.ErrorList {
 	typed, err := typedAs[T](obj)
 	if err != nil {
 		return field.ErrorList{field.Invalid(nil, obj.gvk.Kind, err.Error())}
+	}
+	if k.checks == nil {
+		return nil
 	}
 	was, _ := typedAs[T](old)
 	return k.checks(typed, was)
