@@ -47,8 +47,8 @@ const builtinTable = `
 	apps/v1                      StatefulSet              statefulsets              sts      nsgua
 	apps/v1                      DaemonSet                daemonsets                ds       nsgua
 	apps/v1                      ControllerRevision       controllerrevisions       -        nu
-	batch/v1                     Job                      jobs                      -        nsguao
 	batch/v1                     CronJob                  cronjobs                  cj       nsgua
+	batch/v1                     Job                      jobs                      -        nsguao
 	autoscaling/v2               HorizontalPodAutoscaler  horizontalpodautoscalers  hpa      nsgua
 	coordination.k8s.io/v1       Lease                    leases                    -        nc
 	discovery.k8s.io/v1          EndpointSlice            endpointslices            -        ngu

@@ -104,7 +104,7 @@ persistentvolumes.:
 	status.phase                                         "Pending"
 horizontalpodautoscalers.autoscaling:
 	spec.minReplicas                                     1
-	spec.metrics                                         [{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":80}}}]
+	spec.metrics                                         [{"resource":{"name":"cpu","target":{"averageUtilization":80,"type":"Utilization"}},"type":"Resource"}]
 	status.desiredReplicas                               0
 	status.currentMetrics                                null
 networkpolicies.networking.k8s.io:

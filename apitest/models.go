@@ -16,14 +16,17 @@ import (
 //
 // The types do not say which values a string may have: the schemas have no enums. Nor do they have
 // validations, or the keys of lists.
-type models map[string]any
+type models struct {
+	byName map[string]any
+	v2     bool // for a document of version 2, which refers and combines in another way
+}
 
 // addType adds the schemas of the type that obj points to, and of all types in its fields. It
 // returns the schema of the type.
-func (m models) addType(obj any) map[string]any {
+func (m *models) addType(obj any) map[string]any {
 	t := reflect.TypeOf(obj).Elem()
 	m.value(t)
-	model, _ := m[modelName(obj)].(map[string]any)
+	model, _ := m.byName[modelName(obj)].(map[string]any)
 	return model
 }
 
@@ -37,16 +40,19 @@ func modelName(obj any) string {
 }
 
 // value returns the schema of a value. That of a struct refers to the struct's own.
-func (m models) value(t reflect.Type) map[string]any {
+func (m *models) value(t reflect.Type) map[string]any {
 	switch t.Kind() {
 	case reflect.Pointer:
 		return m.value(t.Elem())
 	case reflect.Struct:
 		name := modelName(reflect.New(t).Interface())
-		if _, ok := m[name]; !ok {
+		if _, ok := m.byName[name]; !ok {
 			model := map[string]any{}
-			m[name] = model // before its fields, which may be of the same type
+			m.byName[name] = model // before its fields, which may be of the same type
 			m.fill(model, t)
+		}
+		if m.v2 {
+			return map[string]any{"$ref": "#/definitions/" + name}
 		}
 		ref := map[string]any{"$ref": "#/components/schemas/" + name}
 		return map[string]any{"allOf": []any{ref}}
@@ -72,7 +78,7 @@ func (m models) value(t reflect.Type) map[string]any {
 }
 
 // fill describes a struct.
-func (m models) fill(model map[string]any, t reflect.Type) {
+func (m *models) fill(model map[string]any, t reflect.Type) {
 	obj := reflect.New(t).Interface()
 	if doc := docOf(obj)[""]; doc != "" {
 		model["description"] = doc
@@ -85,7 +91,7 @@ func (m models) fill(model map[string]any, t reflect.Type) {
 		if format := encoded.OpenAPISchemaFormat(); format != "" {
 			model["format"] = format
 		}
-		if either, ok := obj.(interface{ OpenAPIV3OneOfTypes() []string }); ok {
+		if either, ok := obj.(interface{ OpenAPIV3OneOfTypes() []string }); ok && !m.v2 {
 			var types []any
 			for _, name := range either.OpenAPIV3OneOfTypes() {
 				types = append(types, map[string]any{"type": name})
@@ -107,7 +113,7 @@ func (m models) fill(model map[string]any, t reflect.Type) {
 }
 
 // fields describes the fields of a struct, those of inlined structs included.
-func (m models) fields(t reflect.Type, properties map[string]any, required *[]string) {
+func (m *models) fields(t reflect.Type, properties map[string]any, required *[]string) {
 	docs := docOf(reflect.New(t).Interface())
 	for field := range t.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")

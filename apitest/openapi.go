@@ -12,10 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// serveOpenAPI answers the paths below /openapi/v3. A document has the schemas of a version's
+// serveOpenAPI answers the paths below /openapi. A document has the schemas of a version's
 // kinds, which kubectl explain prints. Its paths have only the operation patch: from its parameters
-// kubectl learns that the server validates fields itself.
+// kubectl learns that the server validates fields itself. For a List, it asks for the one document
+// of version 2, and validates the objects in it before it sends them.
 func (c *call) serveOpenAPI(path string) bool {
+	if path == "openapi/v2" {
+		return c.serveOpenAPI2()
+	}
 	rest, ok := strings.CutPrefix(path, "openapi/v3")
 	if !ok {
 		return false
@@ -32,7 +36,7 @@ func (c *call) serveOpenAPI(path string) bool {
 		writeJSON(c.w, http.StatusOK, map[string]any{"paths": paths})
 		return true
 	}
-	paths, found := map[string]any{}, models{}
+	paths, found := map[string]any{}, &models{byName: map[string]any{}}
 	for _, r := range s.log.resources.all {
 		if r.versionPath() == strings.Trim(rest, "/") {
 			paths["/"+r.objectPath()] = map[string]any{"patch": r.patchOperation()}
@@ -46,14 +50,14 @@ func (c *call) serveOpenAPI(path string) bool {
 		"openapi":    "3.0.0",
 		"info":       map[string]string{"title": "Kubernetes", "version": serverVersion.GitVersion},
 		"paths":      paths,
-		"components": map[string]any{"schemas": found},
+		"components": map[string]any{"schemas": found.byName},
 	})
 	return true
 }
 
 // modelLocked adds the schema of the kind: that of its Go type, or else that of its definition with
 // the fields that all objects have.
-func (s *Server) modelLocked(r *Resource, all models) {
+func (s *Server) modelLocked(r *Resource, all *models) {
 	var model map[string]any
 	if typed := s.codecs.newObject(r); typed != nil {
 		model = all.addType(typed)
@@ -64,14 +68,14 @@ func (s *Server) modelLocked(r *Resource, all models) {
 			properties = map[string]any{}
 		}
 		common := all.addType(&metav1.PartialObjectMetadata{})["properties"].(map[string]any)
-		delete(all, modelName(&metav1.PartialObjectMetadata{}))
+		delete(all.byName, modelName(&metav1.PartialObjectMetadata{}))
 		for name, property := range common {
 			properties[name] = property
 		}
 		model["type"], model["properties"] = "object", properties
 		group := strings.Split(r.Group, ".")
 		slices.Reverse(group)
-		all[strings.Join(append(group, r.Version, r.Kind), ".")] = model
+		all.byName[strings.Join(append(group, r.Version, r.Kind), ".")] = model
 	}
 	model[gvkExtension] = []any{r.patchOperation()[gvkExtension]}
 }

@@ -23,9 +23,8 @@ import (
 // Sessions of kubectl print the same on a real server as on apitest, with the options of
 // informerstack serve. Where they differ, the output of apitest is below "---- apitest".
 //
-//	write FILE YAML       write a file, in one line
+//	write FILE YAML       write a file, in one line; --- starts another document
 //	kubectl ARGUMENT...   run kubectl; prints its output, errors included
-//	until TEXT ARGUMENT...  repeat kubectl until its output contains TEXT: what the controllers do
 //
 // The real server runs beside the namespace controller and the garbage collector of a controller
 // manager.
@@ -78,30 +77,18 @@ func playKubectl(t *testing.T, variant, kubectl, server string) {
 }
 
 func (s *session) exec(cmd transcript.Command) string {
-	switch cmd.Name {
-	case "write":
+	if cmd.Name == "write" {
 		_, content, _ := strings.Cut(strings.TrimPrefix(cmd.Line, "write "), " ")
 		require.NoError(s.t, os.WriteFile(filepath.Join(s.folder, cmd.Arg(0)),
 			[]byte(strings.ReplaceAll(content, " --- ", "\n---\n")), 0o600))
-		return ""
-	case "until":
-		s.until(cmd.Arg(0), cmd.Args[1:])
 		return ""
 	}
 	require.Equal(s.t, "kubectl", cmd.Name, "a command: %s", cmd.Line)
 	return s.run(cmd.Args)
 }
 
-// kubectlTimeout bounds a command of kubectl, and the wait for its output.
+// kubectlTimeout bounds a command of kubectl.
 const kubectlTimeout = time.Minute
-
-func (s *session) until(text string, args []string) {
-	out := ""
-	require.Eventually(s.t, func() bool {
-		out = s.run(args)
-		return strings.Contains(out, text)
-	}, kubectlTimeout, 100*time.Millisecond, "%s in %s", text, out)
-}
 
 func (s *session) run(args []string) string {
 	ctx, cancel := context.WithTimeout(s.t.Context(), kubectlTimeout)
@@ -119,6 +106,7 @@ var kubectlVaries = []struct {
 }{
 	{regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "<uid>"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "<time>"},
+	{regexp.MustCompile(`/tmp/(LIVE|MERGED)-\d+/(\S+)(\s.*0000)?`), "$1/$2"},
 	{regexp.MustCompile(`(resourceVersion: )"\d+"`), "$1<version>"},
 	{regexp.MustCompile(`\b10\.\d+\.\d+\.\d+\b`), "<address>"},
 	{regexp.MustCompile(`\b\d+m?\d*s\b`), "<age>"},
