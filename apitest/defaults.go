@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// defaultTable has the fields that a kind gets when they are absent. A name that ends with : starts
-// a kind. Of the fields above:
+// defaultTable has the fields that a kind gets when they are absent. A line that ends with : starts
+// a kind. The fields above the last one of a path:
 //
 //	a.b       a is created if it is absent
 //	a?.b      only if a is there
 //	a[].b     in each element of a
-//	a=v.b     in a value whose field a is v
+//	a=v.b     if the field a beside b is v
 //
 // POD stands for podDefaults, in the field before it.
 const defaultTable = `
@@ -274,7 +274,7 @@ func setDefault(obj map[string]any, name string, value any) {
 	}
 }
 
-// pullPolicy depends on the tag: images are pulled always that have none, or latest.
+// pullPolicy depends on the tag: an image without one, or with latest, is pulled always.
 func pullPolicy(image string) string {
 	name := image[strings.LastIndexByte(image, '/')+1:]
 	_, tag, _ := strings.Cut(name, ":")

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// models are the OpenAPI schemas of Go types, by the names that refer to them. They are derived from
-// the types:
+// models are the OpenAPI schemas of Go types, by the names that refer to them. They are derived
+// from the types:
 //
 //	the tag json        name of a field; required without omitempty and omitzero
 //	SwaggerDoc          descriptions of the type and its fields

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// serveOpenAPI2 answers with the schemas of all kinds. Those of custom kinds allow any fields, since
-// version 2 cannot express them all.
+// serveOpenAPI2 answers with the schemas of all kinds. Those of custom kinds allow any fields,
+// since version 2 cannot express them all.
 func (c *call) serveOpenAPI2() bool {
 	s := c.server
 	all := &models{byName: map[string]any{}, v2: true}
@@ -29,8 +29,9 @@ func (c *call) serveOpenAPI2() bool {
 	}
 	s.log.mu.RUnlock()
 	document := map[string]any{
-		"swagger":     "2.0",
-		"info":        map[string]string{"title": "Kubernetes", "version": serverVersion.GitVersion},
+		"swagger": "2.0",
+		"info": map[string]string{
+			"title": "Kubernetes", "version": serverVersion.GitVersion},
 		"paths":       map[string]any{},
 		"definitions": all.byName,
 	}
@@ -43,12 +44,13 @@ func (c *call) serveOpenAPI2() bool {
 		c.error(err)
 		return true
 	}
-	c.w.Header().Set("Content-Type", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
+	c.w.Header().Set("Content-Type",
+		"application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
 	_, _ = c.w.Write(data) // the client may be gone
 	return true
 }
 
-// encodeOpenAPI2 returns the document as protobuf, the form in which client-go's clients ask for it.
+// encodeOpenAPI2 returns the document as protobuf, as client-go's clients ask for it.
 func encodeOpenAPI2(document any) ([]byte, error) {
 	text, err := json.Marshal(document)
 	if err != nil {

@@ -48,7 +48,7 @@ type traits struct {
 	// supports no other field selectors, and its error says so in another message
 	plainFieldErrors bool
 	name             nameRule
-	rules            *rules                        // nil: values are neither defaulted nor validated
+	rules            *rules                        // nil: only metadata is checked
 	types            func() (typeConverter, error) // guarded by the log's lock
 }
 

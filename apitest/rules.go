@@ -41,15 +41,16 @@ func builtinRules() map[string]*rules {
 		all[kind] = &rules{defaults: rows, podSpec: podSpecs[kind]}
 	}
 	for kind, typed := range map[string]typedRules{
-		"pods.":                   kindRules[corev1.Pod]{completePod, checkPod},
-		"services.":               kindRules[corev1.Service]{completeService(), checkService},
-		"configmaps.":             kindRules[corev1.ConfigMap]{nil, checkConfigMap},
-		"secrets.":                kindRules[corev1.Secret]{completeSecret, checkSecret},
-		"persistentvolumeclaims.": kindRules[corev1.PersistentVolumeClaim]{completeClaim, checkClaim},
-		"deployments.apps":        kindRules[appsv1.Deployment]{nil, checkDeployment},
-		"replicasets.apps":        kindRules[appsv1.ReplicaSet]{nil, checkReplicaSet},
-		"statefulsets.apps":       kindRules[appsv1.StatefulSet]{nil, checkStatefulSet},
-		"daemonsets.apps":         kindRules[appsv1.DaemonSet]{completeDaemonSet, checkDaemonSet},
+		"pods.":       kindRules[corev1.Pod]{completePod, checkPod},
+		"services.":   kindRules[corev1.Service]{completeService(), checkService},
+		"configmaps.": kindRules[corev1.ConfigMap]{nil, checkConfigMap},
+		"secrets.":    kindRules[corev1.Secret]{completeSecret, checkSecret},
+		"persistentvolumeclaims.": kindRules[corev1.PersistentVolumeClaim]{
+			completeClaim, checkClaim},
+		"deployments.apps":  kindRules[appsv1.Deployment]{nil, checkDeployment},
+		"replicasets.apps":  kindRules[appsv1.ReplicaSet]{nil, checkReplicaSet},
+		"statefulsets.apps": kindRules[appsv1.StatefulSet]{nil, checkStatefulSet},
+		"daemonsets.apps":   kindRules[appsv1.DaemonSet]{completeDaemonSet, checkDaemonSet},
 		"networkpolicies.networking.k8s.io": kindRules[networkingv1.NetworkPolicy]{
 			completeNetworkPolicy, nil},
 		"jobs.batch":     kindRules[batchv1.Job]{completeJob, checkJob},
@@ -99,8 +100,8 @@ func (r *rules) refuse(obj, old *object) field.ErrorList {
 	return r.typed.check(obj, old)
 }
 
-// kindRules are the rules of the kind with the Go type T. old is nil for a new object. Each function
-// may be nil.
+// kindRules are the rules of the kind with the Go type T. old is nil for a new object. Each
+// function may be nil.
 type kindRules[T any] struct {
 	completes func(obj, old *T) // sets what is not the client's to decide
 	checks    func(obj, old *T) field.ErrorList

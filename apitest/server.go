@@ -15,17 +15,18 @@
 // versions, a replica that lags behind) happen on demand or from a seed.
 //
 // Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, delete.go,
-// managed.go, terminate.go and garbage.go (the effects of a write), then server.go, route.go,
-// serve.go, list.go and watch.go (the requests), and faults.go.
+// managed.go, terminate.go and garbage.go (the effects of a write), rules.go, defaults.go,
+// complete.go and refuse.go (the values of built-in kinds), then server.go, route.go, serve.go,
+// list.go and watch.go (the requests), openapi.go and models.go (kubectl explain), and faults.go.
 //
 // There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
 // grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
-// stay, unless Options.GarbageCollection is set. Schemas are used for server-side apply only:
-// values are neither defaulted nor validated beyond their metadata. The only admission check is the
-// existence of the namespace. Unknown fields are kept, unless Options.Scheme knows the type. There
-// are no subresources but status and that of namespaces, no users and no permissions. Answers are
-// JSON, never compressed. The versions of a custom kind, and the two kinds of events, are stored
-// apart.
+// stay, unless Options.GarbageCollection is set. Schemas are used for server-side apply and
+// kubectl explain only: values are neither defaulted nor validated beyond their metadata, unless
+// Options.BuiltinRules is set. The only admission check is the existence of the namespace. Unknown
+// fields are kept, unless Options.Scheme knows the type. There are no subresources but status and
+// that of namespaces, no users and no permissions. Answers are JSON, never compressed. The versions
+// of a custom kind, and the two kinds of events, are stored apart.
 //
 // Goroutines: one per connection, of net/http, from Start or StartPipe on, and with
 // Options.GarbageCollection one from NewServer on; Close ends them and waits for them. Locking: the

@@ -139,7 +139,8 @@ func (r *Resource) validateName(name string, prefix bool) []string {
 }
 
 // validateMeta checks an object's metadata, and its values if the kind has rules, and compares them
-// with the old object's if that is not nil. As from the real server, an error of a custom kind's update is reported twice.
+// with the old object's if that is not nil. As from the real server, an error of a custom kind's
+// update is reported twice.
 func (r *Resource) validateMeta(obj, old *object) error {
 	at := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)

@@ -1,3 +1,4 @@
+// What tests run, and is never imported by our code.
 module example.com/informerstack/e2e/kubectl
 
 go 1.26.0

@@ -103,6 +103,8 @@ var rules = map[string]rule{
 		outside: []string{
 			"gopkg.in/evanphx/json-patch.v4",
 			"k8s.io/client-go/applyconfigurations", "k8s.io/client-go/kubernetes/scheme",
+			"k8s.io/api/", "github.com/google/gnostic-models/openapiv2",
+			"google.golang.org/protobuf/proto",
 			"k8s.io/kube-openapi/pkg/validation/spec", "sigs.k8s.io/structured-merge-diff/",
 		},
 	},
