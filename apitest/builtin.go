@@ -48,9 +48,9 @@ const builtinTable = `
 	apps/v1                      StatefulSet              statefulsets              sts      nsguar
 	apps/v1                      DaemonSet                daemonsets                ds       nsgua
 	apps/v1                      ControllerRevision       controllerrevisions       -        nu
-	batch/v1                     Job                      jobs                      -        nsguao
 	batch/v1                     CronJob                  cronjobs                  cj       nsgua
-	autoscaling/v2               HorizontalPodAutoscaler  horizontalpodautoscalers  hpa      nsua
+	batch/v1                     Job                      jobs                      -        nsguao
+	autoscaling/v2               HorizontalPodAutoscaler  horizontalpodautoscalers  hpa      nsgua
 	coordination.k8s.io/v1       Lease                    leases                    -        nc
 	discovery.k8s.io/v1          EndpointSlice            endpointslices            -        ngu
 	events.k8s.io/v1             Event                    events                    ev       nuce

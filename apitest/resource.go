@@ -51,6 +51,7 @@ type traits struct {
 	plainFieldErrors bool
 	name             nameRule
 
+	rules       *rules      // nil: only metadata is checked
 	scale       *scalePaths // nil: no subresource scale
 	printed     []printerColumn
 	deprecation string // warns of every request

@@ -15,20 +15,21 @@
 // versions, a replica that lags behind) happen on demand or from a seed.
 //
 // Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, delete.go,
-// managed.go, admission.go, terminate.go and garbage.go (the effects of a write), definition.go,
-// schema.go and scale.go (custom kinds), then server.go, route.go, serve.go, list.go and watch.go
-// (the requests), action.go (those that store nothing), user.go, token.go, review.go and rbac.go
-// (the permissions), cells.go (the tables), and faults.go.
+// managed.go, admission.go, terminate.go and garbage.go (the effects of a write), rules.go,
+// defaults.go, complete.go and refuse.go (the values of built-in kinds), definition.go, schema.go
+// and scale.go (custom kinds), then server.go, route.go, serve.go, list.go and watch.go (the
+// requests), action.go (those that store nothing), user.go, token.go, review.go and rbac.go (the
+// permissions), cells.go (the tables), openapi.go and models.go (kubectl explain), and faults.go.
 //
 // There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
 // grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
-// stay, unless Options.GarbageCollection is set. Values of built-in kinds are neither defaulted nor
-// validated beyond their metadata, and those of custom kinds only with Options.Schemas. Admission
-// is the existence of the namespace, Options.Admission, and webhooks. Unknown fields are kept,
-// unless Options.Scheme knows the type or Options.Schemas the schema. There are no subresources but
-// status, scale, binding, eviction, token, and that of namespaces, and no conversion webhooks.
-// Every user may do everything, unless Options.RBAC is set. Answers are JSON, never compressed. The
-// two kinds of events are stored apart.
+// stay, unless Options.GarbageCollection is set. Values of built-in kinds are defaulted and
+// validated beyond their metadata only with Options.BuiltinRules, and those of custom kinds only
+// with Options.Schemas. Admission is the existence of the namespace, Options.Admission, and
+// webhooks. Unknown fields are kept, unless Options.Scheme knows the type or Options.Schemas the
+// schema. There are no subresources but status, scale, binding, eviction, token, and that of
+// namespaces, and no conversion webhooks. Every user may do everything, unless Options.RBAC is set.
+// Answers are JSON, never compressed. The two kinds of events are stored apart.
 //
 // Goroutines: one per connection, of net/http, from Start or StartPipe on, and with
 // Options.GarbageCollection one from NewServer on; Close ends them and waits for them. Locking: the
@@ -78,6 +79,11 @@ type Options struct {
 	// kube-system, kube-public and kube-node-lease, and creating an object elsewhere is answered
 	// with 404, as by a real server.
 	AnyNamespace bool
+
+	// BuiltinRules fills in the defaults of built-in kinds, and refuses the values that a real
+	// server refuses, for the fields that docs/apitest.md names. Without it, objects are stored as
+	// they are sent.
+	BuiltinRules bool
 
 	// BookmarkInterval is the time between two bookmarks of a watch. 0 means a minute, as for a
 	// real server.
@@ -164,7 +170,12 @@ func NewServer(options Options) *Server {
 	if options.Scheme != nil {
 		s.codecs = newCodecs(options.Scheme)
 	}
+	var rules map[string]*rules
+	if options.BuiltinRules {
+		rules = builtinRules()
+	}
 	for _, r := range builtins() {
+		r.rules = rules[r.Plural+"."+r.Group]
 		s.log.registerLocked(r, r)
 	}
 	s.namespaces = s.log.resources.find("", "v1", "namespaces")

@@ -90,7 +90,7 @@ func TestStart_ShowsTheRequestsOfAFailure(t *testing.T) {
 	}
 }
 
-const gadgets = `
+const gadgetsYAML = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: gadgets.example.com}
@@ -113,7 +113,7 @@ func TestLoad(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		return file
 	}
-	crds := write("gadgets.yaml", gadgets)
+	crds := write("gadgets.yaml", gadgetsYAML)
 	files := write("objects.yaml", `
 {apiVersion: example.com/v1, kind: Gadget, metadata: {name: a}, status: {phase: Ready}}
 ---

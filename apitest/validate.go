@@ -58,6 +58,7 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	if r.isNamespaces() {
 		prepareNamespace(obj)
 	}
+	defer r.rules.prepare(obj, nil)
 	if _, ok := obj.fields["status"]; ok || r.Group != "" {
 		return
 	}
@@ -82,6 +83,9 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 		*obj = *c
 	case (subresource == "" || subresource == finalize) && r.Status:
 		obj.setField("status", old.fields["status"])
+	}
+	if subresource != "status" {
+		r.rules.prepare(obj, old)
 	}
 	if r.isNamespaces() {
 		labelNamespace(obj)
@@ -152,8 +156,9 @@ func (r *Resource) accept(obj, old *object, subresource string) error {
 	return r.family.stored.conform(obj, true)
 }
 
-// validateMeta checks an object's metadata, and compares it with the old object's if that is not
-// nil. As from the real server, an error of a custom kind's update is reported twice.
+// validateMeta checks an object's metadata, and its values if the kind has rules, and compares them
+// with the old object's if that is not nil. As from the real server, an error of a custom kind's
+// update is reported twice.
 func (r *Resource) validateMeta(obj, old *object) field.ErrorList {
 	at := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)
@@ -163,7 +168,7 @@ func (r *Resource) validateMeta(obj, old *object) field.ErrorList {
 			errs = append(errs, errs...)
 		}
 	}
-	return errs
+	return append(errs, r.rules.refuse(obj, old)...)
 }
 
 // fieldSet returns the values that field selectors see besides name and namespace. Those of a

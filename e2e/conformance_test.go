@@ -29,6 +29,15 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+// The defaults and refusals of built-in kinds.
+func TestConformance_Rules(t *testing.T) {
+	conformance.RunFolder(t, conformance.Target{
+		Variant: variant(),
+		Config:  shared.Config(cluster.AdminToken),
+		Folder:  "../testdata/conformance",
+	}, "rules")
+}
+
 // The same, of a server with the feature gate ShardedListAndWatch.
 func TestConformance_Sharded(t *testing.T) {
 	c := newShardedCluster(t)

@@ -115,6 +115,7 @@ func (o *options) check(flags *pflag.FlagSet) error {
 func (o *options) serveMemory(ctx context.Context, stdout io.Writer) error {
 	server := apitest.NewServer(apitest.Options{
 		Scheme: scheme.Scheme, Address: o.listen, ManagedFields: true, GarbageCollection: true,
+		BuiltinRules: true,
 	})
 	if err := server.Load(o.crds, o.load); err != nil {
 		return cli.Fail(cli.Failed, "%w", err)

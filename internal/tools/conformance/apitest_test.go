@@ -41,6 +41,12 @@ func TestApitest_Collected(t *testing.T) {
 		GarbageCollection: true}), "collected")
 }
 
+// apitest has the defaults of the real server, and refuses what it refuses.
+func TestApitest_Rules(t *testing.T) {
+	conformance.RunFolder(t, target(t, apitest.Options{Scheme: scheme.Scheme, ManagedFields: true,
+		BuiltinRules: true}), "rules")
+}
+
 func target(t *testing.T, options apitest.Options) conformance.Target {
 	s := apitest.NewServer(options)
 	require.NoError(t, s.Start())

@@ -24,7 +24,7 @@ import (
 //   - in messages, the server's own counters are now, and parts that depend on its implementation
 //     are <why>;
 //   - tokens are <continue> and <token>, their issuer <issuer>, ages <age>, times <time>, uids
-//     <uid>;
+//     <uid>, addresses of services <address>;
 //     columns of tables have no description, and the rules of a user are sorted;
 //   - a hash is the variable that holds it;
 //   - the test's namespace is ns; the suffix of generateName is <random>.
@@ -167,11 +167,16 @@ func (n *normalizer) cleanStatus(status map[string]any) {
 	n.sortCauses(status)
 }
 
-// sortCauses sorts the causes of a Status, and their texts in its message. A real server has those
-// of a schema in no order.
+// sortCauses sorts the causes of a Status of a custom kind or its definition, and their texts in its
+// message. A real server has those of a schema in no order.
 func (n *normalizer) sortCauses(status map[string]any) {
 	details, _ := status["details"].(map[string]any)
 	causes, _ := details["causes"].([]any)
+	group, _ := details["group"].(string)
+	if isBuiltin := !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"); isBuiltin &&
+		group != "apiextensions.k8s.io" {
+		return
+	}
 	var texts []string
 	for _, cause := range causes {
 		cause, _ := cause.(map[string]any)
@@ -238,7 +243,14 @@ var reasons = regexp.MustCompile(
 		`continue key is not valid|accepted media types include|` +
 		`media types are accepted|Available representations): ).*`)
 
+// Messages contain the server's own types: the difference between two, or a template of pods.
 var (
+	difference = regexp.MustCompile(`(?s)\n@@.*`)
+	dump       = regexp.MustCompile(`\{.*"[Ss]pec":\{.*\}(: field is immutable)`)
+)
+
+var (
+	address  = regexp.MustCompile(`^10(\.\d+){3}$`)
 	age      = regexp.MustCompile(`^(\d+[smhdy])+$`)
 	jwt      = regexp.MustCompile(`eyJ[\w-]+\.[\w-]+\.[\w-]*`)
 	issuer   = regexp.MustCompile(`https://(127\.0\.0\.1:\d+|apitest\.invalid)`)
@@ -252,6 +264,9 @@ func (n *normalizer) cleanString(text string) string {
 	if age.MatchString(text) {
 		return "<age>"
 	}
+	if address.MatchString(text) {
+		return "<address>"
+	}
 	text = uid.ReplaceAllString(text, "<uid>")
 	text = issuer.ReplaceAllString(text, "<issuer>")
 	text = ago.ReplaceAllString(text, "(<age> ago)")
@@ -260,6 +275,7 @@ func (n *normalizer) cleanString(text string) string {
 		text = strings.ReplaceAll(text, hash, name)
 	}
 	text = reasons.ReplaceAllString(text, "${1}<why>")
+	text = dump.ReplaceAllString(difference.ReplaceAllString(text, ""), "<why>$1")
 	if strings.Contains(text, "resource version: ") {
 		text = counters.ReplaceAllStringFunc(text, func(match string) string {
 			return number.ReplaceAllString(match, "now")

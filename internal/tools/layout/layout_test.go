@@ -106,6 +106,7 @@ var rules = map[string]rule{
 			"k8s.io/client-go/applyconfigurations", "k8s.io/client-go/kubernetes/scheme",
 			"k8s.io/client-go/rest", "k8s.io/kube-openapi/pkg/validation/spec", "sigs.k8s.io/json",
 			"sigs.k8s.io/structured-merge-diff/", "sigs.k8s.io/yaml",
+			"github.com/google/gnostic-models/openapiv2", "google.golang.org/protobuf/proto",
 		},
 	},
 	"observe/trace": {

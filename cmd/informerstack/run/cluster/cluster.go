@@ -98,7 +98,8 @@ func (o *Options) locate() (*Cluster, error) {
 	case o.Embedded():
 		// lets kubectl write to it
 		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme, Address: o.Serve,
-			ManagedFields: o.Serve != "", GarbageCollection: o.Serve != ""})
+			ManagedFields: o.Serve != "", GarbageCollection: o.Serve != "",
+			BuiltinRules: o.Serve != ""})
 		if err := server.Start(); err != nil {
 			return nil, cli.ListenError("serve", err)
 		}

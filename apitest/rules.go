@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !js
+
+package apitest
+
+import (
+	"encoding/json"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// rules are what a real server does with the values of a built-in kind, beyond the metadata that
+// all kinds have. A write is prepared by them, then refused or stored. A nil *rules does nothing.
+type rules struct {
+	defaults []defaultField
+	podSpec  string // the path of a pod's spec, or ""
+	typed    typedRules
+}
+
+// typedRules are rules that need the Go type of a kind.
+type typedRules interface {
+	complete(obj, old *object)
+	check(obj, old *object) field.ErrorList
+}
+
+// builtinRules returns the rules of one server, by the names of the kinds: pods.,
+// deployments.apps.
+func builtinRules() map[string]*rules {
+	defaults, podSpecs := readDefaults()
+	all := map[string]*rules{}
+	for kind, rows := range defaults {
+		all[kind] = &rules{defaults: rows, podSpec: podSpecs[kind]}
+	}
+	for kind, typed := range map[string]typedRules{
+		"pods.":       kindRules[corev1.Pod]{completePod, checkPod},
+		"services.":   kindRules[corev1.Service]{completeService(), checkService},
+		"configmaps.": kindRules[corev1.ConfigMap]{nil, checkConfigMap},
+		"secrets.":    kindRules[corev1.Secret]{completeSecret, checkSecret},
+		"persistentvolumeclaims.": kindRules[corev1.PersistentVolumeClaim]{
+			completeClaim, checkClaim},
+		"deployments.apps":  kindRules[appsv1.Deployment]{nil, checkDeployment},
+		"replicasets.apps":  kindRules[appsv1.ReplicaSet]{nil, checkReplicaSet},
+		"statefulsets.apps": kindRules[appsv1.StatefulSet]{nil, checkStatefulSet},
+		"daemonsets.apps":   kindRules[appsv1.DaemonSet]{completeDaemonSet, checkDaemonSet},
+		"networkpolicies.networking.k8s.io": kindRules[networkingv1.NetworkPolicy]{
+			completeNetworkPolicy, nil},
+		"jobs.batch":     kindRules[batchv1.Job]{completeJob, checkJob},
+		"cronjobs.batch": kindRules[batchv1.CronJob]{nil, checkCronJob},
+	} {
+		if all[kind] == nil {
+			all[kind] = &rules{}
+		}
+		all[kind].typed = typed
+	}
+	return all
+}
+
+// prepare fills in what obj leaves out. old is the object that it replaces, or nil.
+func (r *rules) prepare(obj, old *object) {
+	if r == nil {
+		return
+	}
+	fields := map[string]any{}
+	for name, raw := range obj.fields {
+		var value any
+		if utiljson.Unmarshal(raw, &value) == nil {
+			fields[name] = value
+		}
+	}
+	for _, d := range r.defaults {
+		d.fill(fields)
+	}
+	if r.podSpec != "" {
+		fillPodSpec(fields, r.podSpec)
+	}
+	for name, value := range fields {
+		if raw, err := json.Marshal(value); err == nil {
+			obj.setField(name, raw)
+		}
+	}
+	if r.typed != nil {
+		r.typed.complete(obj, old)
+	}
+}
+
+// refuse reports the values that are not allowed, and those of old that may not change.
+func (r *rules) refuse(obj, old *object) field.ErrorList {
+	if r == nil || r.typed == nil {
+		return nil
+	}
+	return r.typed.check(obj, old)
+}
+
+// kindRules are the rules of the kind with the Go type T. old is nil for a new object. Each
+// function may be nil.
+type kindRules[T any] struct {
+	completes func(obj, old *T) // sets what is not the client's to decide
+	checks    func(obj, old *T) field.ErrorList
+}
+
+func (k kindRules[T]) complete(obj, old *object) {
+	typed, err := typedAs[T](obj)
+	if err != nil || k.completes == nil {
+		return // check reports the error
+	}
+	was, _ := typedAs[T](old) // what cannot be decoded has nothing to keep
+	k.completes(typed, was)
+	completed, err := fromTyped(any(typed).(runtime.Object))
+	if err != nil {
+		return
+	}
+	obj.fields = completed.fields
+	m, from := &obj.meta, &completed.meta
+	m.Labels, m.Annotations, m.Finalizers = from.Labels, from.Annotations, from.Finalizers
+}
+
+func (k kindRules[T]) check(obj, old *object) field.ErrorList {
+	typed, err := typedAs[T](obj)
+	if err != nil {
+		return field.ErrorList{field.Invalid(nil, obj.gvk.Kind, err.Error())}
+	}
+	if k.checks == nil {
+		return nil
+	}
+	was, _ := typedAs[T](old)
+	return k.checks(typed, was)
+}
+
+// typedAs decodes an object; nil stays nil.
+func typedAs[T any](o *object) (*T, error) {
+	if o == nil {
+		return nil, nil
+	}
+	meta, err := json.Marshal(&o.meta)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]json.RawMessage{"metadata": meta}
+	maps.Copy(fields, o.fields)
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	typed := new(T)
+	return typed, json.Unmarshal(data, typed)
+}

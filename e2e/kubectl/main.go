@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Kubectl is kubectl, built from its Go module.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+func main() {
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+		util.CheckErr(err) // it ends the process
+	}
+	os.Exit(0)
+}
