@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Object is an argument of the server's own methods: a pointer to a typed object, or an
@@ -91,48 +92,46 @@ func (s *Server) Delete(obj Object) error {
 	return err
 }
 
-// List returns the objects of a resource ("pods", "deployments.apps") in the order of their keys;
-// resource "" means all resources, namespace "" all namespaces and the cluster-wide objects.
+// List returns the objects of a resource ("pods", "deployments.apps") in the order of their keys.
+// Resource "" means all resources, with each object in one version; namespace "" means all
+// namespaces and the cluster-wide objects.
 func (s *Server) List(resource, namespace string) ([]unstructured.Unstructured, error) {
+	type served struct {
+		r *Resource
+		v *version
+	}
+	var found []served
 	s.log.mu.RLock()
-	found, err := s.listLocked(resource, namespace)
-	s.log.mu.RUnlock()
-	if err != nil {
-		return nil, err
-	}
-	items := make([]unstructured.Unstructured, len(found))
-	for i, v := range found {
-		if err := items[i].UnmarshalJSON(v.json); err != nil {
-			return nil, fmt.Errorf("list %s: %w", resource, err)
-		}
-	}
-	return items, nil
-}
-
-func (s *Server) listLocked(resource, namespace string) (found []*version, err error) {
 	resources := s.log.resources.all
 	if resource != "" {
-		r := s.log.resources.findName(resource)
-		if r == nil {
-			return nil, fmt.Errorf("list objects: no resource %q is served", resource)
-		}
-		resources = []*Resource{r}
+		resources = []*Resource{s.log.resources.findName(resource)}
 	}
-	seen := map[*version]bool{} // versions of a kind may share their objects
 	for _, r := range resources {
-		if namespace != "" && !r.Namespaced {
+		if r == nil || (!r.Namespaced && namespace != "") {
 			continue
 		}
 		t := target{resource: r, namespace: namespace}
 		s.log.collectionLocked(r).stateLocked(t.prefix(), "", s.log.rv, func(v *version) bool {
-			if !seen[v] {
-				found = append(found, v)
-			}
-			seen[v] = true
+			found = append(found, served{r, v})
 			return true
 		})
 	}
-	return found, nil
+	s.log.mu.RUnlock()
+	if resources[0] == nil {
+		return nil, fmt.Errorf("list objects: no resource %q is served", resource)
+	}
+	items, listed := []unstructured.Unstructured{}, map[types.UID]bool{}
+	for _, f := range found {
+		var item unstructured.Unstructured
+		if err := item.UnmarshalJSON(f.v.json); err != nil {
+			return nil, fmt.Errorf("list %s: %w", f.r.Plural, err)
+		}
+		if !listed[item.GetUID()] {
+			items = append(items, item)
+		}
+		listed[item.GetUID()] = true
+	}
+	return items, nil
 }
 
 // ResourceVersion returns the version of the last write of any object.
