@@ -198,7 +198,7 @@ func TestSnapshot_OfEverything(t *testing.T) {
 	assert.NotEqual(t, red, run("blue", 0))
 }
 
-// Of a kind with two versions, each object is listed once.
+// Each object is listed once, even if its kind has two versions.
 func TestList_EverythingOnce(t *testing.T) {
 	definition := filepath.Join(t.TempDir(), "gadgets.yaml")
 	require.NoError(t, os.WriteFile(definition, []byte(gadgets+`
