@@ -96,8 +96,9 @@ func (s *Server) Delete(obj Object) error {
 	return err
 }
 
-// List returns the objects of a resource ("pods", "deployments.apps") in the order of their keys;
-// resource "" means all resources, namespace "" all namespaces and the cluster-wide objects.
+// List returns the objects of a resource ("pods", "deployments.apps") in the order of their keys.
+// Resource "" means all resources, with each object in one version; namespace "" means all
+// namespaces and the cluster-wide objects.
 func (s *Server) List(resource, namespace string) ([]unstructured.Unstructured, error) {
 	s.log.mu.RLock()
 	found, err := s.listLocked(resource, namespace)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,7 +98,7 @@ metadata: {name: gadgets.example.com}
 spec:
   group: example.com
   scope: Namespaced
-  names: {plural: gadgets, singular: gadget, kind: Gadget}
+  names: {plural: gadgetsYAML, singular: gadget, kind: Gadget}
   versions:
   - name: v1
     served: true
@@ -177,6 +178,8 @@ func TestSnapshot_OfEverything(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, items, 7, "with four namespaces")
 		text := apitest.Snapshot(items)
+		slices.Reverse(items)
+		assert.Equal(t, text, apitest.Snapshot(items))
 		assert.NotEmpty(t, items[0].GetUID(), "the objects stay as they are")
 		assert.NotContains(t, text, owned.UID)
 		assert.NotContains(t, text, "managedFields")
@@ -193,6 +196,27 @@ func TestSnapshot_OfEverything(t *testing.T) {
 		"    name: owner\n")
 	assert.Equal(t, red, run("red", 3))
 	assert.NotEqual(t, red, run("blue", 0))
+}
+
+// Each object is listed once, even if its kind has two versions.
+func TestList_EverythingOnce(t *testing.T) {
+	definition := filepath.Join(t.TempDir(), "gadgets.yaml")
+	require.NoError(t, os.WriteFile(definition, []byte(gadgetsYAML+`
+  - name: v2
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`), 0o600))
+	server := apitest.Start(t, apitest.Options{})
+	require.NoError(t, server.Load([]string{definition}, nil))
+	require.NoError(t, server.Create(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v2", "kind": "Gadget",
+		"metadata": map[string]any{"namespace": "default", "name": "a"}}}))
+	items, err := server.List("", "default")
+	require.NoError(t, err)
+	assert.Len(t, items, 1)
+	_, err = server.List("widgets", "")
+	assert.ErrorContains(t, err, `no resource "widgets" is served`)
 }
 
 // A field that only has such a name stays.

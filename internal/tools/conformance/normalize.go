@@ -167,14 +167,14 @@ func (n *normalizer) cleanStatus(status map[string]any) {
 	n.sortCauses(status)
 }
 
-// sortCauses sorts the causes of a Status of a custom kind or its definition, and their texts in its
-// message. A real server has those of a schema in no order.
+// sortCauses sorts the causes of a Status of a custom kind or its definition, and their texts in
+// its message. A real server has those of a schema in no order.
 func (n *normalizer) sortCauses(status map[string]any) {
 	details, _ := status["details"].(map[string]any)
 	causes, _ := details["causes"].([]any)
 	group, _ := details["group"].(string)
-	if isBuiltin := !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"); isBuiltin &&
-		group != "apiextensions.k8s.io" {
+	isBuiltin := !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+	if isBuiltin && group != "apiextensions.k8s.io" {
 		return
 	}
 	var texts []string
