@@ -244,7 +244,7 @@ func (j *Journal) facts(limit int) Facts {
 	if !f.Recording {
 		return f
 	}
-	at := j.periodLocked(time.Now())
+	at := j.periodLocked()
 	f.RecentSince = j.recentSinceLocked()
 	f.Errors = j.failures.known()
 	for _, h := range j.handlers {
@@ -336,7 +336,7 @@ func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 	slices.SortStableFunc(calls, func(a, b Call) int { return b.Time.Compare(a.Time) })
 	j.keys.all(func(p place, h *history) {
 		if printable.Canonical(p.key) == key {
-			queues = append(queues, h.facts(p, j.periodLocked(time.Now())))
+			queues = append(queues, h.facts(p, j.periodLocked()))
 		}
 	})
 	return calls, queues

@@ -63,13 +63,13 @@ func (h *Handler[H]) OnAdd(obj any, isInInitialList bool) {
 	if isInInitialList {
 		kind = InitialList
 	}
-	defer h.end(h.note(kind, nil, obj))
+	defer h.note(kind, nil, obj)()
 	h.inner.OnAdd(obj, isInInitialList)
 }
 
 // OnUpdate notes an object that changed, or that is delivered again.
 func (h *Handler[H]) OnUpdate(oldObj, newObj any) {
-	defer h.end(h.note(Updated, oldObj, newObj))
+	defer h.note(Updated, oldObj, newObj)()
 	h.inner.OnUpdate(oldObj, newObj)
 }
 
@@ -79,25 +79,18 @@ func (h *Handler[H]) OnDelete(obj any) {
 	if _, missed := obj.(store.DeletedFinalStateUnknown); missed {
 		kind = Tombstone
 	}
-	defer h.end(h.note(kind, nil, obj))
+	defer h.note(kind, nil, obj)()
 	h.inner.OnDelete(obj)
 }
 
-// noted is a call in progress; zero if it is not recorded.
-type noted struct {
-	*Call
-	goroutine int64
-	sampled   bool // its object is compared with a copy
-}
-
-// note notes a call, and end its end, also after a panic.
-func (h *Handler[H]) note(kind Kind, before, obj any) (n noted) {
+// note notes a call, and returns a function that notes its end, also after a panic.
+func (h *Handler[H]) note(kind Kind, before, obj any) (end func()) {
 	if !h.journal.recording() {
-		return n
+		return func() {}
 	}
 	key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
-		return n // it is no object of the API
+		return func() {} // it is no object of the API
 	}
 	call := &Call{
 		Informer: h.informer, Kind: kind, ResourceVersion: version(obj),
@@ -105,46 +98,33 @@ func (h *Handler[H]) note(kind Kind, before, obj any) (n noted) {
 	}
 	call.nameLocked()
 	_, call.partial = obj.(*metav1.PartialObjectMetadata)
-	was := ""
-	if kind == Updated {
-		was = version(before)
-	}
 	switch {
 	case kind == Updated && same(before, obj):
 		call.Kind = Resync
-	case kind == Updated && call.ResourceVersion != "" && was == call.ResourceVersion:
+	case kind == Updated && call.ResourceVersion != "" && version(before) == call.ResourceVersion:
 		call.Kind = Relist
 	case kind == Updated:
-		call.Was = was
+		call.Was = version(before)
 		call.Fields, call.Managers = h.journal.changes(
 			changeID{h.informer, call.Key, call.Was, call.ResourceVersion}, before, obj)
 	}
-	if id := (sampleID{h.informer, call.Key}); h.journal.mayWatch(id) {
-		n.sampled = true
-		h.journal.check(id, notKnown)
-		h.journal.unwatch(id)
-		if kind != Deleted && kind != Tombstone {
-			h.journal.watch(id, obj)
-		}
+	id := sampleID{h.informer, call.Key}
+	h.journal.check(id, notKnown)
+	h.journal.unwatch(id)
+	if kind != Deleted && kind != Tombstone {
+		h.journal.watch(id, obj)
 	}
-	n.Call, n.goroutine = call, goroutine()
+	goroutine := goroutine()
 	call.Time = time.Now() // the comparisons are no part of it
 	if oldest := h.oldest.Load(); oldest != nil {
 		if age := (*oldest)(); age > 0 {
 			call.Queued = call.Time.Add(-age)
 		}
 	}
-	h.journal.enter(n.goroutine, call)
-	return n
-}
-
-func (h *Handler[H]) end(n noted) {
-	if n.Call == nil {
-		return
-	}
-	h.journal.leave(n.goroutine, n.Call)
-	if n.sampled {
-		h.journal.check(sampleID{h.informer, n.Key}, "handler "+n.Handler)
+	h.journal.enter(goroutine, call)
+	return func() {
+		h.journal.leave(goroutine, call)
+		h.journal.check(id, "handler "+call.Handler)
 	}
 }
 

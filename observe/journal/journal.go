@@ -85,7 +85,6 @@ type Journal struct {
 	writes   *recent[string, time.Time] // of this program, by the key of the object
 	requests bool                       // one was seen
 	samples  map[sampleID]sample
-	sampled  map[string]int        // samples, by key
 	modified map[string]*Modified  // by informer
 	compared time.Duration         // spent on comparing objects
 	skipped  map[reflect.Type]bool // types of objects that cannot be compared
@@ -117,8 +116,7 @@ func (j *Journal) forgetLocked(since time.Time) {
 	j.queues = map[string]*queueFacts{}
 	j.arrows = map[Arrow]int{}
 	j.writes, j.requests = newRecent[string, time.Time](), false
-	j.samples, j.sampled = map[sampleID]sample{}, map[string]int{}
-	j.modified = map[string]*Modified{}
+	j.samples, j.modified = map[sampleID]sample{}, map[string]*Modified{}
 	j.compared, j.changed = 0, map[changeID]change{}
 	j.skipped = map[reflect.Type]bool{}
 	j.failures.forget()
@@ -199,9 +197,11 @@ func (j *Journal) leave(goroutine int64, call *Call) {
 	if delete(j.calls, goroutine); call.outer != nil {
 		j.calls[goroutine], call.outer = call.outer, nil
 	}
-	now := time.Now()
-	call.Duration = max(now.Sub(call.Time), time.Nanosecond)
-	j.objects.grow(objectID{call.Key, call.Informer, call.called}, bytesOfTexts(call.Added))
+	call.Duration = max(time.Since(call.Time), time.Nanosecond)
+	id := objectID{call.Key, call.Informer, call.called}
+	if calls, exists := j.objects.get(id); exists {
+		j.objects.put(id, calls, bytesOf(calls)) // Added has grown
+	}
 	if len(call.places) > 1 {
 		for _, p := range call.places {
 			if h, exists := j.keys.get(p); exists {
@@ -214,7 +214,7 @@ func (j *Journal) leave(goroutine int64, call *Call) {
 	facts := entry(j.handlers, [2]string{call.Informer, call.Handler}, func() *HandlerFacts {
 		return &HandlerFacts{Informer: call.Informer, Handler: call.Handler, Kinds: map[Kind]int{}}
 	})
-	facts.note(call, j.periodLocked(now))
+	facts.note(call, j.periodLocked())
 }
 
 // doing returns what a goroutine does now: the call of a handler, or the work that it has, which is
@@ -258,10 +258,10 @@ func (j *Journal) added(w work, c Cause, delayed bool) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	h := j.historyLocked(p)
 	if call != nil {
-		j.addedByLocked(call, place{p.queue, h.key})
+		j.addedByLocked(call, p)
 	}
+	h := j.historyLocked(p)
 	isOthers := has.queue != nil && has != w && h.current != nil // its own worker has it still
 	switch r := h.ending(); {
 	case r == nil:
@@ -277,23 +277,17 @@ func (j *Journal) added(w work, c Cause, delayed bool) {
 		h.limited = limited
 	}
 	switch {
+	case delayed && h.delayed != nil && h.delayed.due().After(c.Time) &&
+		h.delayed.due().Before(c.due()):
+		h.later = &c // the queue keeps the first
 	case delayed:
-		h.delay(c)
+		h.delayed, h.later = &c, nil
 	case len(h.causes) < maxCauses:
 		h.causes = append(h.causes, c)
 	default:
 		h.more++
 	}
 	j.keys.put(p, h, h.bytes(p))
-}
-
-// delay notes a delayed Add. The queue keeps the first.
-func (h *history) delay(c Cause) {
-	if h.delayed != nil && h.delayed.due().After(c.Time) && h.delayed.due().Before(c.due()) {
-		h.later = &c
-	} else {
-		h.delayed, h.later = &c, nil
-	}
 }
 
 // due returns when AddAfter adds the key; the zero time if it is not known.
@@ -327,7 +321,6 @@ func (j *Journal) resultLocked(r *Reconcile, result Result) {
 	r.Result = result
 }
 
-// addedByLocked notes a place whose key is a copy.
 func (j *Journal) addedByLocked(call *Call, p place) {
 	call.nameLocked()
 	if len(call.places) < maxKeys {
@@ -336,7 +329,7 @@ func (j *Journal) addedByLocked(call *Call, p place) {
 	if text := p.queue.name + " " + p.key; !slices.Contains(call.Added, text) {
 		at := min(len(call.Added), maxCauses-1)
 		call.Added = append(call.Added[:at], text)
-		call.keys = append(call.keys[:at], QueueKey{p.queue.name, p.key})
+		call.keys = append(call.keys[:at], QueueKey{p.queue.name, strings.Clone(p.key)})
 	}
 	arrow := Arrow{call.Informer, call.Handler, p.queue.name, 0}
 	if _, exists := j.arrows[arrow]; exists || len(j.arrows) < maxNames {
@@ -359,7 +352,7 @@ func (j *Journal) historyLocked(p place) *history {
 // delay continues although the key is reconciled for another reason.
 func (j *Journal) begin(w work, worker Worker) {
 	var p place
-	recording := worker.Since.UnixNano() < j.until.Load()
+	recording := j.recording()
 	if recording {
 		p = w.place()
 		worker.key = p.key
@@ -389,7 +382,7 @@ func (j *Journal) begin(w work, worker Worker) {
 		More: h.more, Result: Running}
 	h.echoes = h.echoes<<1 | j.echoBitLocked(h)
 	h.count++
-	*h.recent.in(j.periodLocked(worker.Since))++
+	*h.recent.in(j.periodLocked())++
 	h.causes, h.more = nil, 0
 }
 
@@ -453,8 +446,7 @@ func (j *Journal) end(w work) {
 	}
 	r := h.current
 	h.current = nil
-	now := time.Now()
-	r.Duration = now.Sub(r.Start)
+	r.Duration = time.Since(r.Start)
 	switch {
 	case r.Result == Retried && h.delayed != nil && h.delayed.Kind == Retry:
 		h.delayed.Error = cmp.Or(h.delayed.Error, r.Error)
@@ -470,7 +462,7 @@ func (j *Journal) end(w work) {
 	}
 	j.keys.put(p, h, h.bytes(p))
 	facts := entry(j.queues, p.queue.name, func() *queueFacts { return &queueFacts{} })
-	facts.note(r, j.periodLocked(now))
+	facts.note(r, j.periodLocked())
 }
 
 // drop forgets the workers of a queue that was collected.

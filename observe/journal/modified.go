@@ -42,18 +42,14 @@ type Modified struct {
 	Times int    `json:"times"` // objects of this informer that were changed
 }
 
-// mayWatch reports whether an object is being compared, or there is room for it.
-func (j *Journal) mayWatch(id sampleID) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	_, known := j.samples[id]
-	return known || len(j.samples) < maxSamples
-}
-
-// watch begins to compare an object, if there is time.
+// watch begins to compare an object, if there is room and time.
 func (j *Journal) watch(id sampleID, obj any) {
 	object, ok := obj.(runtime.Object)
-	if !ok || !j.mayCompare(obj) {
+	j.mu.Lock()
+	_, known := j.samples[id]
+	full := !known && len(j.samples) >= maxSamples
+	j.mu.Unlock()
+	if !ok || full || !j.mayCompare(obj) {
 		return
 	}
 	defer j.skip(obj)
@@ -66,20 +62,10 @@ func (j *Journal) watch(id sampleID, obj any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.compared += time.Since(start)
-	j.dropLocked(id)                                               // of another handler
 	if small && reflect.TypeOf(copied) == reflect.TypeOf(object) { // not that of an embedded type
 		j.samples[id] = sample{object, copied}
-		j.sampled[id.key]++
-	}
-}
-
-func (j *Journal) dropLocked(id sampleID) {
-	if _, known := j.samples[id]; !known {
-		return
-	}
-	delete(j.samples, id)
-	if j.sampled[id.key]--; j.sampled[id.key] == 0 {
-		delete(j.sampled, id.key)
+	} else {
+		delete(j.samples, id)
 	}
 }
 
@@ -120,18 +106,16 @@ func left(value any, bytes int) int {
 func (j *Journal) unwatch(id sampleID) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.dropLocked(id)
+	delete(j.samples, id)
 }
 
 // checkKey compares the objects with a key, at the end of a reconcile of that key.
 func (j *Journal) checkKey(key, where string) {
 	j.mu.Lock()
 	var ids []sampleID
-	if j.sampled[key] > 0 {
-		for id := range j.samples {
-			if id.key == key {
-				ids = append(ids, id)
-			}
+	for id := range j.samples {
+		if id.key == key {
+			ids = append(ids, id)
 		}
 	}
 	j.mu.Unlock()
@@ -163,7 +147,7 @@ func (j *Journal) check(id sampleID, where string) {
 	if same || j.samples[id].copied != s.copied {
 		return // the other check of this sample has reported it
 	}
-	j.dropLocked(id)
+	delete(j.samples, id)
 	meanwhile := " or other code before its end"
 	if where == notKnown {
 		meanwhile = ""

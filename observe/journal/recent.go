@@ -47,20 +47,6 @@ func (r *recent[K, V]) put(key K, value V, bytes int) {
 		r.entries[key] = r.order.PushFront(&pair[K, V]{key, value, bytes})
 		r.bytes += bytes
 	}
-	r.trim()
-}
-
-// grow adds bytes to those of a value, if it is there.
-func (r *recent[K, V]) grow(key K, bytes int) {
-	if element, exists := r.entries[key]; exists && bytes > 0 {
-		element.Value.(*pair[K, V]).bytes += bytes
-		r.bytes += bytes
-		r.order.MoveToFront(element)
-		r.trim()
-	}
-}
-
-func (r *recent[K, V]) trim() {
 	for r.order.Len() > 1 && (r.order.Len() > maxKeys || r.bytes > maxBytes) {
 		oldest := r.order.Remove(r.order.Back()).(*pair[K, V])
 		delete(r.entries, oldest.key)
@@ -106,13 +92,11 @@ const (
 )
 
 func (c *Call) bytes() int {
-	return callBytes + len(c.Key) + len(c.ResourceVersion) + len(c.Was) +
-		bytesOfTexts(c.Fields) + bytesOfTexts(c.Managers) + bytesOfTexts(c.Added)
-}
-
-func bytesOfTexts(texts []string) (n int) {
-	for _, text := range texts {
-		n += 16 + len(text)
+	n := callBytes + len(c.Key) + len(c.ResourceVersion) + len(c.Was)
+	for _, texts := range [][]string{c.Fields, c.Managers, c.Added} {
+		for _, text := range texts {
+			n += 16 + len(text)
+		}
 	}
 	return n
 }
