@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 	"time"
 
 	"example.com/informerstack/internal/helpers/printable"
@@ -201,41 +202,47 @@ func (f *queueFacts) facts(name string, at int64) QueueFacts {
 	return q
 }
 
-// Facts returns what is remembered of everything, with at most limit keys. Handlers and workers do
-// not wait while the keys are sorted.
+// Facts returns what is remembered of everything, with at most limit keys.
 func (j *Journal) Facts(limit int) Facts {
-	f, keys := j.facts()
+	f := j.facts(limit)
 	if f.Recording {
 		f.Throttled, f.TooMany = j.looks.take(), tooMany()
-	}
-	slices.SortStableFunc(keys, func(a, b counted) int {
-		return cmp.Or(cmp.Compare(b.recent, a.recent), cmp.Compare(b.count, a.count))
-	})
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	at := j.periodLocked()
-	for _, key := range keys[:min(limit, len(keys))] {
-		f.Keys = append(f.Keys, key.history.facts(key.place, at))
 	}
 	return f
 }
 
+// busiest are the keys that were reconciled most often, the first ones of those with equal counts.
+type busiest []counted
+
 // counted is a key and how often it was reconciled.
 type counted struct {
-	place   place
-	history *history
-	count   int
-	recent  int
+	place         place
+	history       *history
+	recent, count int
 }
 
-// facts returns the Facts without keys, and all keys.
-func (j *Journal) facts() (f Facts, keys []counted) {
+// add inserts a key, and drops the last one if there are more than limit. Most keys are not among
+// the few that are wanted: they cost a comparison.
+func (b *busiest) add(key counted, limit int) {
+	less := func(a, b counted) int {
+		return cmp.Or(cmp.Compare(b.recent, a.recent), cmp.Compare(b.count, a.count))
+	}
+	all := *b
+	if len(all) >= limit && (limit == 0 || less(key, all[limit-1]) >= 0) {
+		return
+	}
+	at := sort.Search(len(all), func(i int) bool { return less(key, all[i]) < 0 })
+	all = slices.Insert(all, at, key)
+	*b = all[:min(limit, len(all))]
+}
+
+func (j *Journal) facts(limit int) Facts {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	f = Facts{Recording: j.recording(), Since: j.since, Handlers: []HandlerFacts{},
+	f := Facts{Recording: j.recording(), Since: j.since, Handlers: []HandlerFacts{},
 		Queues: []QueueFacts{}, Arrows: []Arrow{}, Keys: []KeyFacts{}}
 	if !f.Recording {
-		return f, nil
+		return f
 	}
 	at := j.periodLocked()
 	f.RecentSince = j.recentSinceLocked()
@@ -259,11 +266,15 @@ func (j *Journal) facts() (f Facts, keys []counted) {
 		arrow.Adds = adds
 		f.Arrows = append(f.Arrows, arrow)
 	}
+	var keys busiest
 	j.keys.all(func(p place, h *history) {
 		if h.count > 0 {
-			keys = append(keys, counted{p, h, h.count, *h.recent.in(at) + h.recent.before})
+			keys.add(counted{p, h, *h.recent.in(at) + h.recent.before, h.count}, limit)
 		}
 	})
+	for _, key := range keys {
+		f.Keys = append(f.Keys, key.history.facts(key.place, at))
+	}
 	slices.SortFunc(f.Handlers, func(a, b HandlerFacts) int {
 		return cmp.Or(cmp.Compare(a.Informer, b.Informer), cmp.Compare(a.Handler, b.Handler))
 	})
@@ -275,7 +286,7 @@ func (j *Journal) facts() (f Facts, keys []counted) {
 		return cmp.Or(cmp.Compare(a.Informer, b.Informer), cmp.Compare(a.Handler, b.Handler),
 			cmp.Compare(a.Queue, b.Queue))
 	})
-	return f, keys
+	return f
 }
 
 // addRunning adds the longest of the calls that a handler has not returned from.

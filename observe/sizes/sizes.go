@@ -24,7 +24,7 @@ import (
 
 const (
 	// maxSampled is the number of objects that Sizes are measured of.
-	maxSampled = 300
+	maxSampled = 100
 	// maxValues bounds the values (fields, elements) that are visited in all, and in one object.
 	maxValues       = 1_000_000
 	maxObjectValues = 100_000
@@ -40,10 +40,10 @@ const (
 // Sizes estimates the memory of the objects in a store, by field. It shows what a transform or a
 // selection of fields would save.
 //
-// All numbers are bytes of memory, not of JSON. They are measured in a sample of at most 300
+// All numbers are bytes of memory, not of JSON. They are measured in a sample of at most 100
 // objects, which are spread over the store, and multiplied. The sum of the sample
 // is usually within 10 % of what the allocator gave. Where objects differ in size, the sample adds
-// an error of about 6 % of their standard deviation.
+// an error of about 10 % of their standard deviation.
 //
 // The sizes of a store with a form of package compact are those of the packed objects.
 //
