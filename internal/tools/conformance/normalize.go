@@ -89,6 +89,9 @@ func (n *normalizer) clean(value any) any {
 		if value["kind"] == "Status" {
 			n.cleanStatus(value)
 		}
+		if ip, ok := value["clusterIP"]; ok && ip != "None" {
+			value["clusterIP"], value["clusterIPs"] = "<address>", []any{"<address>"}
+		}
 		if isTime(value["lastTransitionTime"]) {
 			value["lastTransitionTime"] = "<time>"
 		}
@@ -201,7 +204,6 @@ var (
 )
 
 var (
-	address  = regexp.MustCompile(`^10(\.\d+){3}$`)
 	age      = regexp.MustCompile(`^\d+[sm]$`)
 	counters = regexp.MustCompile(`current: \d+|\(\d+\)$`)
 	number   = regexp.MustCompile(`\b\d+\b`)
@@ -211,9 +213,6 @@ var (
 func (n *normalizer) cleanString(text string) string {
 	if age.MatchString(text) {
 		return "<age>"
-	}
-	if address.MatchString(text) {
-		return "<address>"
 	}
 	text = uid.ReplaceAllString(text, "<uid>")
 	for hash, name := range n.names {
