@@ -91,6 +91,9 @@ func (n *normalizer) clean(value any) any {
 		if value["kind"] == "Status" {
 			n.cleanStatus(value)
 		}
+		if ip, ok := value["clusterIP"]; ok && ip != "None" {
+			value["clusterIP"], value["clusterIPs"] = "<address>", []any{"<address>"}
+		}
 		for _, key := range []string{"lastTransitionTime", "expirationTimestamp"} {
 			if isTime(value[key]) {
 				value[key] = "<time>"
@@ -250,7 +253,6 @@ var (
 )
 
 var (
-	address  = regexp.MustCompile(`^10(\.\d+){3}$`)
 	age      = regexp.MustCompile(`^(\d+[smhdy])+$`)
 	jwt      = regexp.MustCompile(`eyJ[\w-]+\.[\w-]+\.[\w-]*`)
 	issuer   = regexp.MustCompile(`https://(127\.0\.0\.1:\d+|apitest\.invalid)`)
@@ -263,9 +265,6 @@ var (
 func (n *normalizer) cleanString(text string) string {
 	if age.MatchString(text) {
 		return "<age>"
-	}
-	if address.MatchString(text) {
-		return "<address>"
 	}
 	text = uid.ReplaceAllString(text, "<uid>")
 	text = issuer.ReplaceAllString(text, "<issuer>")
