@@ -98,7 +98,7 @@ metadata: {name: gadgets.example.com}
 spec:
   group: example.com
   scope: Namespaced
-  names: {plural: gadgetsYAML, singular: gadget, kind: Gadget}
+  names: {plural: gadgets, singular: gadget, kind: Gadget}
   versions:
   - name: v1
     served: true
