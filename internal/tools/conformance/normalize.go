@@ -24,8 +24,8 @@ import (
 //   - in messages, the server's own counters are now, and parts that depend on its implementation
 //     are <why>;
 //   - tokens are <continue> and <token>, their issuer <issuer>, ages <age>, times <time>, uids
-//     <uid>, addresses of services <address>;
-//     columns of tables have no description, and the rules of a user are sorted;
+//     <uid>, the address of a service <address>; columns of tables have no description, and the
+//     rules of a user are sorted;
 //   - a hash is the variable that holds it;
 //   - the test's namespace is ns; the suffix of generateName is <random>.
 type normalizer struct {
