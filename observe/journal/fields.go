@@ -24,8 +24,8 @@ const (
 	// maxManaged bounds the entries of managedFields that are compared. Objects have a few.
 	maxManaged = 100
 
-	// Comparisons may take 50 ms, and then one part in 1,000 of the time. Later ones are left out. Of
-	// the time that was not used, a second is kept: a recording may last for months.
+	// Comparisons may take 50 ms, and then one part in 1,000 of the time. Later ones are left out.
+	// Of the time that was not used, a second is kept: a recording may last for months.
 	burst = 50 * time.Millisecond
 	part  = 1000
 	saved = time.Second
