@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -103,6 +104,19 @@ func writeJSONAs(w http.ResponseWriter, contentType string, code int, value any)
 
 // writeObject answers with one object.
 func (c *call) writeObject(code int, v *version) {
+	v = c.resource.show(v)
+	if c.subresource == "scale" {
+		scale, replicas, err := c.resource.scaleOf(v)
+		if err == nil && replicas == unsetReplicas {
+			err = fmt.Errorf("the spec replicas field %q does not exist", c.resource.scale.Replicas)
+		}
+		if err != nil {
+			c.error(apierrors.NewInternalError(err))
+			return
+		}
+		c, v = c.asScale(), scale
+	}
+	c.warnIgnored(v.object)
 	if c.form == tableForm {
 		writeJSON(c.w, code,
 			c.table([]*version{v}, metav1.ListMeta{ResourceVersion: v.object.meta.ResourceVersion}))

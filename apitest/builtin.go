@@ -24,7 +24,7 @@ func builtins() []*Resource {
 //
 //	n namespaced        s status subresource     g counts generations    u updated unconditionally
 //	c created by PUT    d DELETE returns it      a in category "all"
-//	o orphans dependents by default      e has no dependents
+//	o orphans dependents by default      e has no dependents        r has replicas (scale)
 //	L name is a label   S name is a DNS-1035 service name                P name is a path segment
 const builtinTable = `
 	v1                           Pod                      pods                      po       nsguda
@@ -38,13 +38,13 @@ const builtinTable = `
 	v1                           ServiceAccount           serviceaccounts           sa       nud
 	v1                           PersistentVolumeClaim    persistentvolumeclaims    pvc      nsud
 	v1                           PersistentVolume         persistentvolumes         pv       sud
-	v1                           ReplicationController    replicationcontrollers    rc       nsguao
+	v1                           ReplicationController    replicationcontrollers    rc       nsguaor
 	v1                           ResourceQuota            resourcequotas            quota    nsud
 	v1                           LimitRange               limitranges               limits   nuc
 	v1                           PodTemplate              podtemplates              -        ngud
-	apps/v1                      Deployment               deployments               deploy   nsgua
-	apps/v1                      ReplicaSet               replicasets               rs       nsgua
-	apps/v1                      StatefulSet              statefulsets              sts      nsgua
+	apps/v1                      Deployment               deployments               deploy   nsguar
+	apps/v1                      ReplicaSet               replicasets               rs       nsguar
+	apps/v1                      StatefulSet              statefulsets              sts      nsguar
 	apps/v1                      DaemonSet                daemonsets                ds       nsgua
 	apps/v1                      ControllerRevision       controllerrevisions       -        nu
 	batch/v1                     Job                      jobs                      -        nsguao
@@ -112,8 +112,12 @@ func parseBuiltin(words []string) *Resource {
 			childless:           has("e"),
 		},
 	}
+	if has("r") {
+		r.scale = builtinScale
+	}
 	if r.isDefinitions() { // client-go's scheme does not have it
-		r.types = customTypes(r.GroupVersionKind(), []byte(definitionFields))
+		r.types = customTypes(r.GroupVersionKind().GroupKind(),
+			map[string]string{r.Version: definitionFields})
 	}
 	if words[3] != "-" {
 		r.ShortNames = strings.Split(words[3], ",")

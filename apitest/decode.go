@@ -106,7 +106,7 @@ func (c *call) decode(data []byte, fieldValidation string) (*object, error) {
 		gvk.Group, gvk.Version = found.Group, found.Version
 	}
 	obj, err := c.server.parseAs(c.resource, gvk, data, fieldValidation)
-	if err != nil {
+	if err = c.allowUnknown(err, fieldValidation); err != nil {
 		return nil, c.undecodable(&gvk, err, data)
 	}
 	return obj, c.checkKind(gvk, obj.meta.Name)
@@ -187,9 +187,14 @@ func (s *Server) parseAs(r *Resource, gvk schema.GroupVersionKind, data []byte,
 	return s.parse(r, data, fieldValidation)
 }
 
-// parse reads JSON as an object of the resource. If the scheme has its type, values of the wrong
-// type are errors, and unknown fields are dropped, or are errors with strict validation.
+// parse reads JSON as an object of the resource. If the resource has a schema, it prunes and
+// defaults the object, and returns an error of unknown fields beside it. If the scheme has its
+// type, values of the wrong type are errors, and unknown fields are dropped, or are errors with
+// strict validation.
 func (s *Server) parse(r *Resource, data []byte, fieldValidation string) (*object, error) {
+	if r.schema != nil {
+		return r.parseBySchema(data)
+	}
 	typed := s.codecs.newObject(r)
 	if typed == nil {
 		return parseObject(data)

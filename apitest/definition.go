@@ -3,12 +3,18 @@
 package apitest
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kubeversion "k8s.io/apimachinery/pkg/version"
 )
 
 const definitionGroup = "apiextensions.k8s.io"
@@ -29,32 +35,56 @@ type definition struct {
 		ListKind   string   `json:"listKind,omitempty"`
 		Categories []string `json:"categories,omitempty"`
 	} `json:"names"`
-	Versions []struct {
-		Name   string `json:"name"`
-		Served bool   `json:"served"`
-		Schema struct {
-			OpenAPIV3Schema json.RawMessage `json:"openAPIV3Schema"`
-		} `json:"schema"`
-		Subresources struct {
-			Status *struct{} `json:"status"`
-		} `json:"subresources"`
-		SelectableFields []struct {
-			JSONPath string `json:"jsonPath"`
-		} `json:"selectableFields"`
-	} `json:"versions"`
+	Conversion struct {
+		Strategy string `json:"strategy"`
+	} `json:"conversion"`
+	Versions []definedVersion `json:"versions"`
 }
 
+type definedVersion struct {
+	Name               string  `json:"name"`
+	Served             bool    `json:"served"`
+	Storage            bool    `json:"storage"`
+	Deprecated         bool    `json:"deprecated"`
+	DeprecationWarning *string `json:"deprecationWarning"`
+	Schema             struct {
+		OpenAPI json.RawMessage `json:"openAPIV3Schema"`
+	} `json:"schema"`
+	Subresources struct {
+		Status *struct{}   `json:"status"`
+		Scale  *scalePaths `json:"scale"`
+	} `json:"subresources"`
+	SelectableFields []struct {
+		JSONPath string `json:"jsonPath"`
+	} `json:"selectableFields"`
+	Columns []printerColumn `json:"additionalPrinterColumns"`
+}
+
+// storage returns the version that is stored: the first one if the definition does not say it.
+func (d *definition) storage() int {
+	return max(0, slices.IndexFunc(d.Versions, func(v definedVersion) bool { return v.Storage }))
+}
+
+// resources returns the versions in the order of the definition, without their schemas.
 func (d *definition) resources() []*Resource {
 	var all []*Resource
-	for _, v := range d.Versions {
+	openAPI := map[string]string{} // by version
+	for i := range d.Versions {
+		v := &d.Versions[i]
 		r := &Resource{
 			Group: d.Group, Version: v.Name, Kind: d.Names.Kind, Plural: d.Names.Plural,
 			Singular:   d.Names.Singular,
 			ShortNames: d.Names.ShortNames, Categories: d.Names.Categories,
 			Namespaced: d.Scope == "Namespaced", Status: v.Subresources.Status != nil,
-			traits: traits{unserved: !v.Served},
+			traits: traits{
+				unserved: !v.Served, deprecation: d.deprecation(v),
+				scale: v.Subresources.Scale, printed: v.Columns,
+			},
 		}
-		r.types = customTypes(r.GroupVersionKind(), v.Schema.OpenAPIV3Schema)
+		if len(r.printed) == 0 {
+			r.printed = defaultColumns
+		}
+		openAPI[v.Name] = string(v.Schema.OpenAPI)
 		for _, f := range v.SelectableFields {
 			if len(f.JSONPath) > 1 {
 				r.Fields = append(r.Fields, f.JSONPath[1:])
@@ -62,84 +92,164 @@ func (d *definition) resources() []*Resource {
 		}
 		all = append(all, r)
 	}
+	types := customTypes(schema.GroupKind{Group: d.Group, Kind: d.Names.Kind}, openAPI)
+	for _, r := range all {
+		r.types = types
+	}
 	return all
 }
 
-// defineLocked starts to serve the kind that a CustomResourceDefinition defines and reports that in
-// its status, as the controllers in a real server do a moment later. Each version is a separate
-// collection: there is no conversion. A change of a definition adds versions, and serves others or
-// no longer; the objects of a version stay. A served version gets the new schema, and is otherwise
-// left as it is.
-func (s *Server) defineLocked(obj *object) error {
+// deprecation returns the warning of a deprecated version, which names the newest served one that
+// replaces it.
+func (d *definition) deprecation(v *definedVersion) string {
+	if !v.Deprecated {
+		return ""
+	}
+	if v.DeprecationWarning != nil {
+		return *v.DeprecationWarning
+	}
+	newest := v.Name
+	for _, other := range d.Versions {
+		if other.Served && !other.Deprecated &&
+			kubeversion.CompareKubeAwareVersionStrings(newest, other.Name) < 0 {
+			newest = other.Name
+		}
+	}
+	text := fmt.Sprintf("%s/%s %s is deprecated", d.Group, v.Name, d.Names.Kind)
+	if newest != v.Name {
+		text += fmt.Sprintf("; use %s/%s %s", d.Group, newest, d.Names.Kind)
+	}
+	return text
+}
+
+func validateDefinitionName(obj *object) field.ErrorList {
 	var d definition
-	if err := json.Unmarshal(obj.fields["spec"], &d); err != nil {
-		return apierrors.NewBadRequest(err.Error())
-	}
-	kind := s.definitions.GroupVersionKind().GroupKind()
+	_ = json.Unmarshal(obj.fields["spec"], &d) // defineLocked reports it
 	if want := d.Names.Plural + "." + d.Group; obj.meta.Name != want {
-		return apierrors.NewInvalid(kind, obj.meta.Name, field.ErrorList{field.Invalid(
-			field.NewPath("metadata", "name"), obj.meta.Name,
-			`must be spec.names.plural+"."+spec.group`)})
-	}
-	if len(d.Versions) == 0 {
-		return apierrors.NewInvalid(kind, obj.meta.Name, field.ErrorList{field.Required(
-			field.NewPath("spec", "versions"), "must have at least one version")})
-	}
-	for _, r := range d.resources() {
-		if err := r.validate(); err != nil {
-			return apierrors.NewInvalid(kind, obj.meta.Name,
-				field.ErrorList{field.Invalid(field.NewPath("spec"), r.Plural, err.Error())})
-		}
-		served := s.log.resources.find(r.Group, r.Version, r.Plural)
-		switch {
-		case served == nil && !r.unserved:
-			s.log.serveLocked(r)
-		case served != nil && r.unserved && !served.builtin:
-			s.log.unserveLocked(served)
-		case served != nil && !served.builtin:
-			served.types = r.types
-		}
-	}
-	if len(obj.fields["status"]) == 0 || !json.Valid(obj.fields["status"]) ||
-		string(obj.fields["status"]) == "{}" {
-		status, err := d.established()
-		if err != nil {
-			return err
-		}
-		obj.setField("status", status)
+		return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), obj.meta.Name,
+			`must be spec.names.plural+"."+spec.group`)}
 	}
 	return nil
 }
 
-func (d *definition) established() (json.RawMessage, error) {
-	now := time.Now().UTC().Format(time.RFC3339)
-	condition := func(kind, reason, message string) map[string]string {
-		return map[string]string{
-			"type": kind, "status": "True", "reason": reason, "message": message,
-			"lastTransitionTime": now,
+// defineLocked starts to serve the kind that a CustomResourceDefinition defines and reports that in
+// its status, as the controllers in a real server do a moment later. All versions of the kind share
+// one collection. A change of the spec ends the open watches of the kind; its objects stay.
+func (s *Server) defineLocked(obj *object, old *version) error {
+	var d definition
+	if err := json.Unmarshal(obj.fields["spec"], &d); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if old == nil || !bytes.Equal(old.object.fields["spec"], obj.fields["spec"]) {
+		if err := s.serveDefinedLocked(&d, obj); err != nil {
+			return err
+		}
+		d.report(obj)
+	}
+	return nil
+}
+
+// serveDefinedLocked serves the versions of d in the place of those that were served before.
+func (s *Server) serveDefinedLocked(d *definition, obj *object) error {
+	invalid := func(err *field.Error) error {
+		return apierrors.NewInvalid(s.definitions.GroupVersionKind().GroupKind(), obj.meta.Name,
+			field.ErrorList{err})
+	}
+	if len(d.Versions) == 0 {
+		return invalid(field.Required(field.NewPath("spec", "versions"),
+			"must have at least one version"))
+	}
+	var schemas map[string]Schema
+	if s.options.Schemas != nil {
+		var err error
+		if schemas, err = s.options.Schemas.Compile(obj.content()); err != nil {
+			return err
 		}
 	}
-	names := d.Names
-	if names.ListKind == "" {
-		names.ListKind = names.Kind + "List"
+	versions := d.resources()
+	for _, r := range versions {
+		if err := r.validate(); err != nil {
+			return invalid(field.Invalid(field.NewPath("spec"), r.Plural, err.Error()))
+		}
+		for _, p := range r.printed {
+			if _, err := p.parse(); err != nil {
+				return invalid(field.Invalid(field.NewPath("spec", "versions"), p.JSONPath,
+					err.Error()))
+			}
+		}
+		r.schema = schemas[r.Version]
 	}
-	var stored []string
+	stored := versions[d.storage()]
+	if c := s.log.kindLocked(stored.GroupResource()); c != nil {
+		if c.resource.builtin {
+			return nil
+		}
+		s.log.unserveLocked(c)
+		c.resource = stored
+	}
+	s.log.registerLocked(stored, versions...)
+	return nil
+}
+
+// ignored says what the server does not follow, or "".
+func (d *definition) ignored(schemas bool) string {
+	var all []string
 	for _, v := range d.Versions {
-		stored = append(stored, v.Name)
+		var s struct {
+			Properties json.RawMessage `json:"properties"`
+			Free       bool            `json:"x-kubernetes-preserve-unknown-fields"`
+		}
+		_ = json.Unmarshal(v.Schema.OpenAPI, &s) // it is canonical
+		if free := s.Free && s.Properties == nil; len(v.Schema.OpenAPI) > 0 && !free && !schemas {
+			all = append(all, "the schema of version "+v.Name)
+		}
 	}
-	raw, err := json.Marshal(map[string]any{
-		"acceptedNames":  names,
-		"storedVersions": stored,
-		"conditions": []any{
-			condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-			condition("Established", "InitialNamesAccepted",
-				"the initial names have been accepted"),
-		},
+	if d.Conversion.Strategy == "Webhook" {
+		all = append(all, "the conversion webhook")
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "this server ignores " + strings.Join(all, ", ")
+}
+
+// warnIgnored warns the writer of a definition that the server does not follow in full.
+func (c *call) warnIgnored(obj *object) {
+	if !c.resource.isDefinitions() || c.Verb == "get" || c.Verb == "delete" {
+		return
+	}
+	var d definition
+	if json.Unmarshal(obj.fields["spec"], &d) == nil {
+		if text := d.ignored(c.server.options.Schemas != nil); text != "" {
+			c.warn(text)
+		}
+	}
+}
+
+// report writes the status of a definition that is followed. The versions that were stored before
+// stay in it.
+func (d *definition) report(obj *object) {
+	obj.edit("status", func(status map[string]any) {
+		condition := func(kind, reason, message string) map[string]any {
+			return map[string]any{
+				"type": kind, "status": "True", "reason": reason, "message": message,
+				"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+			}
+		}
+		if set, _ := status["conditions"].([]any); len(set) == 0 {
+			status["conditions"] = []any{
+				condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+				condition("Established", "InitialNamesAccepted",
+					"the initial names have been accepted"),
+			}
+		}
+		d.Names.ListKind = cmp.Or(d.Names.ListKind, d.Names.Kind+"List")
+		status["acceptedNames"] = d.Names
+		was, _ := status["storedVersions"].([]any)
+		if stored := d.Versions[d.storage()].Name; !slices.Contains(was, any(stored)) {
+			status["storedVersions"] = append(was, stored)
+		}
 	})
-	if err != nil {
-		return nil, fmt.Errorf("encode status of definition: %w", err)
-	}
-	return canonical(raw)
 }
 
 // undefineLocked stops serving a kind before its definition is deleted. It deletes the kind's
@@ -149,22 +259,18 @@ func (s *Server) undefineLocked(obj *object) {
 	if json.Unmarshal(obj.fields["spec"], &d) != nil {
 		return
 	}
-	for _, r := range d.resources() {
-		s.log.forgetLocked(r)
-		served := s.log.resources.find(r.Group, r.Version, r.Plural)
-		if served == nil || served.builtin {
-			continue
-		}
-		c := s.log.collectionLocked(served)
-		var last []*version
-		c.stateLocked("", "", s.log.rv, func(v *version) bool {
-			last = append(last, v)
-			return true
-		})
-		for _, v := range last {
-			s.log.deleteLocked(c, v)
-		}
-		s.log.unserveLocked(served)
-		s.log.forgetLocked(served)
+	c := s.log.kindLocked(schema.GroupResource{Group: d.Group, Resource: d.Names.Plural})
+	if c == nil || c.resource.builtin {
+		return
 	}
+	var last []*version
+	c.stateLocked("", "", s.log.rv, func(v *version) bool {
+		last = append(last, v)
+		return true
+	})
+	for _, v := range last {
+		s.log.deleteLocked(c, v)
+	}
+	s.log.unserveLocked(c)
+	s.log.forgetLocked(c)
 }

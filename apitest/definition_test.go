@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,17 +21,9 @@ import (
 // objects are there again when it is served. The objects of a definition that is deleted go first.
 func TestDefinition_ServesAndUnserves(t *testing.T) {
 	bubble(t, apitest.Options{}, func(t *testing.T, s *apitest.Server) {
-		object := func(text string) *unstructured.Unstructured {
-			u := &unstructured.Unstructured{}
-			require.NoError(t, u.UnmarshalJSON([]byte(text)))
-			return u
-		}
 		define := func(served string) *unstructured.Unstructured {
-			return object(`{"apiVersion":"apiextensions.k8s.io/v1",` +
-				`"kind":"CustomResourceDefinition","metadata":{"name":"gadgets.example.org"},` +
-				`"spec":{"group":"example.org","scope":"Cluster",` +
-				`"names":{"plural":"gadgets","kind":"Gadget"},` +
-				`"versions":[{"name":"v1","served":` + served + `},{"name":"v2","served":true}]}}`)
+			return gadgets(t,
+				`[{"name":"v1","served":`+served+`},{"name":"v2","served":true}]`)
 		}
 		get := func(query string) *http.Response {
 			answer, err := s.Client().Get(s.URL + "/apis/example.org/v1/gadgets" + query)
@@ -56,17 +49,19 @@ func TestDefinition_ServesAndUnserves(t *testing.T) {
 		require.NoError(t, s.Create(define("false")))
 		assert.Equal(t, http.StatusNotFound, get("").StatusCode)
 		change("true")
-		require.NoError(t, s.Create(object(
-			`{"apiVersion":"example.org/v1","kind":"Gadget","metadata":{"name":"a"}}`)))
+		require.NoError(t, s.Create(gadget(t, "v1", "")))
 		watch := get("?watch=true")
 		synctest.Wait() // the server sends the headers before the objects
 		change("false")
+		began := time.Now()
 		assert.Equal(t, []string{"ADDED"}, events(watch))
+		assert.Zero(t, time.Since(began), "the watch ends at once")
 		assert.Equal(t, http.StatusNotFound, get("").StatusCode)
-		change("true")
 		objects, err := s.List("gadgets.example.org", "")
 		require.NoError(t, err)
-		assert.Empty(t, objects, "v2 has none")
+		require.Len(t, objects, 1)
+		assert.Equal(t, "example.org/v2", objects[0].GetAPIVersion())
+		change("true")
 		assert.Equal(t, http.StatusOK, get("").StatusCode)
 
 		watch = get("?watch=true")

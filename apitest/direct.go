@@ -34,7 +34,7 @@ func (s *Server) Create(obj Object) error {
 	if err != nil {
 		return err
 	}
-	return give(v, obj)
+	return give(t.resource.show(v), obj)
 }
 
 // Update replaces the object, status included, and overwrites obj with the stored object. An empty
@@ -62,7 +62,7 @@ func (s *Server) replace(obj Object, subresource string) error {
 	if err != nil {
 		return err
 	}
-	return give(v, obj)
+	return give(t.resource.show(v), obj)
 }
 
 // Get reads the object with obj's namespace and name into obj.
@@ -77,7 +77,7 @@ func (s *Server) Get(obj Object) error {
 	if v == nil {
 		return t.notFound()
 	}
-	return give(v, obj)
+	return give(t.resource.show(v), obj)
 }
 
 // Delete deletes the object with obj's namespace and name, with the policy Background, or marks it
@@ -110,7 +110,7 @@ func (s *Server) List(resource, namespace string) ([]unstructured.Unstructured, 
 	}
 	items := make([]unstructured.Unstructured, len(found))
 	for i, v := range found {
-		if err := items[i].UnmarshalJSON(v.json); err != nil {
+		if err := items[i].UnmarshalJSON(r.show(v).json); err != nil {
 			return nil, fmt.Errorf("list %s: %w", resource, err)
 		}
 	}
@@ -142,12 +142,12 @@ func (s *Server) take(obj Object) (target, *object, error) {
 		return target{}, nil, fmt.Errorf("encode %T: %w", obj, err)
 	}
 	parse := parseObject
-	if _, ok := obj.(*unstructured.Unstructured); ok {
+	if _, ok := obj.(*unstructured.Unstructured); ok || r.schema != nil {
 		// as in a request
 		parse = func(data []byte) (*object, error) { return s.parse(r, data, "") }
 	}
 	parsed, err := parse(data)
-	if err != nil {
+	if err != nil && !runtime.IsStrictDecodingError(err) {
 		return target{}, nil, fmt.Errorf("decode %T: %w", obj, err)
 	}
 	t := target{resource: r, namespace: obj.GetNamespace(), name: obj.GetName()}

@@ -105,6 +105,12 @@ func (c *call) writeResources(group, version string) bool {
 				Verbs: statusVerbs,
 			})
 		}
+		if r.scale != nil {
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: r.Plural + "/scale", Namespaced: r.Namespaced, Group: scaleKind.Group,
+				Version: scaleKind.Version, Kind: scaleKind.Kind, Verbs: statusVerbs,
+			})
+		}
 	}
 	if len(list.APIResources) == 0 {
 		return false
@@ -188,6 +194,11 @@ func (g *registry) discoveryVersion(group, version string) discoveryVersion {
 		if r.Status {
 			res.Subresources = []discoverySubresource{{Subresource: "status", ResponseKind: kind,
 				Verbs: statusVerbs}}
+		}
+		if r.scale != nil {
+			res.Subresources = append(res.Subresources, discoverySubresource{Subresource: "scale",
+				ResponseKind: metav1.GroupVersionKind(scaleKind.GroupVersionKind()),
+				Verbs:        statusVerbs})
 		}
 		v.Resources = append(v.Resources, res)
 	}

@@ -12,7 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-func (s *stream) send(kind watch.EventType, e encoded, o *object) {
+func (s *stream) send(kind watch.EventType, v *version) {
+	v = s.resource.show(v)
+	s.sendAs(kind, v.encoded, v.object)
+}
+
+func (s *stream) sendAs(kind watch.EventType, e encoded, o *object) {
 	s.sent++
 	s.frame(kind, func() {
 		if s.form == tableForm {
@@ -83,7 +88,11 @@ func (s *stream) flush() error {
 func (s *stream) writeTableBookmark(raw []byte) {
 	t := s.newTable(metav1.ListMeta{ResourceVersion: strconv.FormatInt(s.seen, 10)}, !s.tableHead)
 	s.tableHead = true
-	row := metav1.TableRow{Cells: make([]any, 2+len(s.resource.columns()))}
+	cells := 2 + len(s.resource.columns())
+	if s.resource.printed != nil {
+		cells = 1 + len(s.resource.printed)
+	}
+	row := metav1.TableRow{Cells: make([]any, cells)}
 	row.Object.Raw = raw
 	t.Rows = append(t.Rows, row)
 	s.writeValue(t)

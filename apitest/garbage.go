@@ -104,13 +104,13 @@ func (g *collector) wakeLocked() {
 }
 
 // observeLocked notes a write, and which objects it may let go.
-func (g *collector) observeLocked(r *Resource, e event) {
-	t := target{resource: r, namespace: e.now.namespace, name: e.now.name}
-	m := &e.now.object.meta
+func (g *collector) observeLocked(e event) {
+	t, m := e.now.target(), &e.now.object.meta
 	if e.old != nil {
-		g.disownLocked(t, &e.old.object.meta)
+		was := e.old.target()
+		g.disownLocked(was, &e.old.object.meta)
+		delete(g.unknown, was)
 	}
-	delete(g.unknown, t)
 	_, waited := g.waiting[m.UID]
 	if e.now.deleted || (waits(m) && !waited) {
 		for _, d := range sorted(g.dependents[m.UID]) {
@@ -129,7 +129,7 @@ func (g *collector) observeLocked(r *Resource, e event) {
 			g.addLocked(t)
 		}
 	}
-	if r.isDefinitions() {
+	if t.resource.isDefinitions() {
 		for _, d := range sorted(g.unknown) {
 			g.addLocked(d)
 		}
@@ -173,7 +173,7 @@ func sorted(set map[target]bool) []target {
 	})
 }
 
-// metaLocked returns the metadata of an object, or nil if it does not exist or is not served.
+// metaLocked returns the metadata of an object, or nil if it does not exist.
 func (g *collector) metaLocked(t target) *metav1.ObjectMeta {
 	if v := g.server.log.collectionLocked(t.resource).get(t.key()); v != nil {
 		return &v.object.meta

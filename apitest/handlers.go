@@ -110,7 +110,8 @@ func (c *call) update() error {
 	if err := options(c, &o, validation.ValidateUpdateOptions); err != nil {
 		return err
 	}
-	obj, err := c.decode(data, o.FieldValidation)
+	body := c.asScale()
+	obj, err := body.decode(data, o.FieldValidation)
 	if err != nil {
 		return err
 	}
@@ -121,8 +122,8 @@ func (c *call) update() error {
 		return err
 	}
 	replace := func(*version) (*object, error) { return obj, nil }
-	v, created, err := c.server.update(c.target, obj.meta.UID, c.write(o.DryRun, o.FieldManager),
-		replace)
+	w := c.write(o.DryRun, o.FieldManager)
+	v, created, err := c.server.update(c.target, obj.meta.UID, w, c.rescale(w, replace))
 	if err != nil {
 		return err
 	}
@@ -298,7 +299,7 @@ func (c *call) patch() error {
 		return apierrors.NewBadRequest("invalid JSON patch")
 	}
 	apply := func(old *version) (*object, error) {
-		obj, err := c.applyPatch(old, data, &o)
+		obj, err := c.asScale().applyPatch(old, data, &o)
 		if err != nil {
 			return nil, err
 		}
@@ -312,7 +313,7 @@ func (c *call) patch() error {
 		}
 		return obj, c.checkName(obj)
 	}
-	v, created, err := c.server.update(c.target, "", w, apply)
+	v, created, err := c.server.update(c.target, "", w, c.rescale(w, apply))
 	if err != nil {
 		return err
 	}

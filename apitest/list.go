@@ -244,7 +244,7 @@ func (c *call) writeList(items []*version, meta metav1.ListMeta) {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		c.form.writeItem(out, c.resource, v.encoded)
+		c.form.writeItem(out, c.resource, c.resource.show(v).encoded)
 	}
 	out.WriteString("]}\n")
 	out.Flush()

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // revisionLog is the one history of all resources, as in etcd.
@@ -36,8 +37,7 @@ type revisionLog struct {
 	visible     int64
 	lagging     bool
 	resources   registry
-	collections []*collection // in the order of resources.all
-	unserved    []*collection // of versions that their definition does not serve at the moment
+	collections []*collection // one for all versions of a kind, in the order of registration
 	moved       chan struct{} // closed when visible moves; nil without waiters
 	eventCount  int
 	marks       marks
@@ -45,15 +45,14 @@ type revisionLog struct {
 	collector   *collector // nil without garbage collection
 }
 
-// collection holds the objects of one resource.
+// collection holds the objects of one kind.
 type collection struct {
-	resource *Resource
+	resource *Resource // the version of the kind that is stored
 	byKey    map[string]*entry
 	entries  []*entry // sorted by key; those of deleted objects stay until compaction
 	events   []event
 	dropped  int           // number of events that compaction has removed from the front
 	moved    chan struct{} // closed when new events are visible; nil without waiters
-	gone     bool          // the kind is not served any more
 }
 
 // entry is one key with its versions.
@@ -68,6 +67,7 @@ type entry struct {
 type version struct {
 	encoded
 	rv              int64
+	resource        *Resource // the form in which it is stored
 	object          *object
 	namespace, name string
 	labels          labels.Set
@@ -85,57 +85,58 @@ func newRevisionLog(historyLen int) *revisionLog {
 	return &revisionLog{historyLen: historyLen}
 }
 
-func (l *revisionLog) registerLocked(r *Resource) *collection {
-	c := &collection{resource: r, byKey: map[string]*entry{}}
-	l.resources.all = append(l.resources.all, r)
-	l.collections = append(l.collections, c)
-	return c
-}
-
-// unserveLocked stops serving r, and ends its open watches. Its objects stay.
-func (l *revisionLog) unserveLocked(r *Resource) {
-	i := slices.Index(l.resources.all, r)
-	c := l.collections[i]
-	l.resources.all = slices.Delete(l.resources.all, i, i+1)
-	l.collections = slices.Delete(l.collections, i, i+1)
-	l.unserved = append(l.unserved, c)
-	l.eventCount -= len(c.events)
-	c.gone = true
-	c.wakeLocked()
-}
-
-// serveLocked serves r, with the objects that it had before.
-func (l *revisionLog) serveLocked(r *Resource) {
-	c := l.forgetLocked(r)
+// registerLocked serves versions of a kind. If the kind has a collection, they share it and its
+// stored version.
+func (l *revisionLog) registerLocked(stored *Resource, versions ...*Resource) {
+	c := l.kindLocked(stored.GroupResource())
 	if c == nil {
-		l.registerLocked(r)
-		return
+		c = &collection{resource: stored, byKey: map[string]*entry{}}
+		l.collections = append(l.collections, c)
 	}
-	c.compactLocked(l.compacted)
-	c.gone = false
-	l.resources.all = append(l.resources.all, c.resource)
-	l.collections = append(l.collections, c)
-	l.eventCount += len(c.events)
+	kind := &family{objects: c, stored: c.resource, all: versions}
+	for _, r := range versions {
+		r.family = kind
+		if !r.unserved {
+			l.resources.all = append(l.resources.all, r)
+		}
+	}
 }
 
-// forgetLocked returns the collection of r if it is not served, and forgets it.
-func (l *revisionLog) forgetLocked(r *Resource) *collection {
-	for i, c := range l.unserved {
-		if c.resource.GroupVersionKind() == r.GroupVersionKind() {
-			l.unserved = slices.Delete(l.unserved, i, i+1)
+// kindLocked returns the collection of a kind, or nil.
+func (l *revisionLog) kindLocked(kind schema.GroupResource) *collection {
+	for _, c := range l.collections {
+		if c.resource.GroupResource() == kind {
 			return c
 		}
 	}
 	return nil
 }
 
-// collectionLocked returns the collection of r, or an empty one if r is not served any more.
-func (l *revisionLog) collectionLocked(r *Resource) *collection {
-	if i := slices.Index(l.resources.all, r); i >= 0 {
-		return l.collections[i]
-	}
-	return &collection{resource: r, byKey: map[string]*entry{}, gone: true}
+// unserveLocked stops serving all versions of c, and ends their open watches. The objects stay.
+func (l *revisionLog) unserveLocked(c *collection) {
+	l.resources.all = slices.DeleteFunc(l.resources.all, func(r *Resource) bool {
+		r.gone = r.gone || r.family.objects == c
+		return r.family.objects == c
+	})
+	c.wakeLocked()
 }
+
+// forgetLocked drops the collection of a kind that is not served. Open watches still read it.
+func (l *revisionLog) forgetLocked(c *collection) {
+	l.collections = slices.DeleteFunc(l.collections, func(other *collection) bool {
+		return other == c
+	})
+	l.eventCount -= len(c.events)
+}
+
+// servesLocked reports whether r is served, perhaps as a newer state of its definition has it.
+func (l *revisionLog) servesLocked(r *Resource) bool {
+	now := l.resources.find(r.Group, r.Version, r.Plural)
+	return now != nil && now.family.objects == r.family.objects
+}
+
+// collectionLocked returns the collection that holds the objects of r.
+func (l *revisionLog) collectionLocked(r *Resource) *collection { return r.family.objects }
 
 func objectKey(namespace, name string) string {
 	if namespace == "" {
@@ -155,12 +156,13 @@ func (c *collection) get(key string) *version {
 // commitLocked writes obj as the next version of its key.
 func (l *revisionLog) commitLocked(c *collection, obj *object) (*version, error) {
 	rv := l.rv + 1
+	obj.gvk = c.resource.GroupVersionKind()
 	enc, err := obj.encode(rv)
 	if err != nil {
 		return nil, err
 	}
 	v := &version{
-		encoded: enc, rv: rv, object: obj,
+		encoded: enc, rv: rv, resource: c.resource, object: obj,
 		namespace: obj.meta.Namespace, name: obj.meta.Name,
 		labels: obj.meta.Labels, fields: c.resource.fieldSet(obj),
 	}
@@ -171,7 +173,7 @@ func (l *revisionLog) commitLocked(c *collection, obj *object) (*version, error)
 // deleteLocked removes an object; old is its newest version.
 func (l *revisionLog) deleteLocked(c *collection, old *version) *version {
 	v := &version{
-		encoded: old.encoded.at(l.rv + 1), rv: l.rv + 1, object: old.object,
+		encoded: old.encoded.at(l.rv + 1), rv: l.rv + 1, resource: old.resource, object: old.object,
 		namespace: old.namespace, name: old.name,
 		labels: old.labels, fields: old.fields, deleted: true,
 	}
@@ -199,7 +201,7 @@ func (l *revisionLog) appendLocked(c *collection, v *version) {
 	l.eventCount++
 	l.rv = v.rv
 	if l.collector != nil {
-		l.collector.observeLocked(c.resource, step)
+		l.collector.observeLocked(step)
 	}
 	if !l.lagging {
 		l.visible = l.rv

@@ -5,6 +5,7 @@
 package apitest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -16,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/applyconfigurations"
@@ -66,26 +66,28 @@ const metadataFields = `{"type":"object","x-kubernetes-preserve-unknown-fields":
 		"items":{"type":"object","x-kubernetes-map-type":"atomic",
 			"additionalProperties":{"x-kubernetes-preserve-unknown-fields":true}}}}}`
 
-// customTypes returns a function that reads the schema of a custom kind at its first call.
-func customTypes(gvk schema.GroupVersionKind, openAPI []byte) func() (typeConverter, error) {
+// customTypes returns a function that reads the schemas of a custom kind's versions at its first
+// call. Without a schema, a version has that of anyFields.
+func customTypes(kind schema.GroupKind, schemas map[string]string) func() (typeConverter, error) {
 	return sync.OnceValues(func() (typeConverter, error) {
-		var object, metadata spec.Schema
+		var metadata spec.Schema
 		if err := json.Unmarshal([]byte(metadataFields), &metadata); err != nil {
 			return nil, err
 		}
-		if len(openAPI) == 0 {
-			openAPI = []byte(anyFields)
+		all := map[string]*spec.Schema{"metadata": &metadata}
+		for version, text := range schemas {
+			object := &spec.Schema{}
+			if err := json.Unmarshal([]byte(cmp.Or(text, anyFields)), object); err != nil {
+				return nil, fmt.Errorf("read schema of %s %s: %w", version, kind, err)
+			}
+			object.SetProperty("apiVersion", *spec.StringProperty())
+			object.SetProperty("kind", *spec.StringProperty())
+			object.SetProperty("metadata", *spec.RefSchema("#/definitions/metadata"))
+			object.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{
+				"group": kind.Group, "version": version, "kind": kind.Kind}})
+			all["version "+version] = object
 		}
-		if err := json.Unmarshal(openAPI, &object); err != nil {
-			return nil, fmt.Errorf("read schema of %s: %w", gvk.Kind, err)
-		}
-		object.SetProperty("apiVersion", *spec.StringProperty())
-		object.SetProperty("kind", *spec.StringProperty())
-		object.SetProperty("metadata", *spec.RefSchema("#/definitions/metadata"))
-		object.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{
-			"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}})
-		return managedfields.NewTypeConverter(
-			map[string]*spec.Schema{"object": &object, "metadata": &metadata}, false)
+		return managedfields.NewTypeConverter(all, false)
 	})
 }
 
@@ -103,6 +105,8 @@ func (t target) fieldManager() (*managedfields.FieldManager, error) {
 	case t.subresource == "status":
 		subresource = "status"
 		filter = fieldpath.NewIncludeMatcherFilter(fieldpath.MakePrefixMatcherOrDie("status"))
+	case t.subresource == "scale":
+		subresource = "scale"
 	case t.subresource == "" && r.Status:
 		filter = fieldpath.NewExcludeSetFilter(
 			fieldpath.NewSet(fieldpath.MakePathOrDie("status")))
@@ -112,60 +116,60 @@ func (t target) fieldManager() (*managedfields.FieldManager, error) {
 		filters[fieldpath.APIVersion(r.apiVersion())] = filter
 	}
 	gvk := r.GroupVersionKind()
-	only := oneVersion{gvk: gvk}
-	return managedfields.NewDefaultFieldManager(types, only, only, only, gvk, gvk.GroupVersion(),
+	all := versions{all: r.family.all}
+	return managedfields.NewDefaultCRDFieldManager(types, all, all, all, gvk, gvk.GroupVersion(),
 		subresource, filters)
 }
 
-// oneVersion makes and converts the objects of a kind with one version.
-type oneVersion struct {
+// versions makes and converts the objects of a kind.
+type versions struct {
 	runtime.ObjectConvertor // nil: only ConvertToVersion is called
-	gvk                     schema.GroupVersionKind
+	all                     []*Resource
 }
 
 // New returns an object without fields.
-func (v oneVersion) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
+func (v versions) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(gvk)
 	return obj, nil
 }
 
 // Default leaves the object as it is.
-func (v oneVersion) Default(runtime.Object) {}
+func (v versions) Default(runtime.Object) {}
 
-// ConvertToVersion returns the object, or says that there is no other version.
-func (v oneVersion) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner) (runtime.Object,
+// ConvertToVersion returns the object, or a copy with another apiVersion. It fails if the kind does
+// not have that version. Then the managers that used it are dropped from a built-in object, and
+// keep a custom one from being applied.
+func (v versions) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner) (runtime.Object,
 	error) {
-	if gvk, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{v.gvk}); ok &&
-		gvk == v.gvk {
+	for _, r := range v.all {
+		gvk := r.GroupVersionKind()
+		if found, _ := to.KindForGroupVersionKinds([]schema.GroupVersionKind{gvk}); found != gvk {
+			continue
+		}
+		if obj.GetObjectKind().GroupVersionKind() != gvk {
+			obj = obj.DeepCopyObject()
+			obj.GetObjectKind().SetGroupVersionKind(gvk)
+		}
 		return obj, nil
 	}
-	return nil, runtime.NewNotRegisteredErrForTarget("apitest", reflect.TypeOf(obj), to)
+	if v.all[0].builtin {
+		return nil, runtime.NewNotRegisteredErrForTarget("apitest", reflect.TypeOf(obj), to)
+	}
+	return nil, fmt.Errorf("request to convert CR to an invalid group/version: %v", to)
 }
 
 // unstructured returns the object as the field manager reads it. A nil object has no fields.
-func (t target) unstructured(o *object) (*unstructured.Unstructured, error) {
+func (t target) unstructured(o *object) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if o != nil {
+		bare := *o
+		bare.meta.ManagedFields = nil
+		u.Object = bare.content()
+		u.SetManagedFields(o.meta.ManagedFields) // not nil but empty: a client resets them
+	}
 	u.SetGroupVersionKind(t.resource.GroupVersionKind())
-	if o == nil {
-		return u, nil
-	}
-	for name, raw := range o.fields {
-		var value any
-		if err := utiljson.Unmarshal(raw, &value); err != nil {
-			return nil, err
-		}
-		u.Object[name] = value
-	}
-	meta := o.meta
-	meta.ManagedFields = nil
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&meta)
-	if err != nil {
-		return nil, err
-	}
-	u.Object["metadata"] = fields
-	u.SetManagedFields(o.meta.ManagedFields) // not nil but empty: a client resets them
-	return u, nil
+	return u
 }
 
 // track notes that the fields in which obj differs from old are the writer's. As by the real
@@ -191,15 +195,7 @@ func (t target) changed(obj, old *object, manager string) ([]metav1.ManagedField
 	if err != nil {
 		return nil, err
 	}
-	before, err := t.unstructured(old)
-	if err != nil {
-		return nil, err
-	}
-	after, err := t.unstructured(obj)
-	if err != nil {
-		return nil, err
-	}
-	result, err := fieldManager.Update(before, after, manager)
+	result, err := fieldManager.Update(t.unstructured(old), t.unstructured(obj), manager)
 	if err != nil {
 		return nil, err
 	}
@@ -220,11 +216,8 @@ func (c *call) merge(old *version, configuration []byte, o *metav1.PatchOptions)
 	if old != nil {
 		stored = old.object
 	}
-	live, err := c.unstructured(stored)
-	if err != nil {
-		return nil, err
-	}
-	merged, err := fieldManager.Apply(live, &config, o.FieldManager, o.Force != nil && *o.Force)
+	merged, err := fieldManager.Apply(c.unstructured(stored), &config, o.FieldManager,
+		o.Force != nil && *o.Force)
 	if err != nil {
 		return nil, err
 	}
@@ -234,6 +227,32 @@ func (c *call) merge(old *version, configuration []byte, o *metav1.PatchOptions)
 		}
 	}
 	return merged.(*unstructured.Unstructured).MarshalJSON()
+}
+
+// scaleHandler converts the managers of an object of t to those of its Scale, and back.
+func (t target) scaleHandler(obj *object) *managedfields.ScaleHandler {
+	paths := managedfields.ResourcePathMappings{}
+	for _, r := range t.resource.family.all {
+		paths[r.apiVersion()] = nil
+		if r.scale == nil {
+			continue
+		}
+		var path []any
+		for _, name := range splitPath(r.scale.Replicas) {
+			path = append(path, name)
+		}
+		paths[r.apiVersion()] = fieldpath.MakePathOrDie(path...)
+	}
+	gv := t.resource.GroupVersionKind().GroupVersion()
+	return managedfields.NewScaleHandler(obj.meta.ManagedFields, gv, paths)
+}
+
+func (t target) scaleManagers(obj *object) ([]metav1.ManagedFieldsEntry, error) {
+	return t.scaleHandler(obj).ToSubresource()
+}
+
+func (t target) managersOfScale(obj, scale *object) ([]metav1.ManagedFieldsEntry, error) {
+	return t.scaleHandler(obj).ToParent(scale.meta.ManagedFields)
 }
 
 // keepTimes undoes what a write changed in the managed fields if it has changed nothing but the

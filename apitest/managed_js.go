@@ -17,7 +17,7 @@ func builtinTypes() (typeConverter, error) { return nil, nil }
 
 const definitionFields = ""
 
-func customTypes(schema.GroupVersionKind, []byte) func() (typeConverter, error) {
+func customTypes(schema.GroupKind, map[string]string) func() (typeConverter, error) {
 	return builtinTypes
 }
 
@@ -26,5 +26,9 @@ func (*Server) track(target, *object, *object, write) {}
 func (*call) merge(*version, []byte, *metav1.PatchOptions) ([]byte, error) {
 	return nil, apierrors.NewBadRequest("server-side apply is not supported in a browser")
 }
+
+func (target) scaleManagers(*object) ([]metav1.ManagedFieldsEntry, error) { return nil, nil }
+
+func (target) managersOfScale(_, _ *object) ([]metav1.ManagedFieldsEntry, error) { return nil, nil }
 
 func keepTimes(*object, *version) {}

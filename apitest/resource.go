@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeversion "k8s.io/apimachinery/pkg/version"
 )
 
 // Resource describes one kind of object that a Server serves.
@@ -48,7 +49,22 @@ type traits struct {
 	// supports no other field selectors, and its error says so in another message
 	plainFieldErrors bool
 	name             nameRule
-	types            func() (typeConverter, error) // guarded by the log's lock
+
+	scale       *scalePaths // nil: no subresource scale
+	printed     []printerColumn
+	deprecation string // warns of every request
+	schema      Schema // nil: any value is stored
+	gone        bool   // not served in this form any more; guarded by the log's lock
+	family      *family
+	types       func() (typeConverter, error) // guarded by the log's lock
+}
+
+// family is the versions of a kind in one state of its definition. It does not change, but for the
+// objects, which the log's lock guards.
+type family struct {
+	objects *collection
+	stored  *Resource
+	all     []*Resource // of a definition; others have no schemas
 }
 
 // nameRule defines the names that a kind accepts.
@@ -168,5 +184,9 @@ func (g *registry) versions(group string) []string {
 			versions = append(versions, r.Version)
 		}
 	}
+	// v2, v1, v1beta1: the preferred one first
+	slices.SortStableFunc(versions, func(a, b string) int {
+		return kubeversion.CompareKubeAwareVersionStrings(b, a)
+	})
 	return versions
 }

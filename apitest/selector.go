@@ -79,7 +79,7 @@ func (v *version) fieldView() fields.Fields { return fieldView{v} }
 // Has reports whether the object has the field.
 func (f fieldView) Has(field string) bool {
 	_, ok := f.v.fields[field]
-	return ok || field == "metadata.name" || field == "metadata.namespace"
+	return ok || !f.v.resource.builtin || field == "metadata.name" || field == "metadata.namespace"
 }
 
 // Get returns the field's value, or "" if it has no value.
@@ -89,6 +89,9 @@ func (f fieldView) Get(field string) string {
 		return f.v.name
 	case "metadata.namespace":
 		return f.v.namespace
+	}
+	if !f.v.resource.builtin {
+		return f.v.object.fieldAt(field)
 	}
 	return f.v.fields[field]
 }

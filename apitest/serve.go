@@ -92,10 +92,15 @@ func (c *call) resolve() bool {
 	}
 	s.log.mu.RUnlock()
 	if r != nil && (c.Subresource == "" || (c.Subresource == "status" && r.Status) ||
+		(c.Subresource == "scale" && r.scale != nil) ||
 		(c.Subresource == finalize && r.isNamespaces())) {
 		c.target = target{resource: r, subresource: c.Subresource, namespace: c.Namespace,
 			name: c.Name}
 		return true
+	}
+	if r != nil && !r.builtin { // it is the subresource that does not exist
+		c.error(apierrors.NewNotFound(r.GroupResource(), c.Name))
+		return false
 	}
 	c.noSuchPath(known)
 	return false
@@ -169,7 +174,14 @@ func (c *call) serveResource() {
 	if !c.resource.Namespaced {
 		c.target.namespace = ""
 	}
+	if c.resource.deprecation != "" {
+		c.warn(c.resource.deprecation)
+	}
 	if !c.allowed() {
+		if c.subresource == "scale" && !c.resource.builtin {
+			c.error(apierrors.NewMethodNotSupported(c.resource.GroupResource(), c.Verb))
+			return
+		}
 		c.error(genericError(http.StatusMethodNotAllowed))
 		return
 	}

@@ -15,17 +15,18 @@
 // versions, a replica that lags behind) happen on demand or from a seed.
 //
 // Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, delete.go,
-// managed.go, terminate.go and garbage.go (the effects of a write), then server.go, route.go,
-// serve.go, list.go and watch.go (the requests), and faults.go.
+// managed.go, terminate.go and garbage.go (the effects of a write), definition.go, schema.go and
+// scale.go (custom kinds), then server.go, route.go, serve.go, list.go and watch.go (the requests),
+// and faults.go.
 //
 // There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
 // grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
-// stay, unless Options.GarbageCollection is set. Schemas are used for server-side apply only:
-// values are neither defaulted nor validated beyond their metadata. The only admission check is the
-// existence of the namespace. Unknown fields are kept, unless Options.Scheme knows the type. There
-// are no subresources but status and that of namespaces, no users and no permissions. Answers are
-// JSON, never compressed. The versions of a custom kind, and the two kinds of events, are stored
-// apart.
+// stay, unless Options.GarbageCollection is set. Values of built-in kinds are neither defaulted nor
+// validated beyond their metadata, and those of custom kinds only with Options.Schemas. The only
+// admission check is the existence of the namespace. Unknown fields are kept, unless Options.Scheme
+// knows the type or Options.Schemas the schema. There are no subresources but status, scale, and
+// that of namespaces, no conversion webhooks, no users and no permissions. Answers are JSON, never
+// compressed. The two kinds of events are stored apart.
 //
 // Goroutines: one per connection, of net/http, from Start or StartPipe on, and with
 // Options.GarbageCollection one from NewServer on; Close ends them and waits for them. Locking: the
@@ -53,6 +54,11 @@ import (
 type Options struct {
 	// Resources are served besides the built-in kinds.
 	Resources []Resource
+
+	// Schemas, if set, makes the server follow the schemas of CustomResourceDefinitions: it refuses
+	// definitions that a real server refuses, and prunes, defaults and validates objects. Otherwise
+	// any value is stored, and the writer of a definition with a schema gets a warning.
+	Schemas Schemas
 
 	// Scheme, if set, teaches the server the Go types of the kinds, usually
 	// k8s.io/client-go/kubernetes/scheme.Scheme. It then reads protobuf bodies, which client-go's
@@ -148,10 +154,13 @@ func NewServer(options Options) *Server {
 		s.codecs = newCodecs(options.Scheme)
 	}
 	for _, r := range builtins() {
-		s.log.registerLocked(r)
+		s.log.registerLocked(r, r)
 	}
 	s.namespaces = s.log.resources.find("", "v1", "namespaces")
 	s.definitions = s.log.resources.find(definitionGroup, "v1", "customresourcedefinitions")
+	if options.Schemas != nil {
+		s.definitions.schema = options.Schemas.Definitions()
+	}
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		obj := &object{fields: map[string]json.RawMessage{"spec": json.RawMessage(
 			`{"finalizers":["kubernetes"]}`)}}
@@ -183,7 +192,8 @@ func orDefault[T int | int64 | time.Duration](value *T, otherwise T) {
 // Register serves one more kind. It fails if the resource is incomplete, or its group, version and
 // plural are served already.
 func (s *Server) Register(r Resource) error {
-	r.traits = traits{types: customTypes(r.GroupVersionKind(), nil)}
+	types := customTypes(r.GroupVersionKind().GroupKind(), map[string]string{r.Version: ""})
+	r.traits = traits{printed: defaultColumns, types: types}
 	if err := r.validate(); err != nil {
 		return err
 	}
@@ -192,7 +202,7 @@ func (s *Server) Register(r Resource) error {
 	if s.log.resources.find(r.Group, r.Version, r.Plural) != nil {
 		return fmt.Errorf("register resource %s in %s: served already", r.Plural, r.apiVersion())
 	}
-	s.log.registerLocked(&r)
+	s.log.registerLocked(&r, &r)
 	return nil
 }
 

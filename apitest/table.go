@@ -49,12 +49,8 @@ func countFields(o *object, field string) int {
 	return len(fields)
 }
 
-func (r *Resource) columns() []column {
-	if !r.builtin {
-		return nil
-	}
-	return columns[r.Plural+"."+r.Group]
-}
+// columns returns those between the name and the age of a built-in kind.
+func (r *Resource) columns() []column { return columns[r.Plural+"."+r.Group] }
 
 // newTable returns a table without rows. A watch sends the columns only with its first table.
 func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
@@ -71,13 +67,14 @@ func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 			metav1.TableColumnDefinition{Name: name, Type: kind, Format: format})
 	}
 	add("Name", "string", "name")
-	for _, col := range c.resource.columns() {
-		add(col.name, col.kind, "")
-	}
-	if c.resource.builtin {
+	if c.resource.printed == nil {
+		for _, col := range c.resource.columns() {
+			add(col.name, col.kind, "")
+		}
 		add("Age", "string", "")
-	} else {
-		add("Age", "date", "")
+	}
+	for _, p := range c.resource.printed {
+		t.ColumnDefinitions = append(t.ColumnDefinitions, p.definition())
 	}
 	return t
 }
@@ -85,10 +82,17 @@ func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 // addRow adds an object. includeObject selects how much of it the row contains.
 func (c *call) addRow(t *metav1.Table, e encoded, o *object) {
 	row := metav1.TableRow{Cells: []any{o.meta.Name}}
-	for _, col := range c.resource.columns() {
-		row.Cells = append(row.Cells, col.cell(o))
+	if c.resource.printed == nil {
+		for _, col := range c.resource.columns() {
+			row.Cells = append(row.Cells, col.cell(o))
+		}
+		row.Cells = append(row.Cells, age(o.meta.CreationTimestamp))
+	} else {
+		content := o.content()
+		for _, p := range c.resource.printed {
+			row.Cells = append(row.Cells, p.cell(content))
+		}
 	}
-	row.Cells = append(row.Cells, age(o.meta.CreationTimestamp))
 	switch metav1.IncludeObjectPolicy(c.Query.Get("includeObject")) {
 	case metav1.IncludeNone:
 	case metav1.IncludeObject:
@@ -102,6 +106,7 @@ func (c *call) addRow(t *metav1.Table, e encoded, o *object) {
 func (c *call) table(items []*version, meta metav1.ListMeta) *metav1.Table {
 	t := c.newTable(meta, true)
 	for _, v := range items {
+		v = c.resource.show(v)
 		c.addRow(t, v.encoded, v.object)
 	}
 	return t

@@ -134,9 +134,26 @@ func (r *Resource) validateName(name string, prefix bool) []string {
 	return validation.NameIsDNSSubdomain(name, prefix)
 }
 
+// accept checks an object by the rules of its kind, and gives it the form that is stored. old is
+// the object that it replaces, or nil.
+func (r *Resource) accept(obj, old *object, subresource string) error {
+	errs := r.validateMeta(obj, old)
+	if r.isDefinitions() {
+		errs = append(errs, validateDefinitionName(obj)...)
+	}
+	if r.schema != nil {
+		errs = append(errs, r.schema.Validate(obj.content(), old.content(), subresource)...)
+	}
+	errs = append(errs, r.validateScale(obj, subresource)...)
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(r.GroupVersionKind().GroupKind(), obj.meta.Name, errs)
+	}
+	return r.family.stored.conform(obj, true)
+}
+
 // validateMeta checks an object's metadata, and compares it with the old object's if that is not
 // nil. As from the real server, an error of a custom kind's update is reported twice.
-func (r *Resource) validateMeta(obj, old *object) error {
+func (r *Resource) validateMeta(obj, old *object) field.ErrorList {
 	at := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)
 	if old != nil {
@@ -145,15 +162,13 @@ func (r *Resource) validateMeta(obj, old *object) error {
 			errs = append(errs, errs...)
 		}
 	}
-	if len(errs) == 0 {
-		return nil
-	}
-	return apierrors.NewInvalid(r.GroupVersionKind().GroupKind(), obj.meta.Name, errs)
+	return errs
 }
 
-// fieldSet returns the values that field selectors see besides name and namespace.
+// fieldSet returns the values that field selectors see besides name and namespace. Those of a
+// custom kind are looked up when they are asked for, because its definition may change.
 func (r *Resource) fieldSet(obj *object) map[string]string {
-	if len(r.Fields) == 0 {
+	if len(r.Fields) == 0 || !r.builtin {
 		return nil
 	}
 	set := make(map[string]string, len(r.Fields))
@@ -172,9 +187,6 @@ func (r *Resource) defaultFields(set map[string]string, obj *object) {
 		if set[path] == "" && slices.Contains(r.Fields, path) {
 			set[path] = value
 		}
-	}
-	if !r.builtin {
-		return
 	}
 	switch r.Plural {
 	case "pods":

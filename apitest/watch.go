@@ -79,7 +79,7 @@ func (c *call) watch() error {
 		if s.faultDue() != NoStreamFault {
 			break
 		}
-		s.send(watch.Added, v.encoded, v.object)
+		s.send(watch.Added, v)
 	}
 	s.run(watchTimeout(options))
 	return nil
@@ -164,7 +164,7 @@ func (s *stream) next() (events []event, moved <-chan struct{}, err error) {
 		s.pos += n
 		return rest[:n:n], nil, nil
 	}
-	if s.coll.gone {
+	if s.resource.gone {
 		return nil, nil, errGone
 	}
 	s.seen = max(s.seen, l.visible)
@@ -249,13 +249,14 @@ func (s *stream) sendEvent(e event) {
 	was := e.old != nil && s.selector.matches(e.old)
 	switch {
 	case is && was:
-		s.send(watch.Modified, e.now.encoded, e.now.object)
+		s.send(watch.Modified, e.now)
 	case is:
-		s.send(watch.Added, e.now.encoded, e.now.object)
+		s.send(watch.Added, e.now)
 	case was && e.now.deleted:
-		s.send(watch.Deleted, e.now.encoded, e.now.object)
+		s.send(watch.Deleted, e.now)
 	case was:
-		s.send(watch.Deleted, e.old.encoded.at(e.now.rv), e.old.object)
+		old := s.resource.show(e.old)
+		s.sendAs(watch.Deleted, old.encoded.at(e.now.rv), old.object)
 	}
 }
 

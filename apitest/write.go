@@ -30,6 +30,11 @@ func (t target) notFound() error {
 	return apierrors.NewNotFound(t.resource.GroupResource(), t.name)
 }
 
+// target names the object of a version, in the form in which it is stored.
+func (v *version) target() target {
+	return target{resource: v.resource, namespace: v.namespace, name: v.name}
+}
+
 // write holds the options of a write.
 type write struct {
 	dryRun  bool
@@ -77,14 +82,14 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 		}
 	}
 	s.track(t, obj, nil, w)
-	if err := r.validateMeta(obj, nil); err != nil {
+	if err := r.accept(obj, nil, ""); err != nil {
 		return nil, err
 	}
 	if hasVersion {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
 	c := s.log.collectionLocked(r)
-	if c.gone {
+	if !s.log.servesLocked(r) {
 		return nil, genericError(http.StatusNotFound)
 	}
 	if old := c.get(objectKey(obj.meta.Namespace, obj.meta.Name)); old != nil {
@@ -95,7 +100,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 		return nil, err
 	}
 	if w.dryRun {
-		return dryVersion(obj, 0)
+		return c.dryVersion(obj, 0)
 	}
 	return s.storeLocked(c, obj)
 }
@@ -103,7 +108,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 // storeLocked commits obj, and serves the kind that it defines if it is a CustomResourceDefinition.
 func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
 	if c.resource.isDefinitions() {
-		if err := s.defineLocked(obj); err != nil {
+		if err := s.defineLocked(obj, c.get(obj.meta.Name)); err != nil {
 			return nil, err
 		}
 	}
@@ -111,10 +116,10 @@ func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
 }
 
 // dryVersion is the answer to a dry run.
-func dryVersion(obj *object, rv int64) (*version, error) {
+func (c *collection) dryVersion(obj *object, rv int64) (*version, error) {
 	enc, err := obj.encode(rv)
-	return &version{encoded: enc, rv: rv, object: obj, namespace: obj.meta.Namespace,
-		name: obj.meta.Name}, err
+	return &version{encoded: enc, rv: rv, resource: c.resource, object: obj,
+		namespace: obj.meta.Namespace, name: obj.meta.Name}, err
 }
 
 // mutation computes the object to store from the stored one; old is nil if it does not exist.
@@ -139,7 +144,8 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 		v, err := s.createByUpdateLocked(c, t, w, mutate)
 		return v, err == nil, err
 	}
-	obj, err := mutate(old)
+	shown := t.resource.show(old)
+	obj, err := mutate(shown)
 	if err != nil {
 		return nil, false, err
 	}
@@ -147,9 +153,11 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 	if err := checkVersion(t, obj, old.rv); err != nil {
 		return nil, false, err
 	}
-	t.resource.prepareForUpdate(obj, old.object, t.subresource)
-	s.track(t, obj, old.object, w)
-	if err := t.resource.validateMeta(obj, old.object); err != nil {
+	t.resource.prepareForUpdate(obj, shown.object, t.subresource)
+	if t.subresource != "scale" { // its Scale was tracked
+		s.track(t, obj, shown.object, w)
+	}
+	if err := t.resource.accept(obj, shown.object, t.subresource); err != nil {
 		return nil, false, err
 	}
 	v, err := s.replaceLocked(c, t, old, obj, w)
@@ -166,7 +174,7 @@ func (s *Server) replaceLocked(c *collection, t target, old *version, obj *objec
 	finished := before.DeletionTimestamp != nil && len(after.Finalizers) == 0 &&
 		len(obj.specFinalizers()) == 0 && (grace == nil || *grace == 0)
 	keepTimes(obj, old)
-	answer, err := dryVersion(obj, old.rv)
+	answer, err := c.dryVersion(obj, old.rv)
 	if err != nil {
 		return nil, err
 	}
@@ -197,11 +205,11 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 	obj.meta.ResourceVersion = ""
 	t.resource.prepareForCreate(obj, w.direct)
 	s.track(t, obj, nil, w)
-	if err := t.resource.validateMeta(obj, nil); err != nil {
+	if err := t.resource.accept(obj, nil, ""); err != nil {
 		return nil, err
 	}
 	if w.dryRun {
-		return dryVersion(obj, 0)
+		return c.dryVersion(obj, 0)
 	}
 	return s.storeLocked(c, obj)
 }

@@ -66,6 +66,15 @@ func TestConformance_Collected(t *testing.T) {
 	}, "collected")
 }
 
+// The same, of the schemas of custom kinds.
+func TestConformance_Schemas(t *testing.T) {
+	conformance.RunFolder(t, conformance.Target{
+		Variant: variant(),
+		Config:  shared.Config(cluster.AdminToken),
+		Folder:  "../testdata/conformance",
+	}, "schemas")
+}
+
 func variant() string {
 	if shared.Version() != cluster.Versions[0] {
 		return "older"

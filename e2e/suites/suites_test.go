@@ -3,15 +3,15 @@
 // Package suites_test runs the tests of public controllers on apitest and on a real API server,
 // without changing a line of them.
 //
-//	programs/go.mod -> go test -c -> a suite -> informerstack serve
-//	                                       \--> informerstack serve --real
+//	programs/go.mod -> go test -c -> the tests of a package -> apitest
+//	                                                      \--> kube-apiserver, etcd
 //
-// The suites are written for envtest, which uses a running server if USE_EXISTING_CLUSTER is true.
-// Each run of a suite has a server of its own. docs/reports/suites.md has the tests that fail, and
-// the test compares. Read suites_test.go, then outcomes_test.go and report_test.go. Goroutines and
-// locking: none.
+// They are written for envtest, which uses a running server if USE_EXISTING_CLUSTER is true. Each
+// run has a server of its own. docs/reports/suites.md has the tests that fail, and TestSuites
+// compares. Read suites_test.go, then outcomes_test.go and report_test.go. Goroutines: those of the
+// servers. Locking: none.
 //
-// Run go -C e2e test -count=1 -v -timeout 90m ./suites
+// Run make suites.
 package suites_test
 
 import (
@@ -27,70 +27,107 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/apitest/schemas"
+	"example.com/informerstack/realserver"
+	"example.com/informerstack/realserver/cluster"
 )
 
-// attempts is how often a suite may run on one server's kind until all its tests have passed: some
-// of them check after a real time.
-const attempts = 3
-
-// patience bounds the start of a server.
-const patience = 5 * time.Minute
+// attempts is how often a suite may run on a kind of server until all its tests have passed: some
+// wait for a second or three, which is too short on a busy machine.
+const attempts = 2
 
 // suite is the tests of one package.
 type suite struct {
 	program string // a module of programs/go.mod
 	pkg     string // a folder of it
 	specs   string // the test that runs Ginkgo's specs, if any
+	crds    string // a folder of definitions that it creates, beside it
 	vendor  string // a module that the tests read in the folder vendor, which no module contains
 }
 
 var suites = []suite{
-	{program: "github.com/ray-project/kuberay/ray-operator", pkg: "controllers/ray", specs: "TestAPIs"},
+	{program: "github.com/ray-project/kuberay/ray-operator", pkg: "controllers/ray",
+		specs: "TestAPIs", crds: "../../config/crd/bases"},
 	{program: machineAPI, pkg: "pkg/controller/machine", specs: "TestMachineController", vendor: openshiftAPI},
 	{program: machineAPI, pkg: "pkg/controller/machineset", specs: "TestMachinesetController", vendor: openshiftAPI},
+	{program: controllerRuntime, pkg: "pkg/client", specs: "TestClient"},
+	{program: controllerRuntime, pkg: "pkg/cache", specs: "TestCache"},
+	{program: controllerRuntime, pkg: "pkg/controller", specs: "TestController"},
 	{program: "github.com/fluxcd/pkg/ssa", pkg: "."},
 	{program: "github.com/fluxcd/pkg/ssa", pkg: "jsondiff"},
 }
 
 const (
-	machineAPI   = "github.com/openshift/machine-api-operator"
-	openshiftAPI = "github.com/openshift/api"
+	controllerRuntime = "sigs.k8s.io/controller-runtime"
+	machineAPI        = "github.com/openshift/machine-api-operator"
+	openshiftAPI      = "github.com/openshift/api"
 )
 
-// servers are the flags of informerstack serve, by the names that the report has for the servers.
-var servers = map[string][]string{"apitest": nil, "realserver": {"--real"}}
+// servers start a server that ends with the test, and return its kubeconfig.
+var servers = map[string]func(t *testing.T, crds []string) (kubeconfig string){
+	"apitest":    startMemory,
+	"realserver": startReal,
+}
 
 // Each test passes on both servers, unless the report says otherwise.
 func TestSuites(t *testing.T) {
-	informerstack := build(t)
 	rows := readRows(t)
 	for _, s := range suites {
 		t.Run(s.name(), func(t *testing.T) {
 			program := s.compile(t)
 			got := map[string]outcomes{}
-			for server, flags := range servers {
-				got[server] = s.passes(t, program, informerstack, flags)
+			for server, start := range servers {
+				t.Log(server)
+				got[server] = s.passes(t, program, start)
 			}
 			compare(t, rows[s.name()], got)
 		})
 	}
 }
 
-func (s suite) name() string { return path.Join(s.program, s.pkg) }
-
-// build compiles the program informerstack.
-func build(t *testing.T) (file string) {
+// startMemory starts apitest with all its options. The suites create their definitions themselves.
+func startMemory(t *testing.T, _ []string) (kubeconfig string) {
 	t.Helper()
-	file = filepath.Join(t.TempDir(), "informerstack")
-	run(t, "../..", "go", "build", "-o", file, "./cmd/informerstack")
-	return file
+	server := apitest.NewServer(apitest.Options{
+		Scheme: scheme.Scheme, ManagedFields: true, GarbageCollection: true,
+		Schemas: schemas.New(schemas.Options{IgnoreWebhooks: true}),
+	})
+	require.NoError(t, server.Start())
+	t.Cleanup(server.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	const name = "apitest"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: server.URL}
+	config.AuthInfos[name] = clientcmdapi.NewAuthInfo()
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
+	require.NoError(t, clientcmd.WriteToFile(*config, kubeconfig))
+	return kubeconfig
 }
+
+// startReal starts kube-apiserver with the definitions in the folders crds: envtest waits ten
+// seconds for them, which is too short for large ones on a busy machine.
+func startReal(t *testing.T, crds []string) (kubeconfig string) {
+	t.Helper()
+	c, err := cluster.Start(t.Context(), cluster.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.Stop()) })
+	require.NoError(t, realserver.Load(t.Context(), c.Config(cluster.AdminToken), crds, nil))
+	return c.Kubeconfig()
+}
+
+func (s suite) name() string { return path.Join(s.program, s.pkg) }
 
 // compile builds the tests of s.
 func (s suite) compile(t *testing.T) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "suite.test")
-	run(t, "programs", "go", "test", "-c", "-o", file, s.name())
+	run(t, "programs", "go", "test", "-vet=off", "-c", "-o", file, s.name())
 	return file
 }
 
@@ -128,13 +165,18 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// passes runs the compiled tests of s on a new server until all have passed, attempts times at
-// most. It returns the best outcome of each test.
-func (s suite) passes(t *testing.T, program, informerstack string, flags []string) outcomes {
+// passes runs the compiled tests of s on new servers until all have passed, attempts times at most.
+// It returns the best outcome of each test.
+func (s suite) passes(t *testing.T, program string,
+	start func(*testing.T, []string) string) outcomes {
 	t.Helper()
-	best := outcomes{}
+	best, dir := outcomes{}, s.folder(t)
+	var crds []string
+	if s.crds != "" {
+		crds = []string{filepath.Join(dir, s.crds)}
+	}
 	for range attempts {
-		for name, outcome := range s.run(t, program, serve(t, informerstack, flags)) {
+		for name, outcome := range s.run(t, program, dir, start(t, crds)) {
 			if best[name] != pass {
 				best[name] = outcome
 			}
@@ -146,28 +188,8 @@ func (s suite) passes(t *testing.T, program, informerstack string, flags []strin
 	return best
 }
 
-// serve runs informerstack serve until the test ends, and returns its kubeconfig.
-func serve(t *testing.T, informerstack string, flags []string) (kubeconfig string) {
-	t.Helper()
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	cmd := exec.Command(informerstack,
-		append([]string{"serve", "--kubeconfig", kubeconfig}, flags...)...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		assert.NoError(t, cmd.Process.Signal(os.Interrupt))
-		assert.NoError(t, cmd.Wait(), said.String())
-	})
-	require.Eventually(t, func() bool {
-		_, err := os.Stat(kubeconfig)
-		return err == nil
-	}, patience, 50*time.Millisecond, "no server")
-	return kubeconfig
-}
-
 // run runs the compiled tests of s once.
-func (s suite) run(t *testing.T, program, kubeconfig string) outcomes {
+func (s suite) run(t *testing.T, program, dir, kubeconfig string) outcomes {
 	t.Helper()
 	specs := filepath.Join(t.TempDir(), "specs.json")
 	args := []string{"-test.v"}
@@ -176,7 +198,7 @@ func (s suite) run(t *testing.T, program, kubeconfig string) outcomes {
 	}
 	start := time.Now()
 	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Dir = s.folder(t)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+kubeconfig)
 	out, err := cmd.CombinedOutput()
 	result := readTests(out)

@@ -57,7 +57,7 @@ func Run(t *testing.T, target Target) {
 
 // RunFolder plays the transcripts in a folder of Target.Folder, which are of a server that is not
 // the default one: sharded has the feature gate ShardedListAndWatch; collected has the namespace
-// controller and the garbage collector.
+// controller and the garbage collector; schemas follows the schemas of custom kinds.
 func RunFolder(t *testing.T, target Target, folder string) {
 	client, err := rest.HTTPClientFor(target.Config)
 	require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -145,6 +146,32 @@ func (n *normalizer) cleanObjectMeta(metadata map[string]any) {
 func (n *normalizer) cleanStatus(status map[string]any) {
 	if metadata, ok := status["metadata"].(map[string]any); ok {
 		n.cleanListMeta(metadata)
+	}
+	n.sortCauses(status)
+}
+
+// sortCauses sorts the causes of a Status, and their texts in its message. A real server has those
+// of a schema in no order.
+func (n *normalizer) sortCauses(status map[string]any) {
+	details, _ := status["details"].(map[string]any)
+	causes, _ := details["causes"].([]any)
+	var texts []string
+	for _, cause := range causes {
+		cause, _ := cause.(map[string]any)
+		texts = append(texts, fmt.Sprintf("%v: %v", cause["field"], cause["message"]))
+	}
+	message, _ := status["message"].(string)
+	start, end := strings.Index(message, "["), strings.LastIndex(message, "]")
+	if len(texts) < 2 || start < 0 || end != len(message)-1 {
+		return
+	}
+	before := strings.Join(texts, ", ")
+	slices.SortStableFunc(causes, func(a, b any) int {
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	})
+	slices.Sort(texts)
+	if message[start+1:end] == before {
+		status["message"] = message[:start+1] + strings.Join(texts, ", ") + "]"
 	}
 }
 

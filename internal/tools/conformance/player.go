@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/net"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"example.com/informerstack/internal/tools/transcript"
@@ -38,6 +39,9 @@ const patience = 2 * time.Minute
 //	next NAME N           print the next N events of a watch
 //	rest NAME             print its events until the server ends it; repeated bookmarks once
 //	close NAME            close it
+//	define DEFINITION     create or patch a CustomResourceDefinition, and wait until its versions
+//	                      are served as it says; prints an answer that is not 200 or 201
+//	warnings              print the warnings of the last answer
 //	await CODE PATH       repeat a GET until its answer has the code
 //	expire                Target.Expire
 //
@@ -51,6 +55,7 @@ type player struct {
 	line    string      // the command, for messages
 	header  http.Header // for the next request
 	last    any         // the last body, as received
+	warned  []string    // by the last answer
 	vars    map[string]string
 	watches map[string]*watch
 }
@@ -102,8 +107,12 @@ func (p *player) exec(cmd transcript.Command) string {
 		return p.watch(arg(1)).rest(p)
 	case "close":
 		p.watch(arg(1)).close()
+	case "define":
+		return p.define(strings.TrimPrefix(line, "define "))
 	case "await":
 		p.await(arg(1), arg(2))
+	case "warnings":
+		return strings.Join(p.warned, "\n")
 	case "expire":
 		p.target.Expire(p.t)
 	default:
@@ -133,7 +142,62 @@ func (p *player) request(method, path, body string) *http.Response {
 	response, err := p.client.Do(request)
 	require.NoError(p.t, err)
 	giveUp.Stop()
+	p.warned = nil
+	warnings, _ := net.ParseWarningHeaders(response.Header["Warning"])
+	for _, w := range warnings {
+		p.warned = append(p.warned, p.cleanString(strings.ReplaceAll(w.Text, p.ns, "ns")))
+	}
 	return response
+}
+
+// define creates or patches a definition, which is deleted when the test ends.
+func (p *player) define(body string) string {
+	var d struct {
+		Metadata struct{ Name string }
+		Spec     struct {
+			Group    string
+			Names    struct{ Plural string }
+			Versions []struct {
+				Name   string
+				Served bool
+			}
+		}
+	}
+	require.NoError(p.t, json.Unmarshal([]byte(body), &d), p.line)
+	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	response := p.request(http.MethodPost, path, body)
+	if response.StatusCode == http.StatusConflict {
+		response.Body.Close()
+		p.header.Set("Content-Type", "application/merge-patch+json")
+		response = p.request(http.MethodPatch, path+"/"+d.Metadata.Name, body)
+	} else if response.StatusCode == http.StatusCreated {
+		p.t.Cleanup(func() { p.remove(path + "/" + d.Metadata.Name) })
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		return p.answer(response)
+	}
+	warned := p.warned
+	for _, v := range d.Spec.Versions {
+		code := http.StatusNotFound
+		if v.Served {
+			code = http.StatusOK
+		}
+		p.await(fmt.Sprint(code),
+			fmt.Sprintf("/apis/%s/%s/%s", d.Spec.Group, v.Name, d.Spec.Names.Plural))
+	}
+	p.warned = warned
+	return ""
+}
+
+// remove deletes an object when the test has ended.
+func (p *player) remove(path string) {
+	request, err := http.NewRequest(http.MethodDelete,
+		strings.TrimSuffix(p.target.Config.Host, "/")+path, nil)
+	require.NoError(p.t, err)
+	response, err := p.client.Do(request)
+	require.NoError(p.t, err)
+	response.Body.Close()
 }
 
 // await repeats a GET until its answer has the code.
@@ -179,6 +243,7 @@ func (p *player) managers() string {
 		if !isTime(entry["time"]) {
 			line += " without time"
 		}
+		line = strings.ReplaceAll(line, p.ns, "ns")
 		lines = append(lines, line+" "+p.print(entry["fieldsV1"]))
 	}
 	if len(lines) == 0 {

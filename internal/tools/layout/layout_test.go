@@ -101,9 +101,10 @@ var rules = map[string]rule{
 	"apitest": {
 		ours: []string{"internal/helpers/hostheader"},
 		outside: []string{
-			"gopkg.in/evanphx/json-patch.v4",
+			"gopkg.in/evanphx/json-patch.v4", "k8s.io/client-go/util/jsonpath",
 			"k8s.io/client-go/applyconfigurations", "k8s.io/client-go/kubernetes/scheme",
-			"k8s.io/kube-openapi/pkg/validation/spec", "sigs.k8s.io/structured-merge-diff/",
+			"k8s.io/kube-openapi/pkg/validation/spec", "sigs.k8s.io/json",
+			"sigs.k8s.io/structured-merge-diff/",
 		},
 	},
 	"observe/trace": {
@@ -302,8 +303,8 @@ func TestImports_FollowThePipeline(t *testing.T) {
 // module of its own. No other package may import it, because no rule names it.
 func isAbove(folder string) bool {
 	return folder == "." || folder == "cmd/informerstack" ||
-		slices.ContainsFunc([]string{"internal/tools/", "e2e/", "realserver/",
-			"compat/example/", "cmd/informerstack/lab/browser/"}, func(above string) bool {
+		slices.ContainsFunc([]string{"internal/tools/", "e2e/", "realserver/", "compat/example/",
+			"apitest/schemas/", "cmd/informerstack/lab/browser/"}, func(above string) bool {
 			return strings.HasPrefix(folder+"/", above)
 		})
 }
