@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,8 +68,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	if err := matchNamespace(r, t.namespace, &obj.meta); err != nil {
 		return nil, err
 	}
-	hasVersion := strings.Trim(obj.meta.ResourceVersion, "0123456789") == "" &&
-		strings.Trim(obj.meta.ResourceVersion, "0") != ""
+	sent, _ := strconv.ParseUint(obj.meta.ResourceVersion, 10, 63) // 0: none, or no version
 	r.prepareForCreate(obj, w.direct)
 
 	s.log.mu.Lock()
@@ -85,7 +83,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	if err := r.accept(obj, nil, ""); err != nil {
 		return nil, err
 	}
-	if hasVersion {
+	if sent > 0 && !w.dryRun {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
 	c := s.log.collectionLocked(r)
@@ -100,7 +98,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 		return nil, err
 	}
 	if w.dryRun {
-		return c.dryVersion(obj, 0)
+		return c.dryVersion(obj, int64(sent))
 	}
 	return s.storeLocked(c, obj)
 }
