@@ -34,8 +34,8 @@ run: ## the stack on an embedded API server: print every hop of every change (Ct
 	$(GO) build -o bin/informerstack ./cmd/informerstack
 	@bin/informerstack run
 
-test: ## all tests, with the race detector and in random order
-	$(GO) test -race -shuffle=on -timeout 40m ./...
+test: ## all tests, with the race detector and in random order; the longest ones are shorter
+	$(GO) test -race -short -shuffle=on -timeout 40m ./...
 	$(GO) -C compat/example test -race -timeout 40m ./...
 	$(GO) -C apitest/schemas test -timeout 40m .
 

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +17,9 @@ import (
 )
 
 const definitionGroup = "apiextensions.k8s.io"
+
+// anyFields is a schema without rules: any field may be set, and a list only as a whole.
+const anyFields = `{"type":"object","x-kubernetes-preserve-unknown-fields":true}`
 
 func (r *Resource) isDefinitions() bool {
 	return r.builtin && r.Group == definitionGroup && r.Plural == "customresourcedefinitions"
@@ -191,38 +193,21 @@ func (s *Server) serveDefinedLocked(d *definition, obj *object) error {
 	return nil
 }
 
-// ignored says what the server does not follow, or "".
-func (d *definition) ignored(schemas bool) string {
-	var all []string
-	for _, v := range d.Versions {
-		var s struct {
-			Properties json.RawMessage `json:"properties"`
-			Free       bool            `json:"x-kubernetes-preserve-unknown-fields"`
-		}
-		_ = json.Unmarshal(v.Schema.OpenAPI, &s) // it is canonical
-		if free := s.Free && s.Properties == nil; len(v.Schema.OpenAPI) > 0 && !free && !schemas {
-			all = append(all, "the schema of version "+v.Name)
-		}
-	}
-	if d.Conversion.Strategy == "Webhook" {
-		all = append(all, "the conversion webhook")
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	return "this server ignores " + strings.Join(all, ", ")
-}
-
-// warnIgnored warns the writer of a definition that the server does not follow in full.
+// warnIgnored warns the writer of a definition of what the server does not follow.
 func (c *call) warnIgnored(obj *object) {
 	if !c.resource.isDefinitions() || c.Verb == "get" || c.Verb == "delete" {
 		return
 	}
 	var d definition
-	if json.Unmarshal(obj.fields["spec"], &d) == nil {
-		if text := d.ignored(c.server.options.Schemas != nil); text != "" {
-			c.warn(text)
+	_ = json.Unmarshal(obj.fields["spec"], &d) // defineLocked reports it
+	for _, v := range d.Versions {
+		text := string(v.Schema.OpenAPI)
+		if text != "" && text != anyFields && c.server.options.Schemas == nil {
+			c.warn("this server ignores the schema of version " + v.Name)
 		}
+	}
+	if d.Conversion.Strategy == "Webhook" {
+		c.warn("this server ignores the conversion webhook")
 	}
 }
 

@@ -191,3 +191,35 @@ func TestGarbage_Owners(t *testing.T) {
 		require.NoError(t, s.CheckLaws())
 	})
 }
+
+// Objects keep their owners when their definition changes, in the old form and in the new one.
+func TestGarbage_DefinitionChanges(t *testing.T) {
+	bubble(t, apitest.Options{GarbageCollection: true}, func(t *testing.T, s *apitest.Server) {
+		d := gadgets(t, `[{"name":"v1","served":true,"storage":true}]`)
+		require.NoError(t, s.Create(d))
+		owner := gadget(t, "v1", "")
+		require.NoError(t, s.Create(owner))
+		for _, name := range []string{"kept", "changed", "freed"} {
+			owned := gadget(t, "v1", "")
+			owned.SetName(name)
+			owned.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.org/v1",
+				Kind: "Gadget", Name: "a", UID: owner.GetUID()}})
+			require.NoError(t, s.Create(owned))
+		}
+		synctest.Wait()
+		d.Object["spec"] = gadgets(t, `[{"name":"v1","served":true},`+
+			`{"name":"v2","served":true,"storage":true}]`).Object["spec"]
+		require.NoError(t, s.Update(d))
+		const path, merge = "/apis/example.org/v2/gadgets/", "application/merge-patch+json"
+		send(t, s, "PATCH", path+"changed", merge, `{"metadata":{"labels":{"l":""}}}`)
+		send(t, s, "PATCH", path+"freed", merge, `{"metadata":{"ownerReferences":null}}`)
+		require.NoError(t, s.CheckLaws())
+		require.NoError(t, s.Delete(owner))
+		synctest.Wait()
+		require.NoError(t, s.CheckLaws())
+		left, err := s.List("gadgets.example.org", "")
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+		assert.Equal(t, "freed", left[0].GetName())
+	})
+}

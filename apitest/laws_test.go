@@ -51,7 +51,7 @@ func (g *collector) checkLaws() error {
 	for _, c := range g.server.log.collections {
 		c.stateLocked("", "", g.server.log.rv, func(v *version) bool {
 			exists[v.object.meta.UID] = true
-			t := target{resource: c.resource, namespace: v.namespace, name: v.name}
+			t := v.target()
 			if waits(&v.object.meta) {
 				waiting[v.object.meta.UID] = t
 			}

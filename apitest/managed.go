@@ -47,9 +47,6 @@ var builtinTypes = sync.OnceValues(func() (typeConverter, error) {
 	return applyconfigurations.NewTypeConverter(scheme.Scheme), nil
 })
 
-// anyFields is the schema of a kind without a schema: its lists are set as a whole.
-const anyFields = `{"type":"object","x-kubernetes-preserve-unknown-fields":true}`
-
 // definitionFields is the part of the schema of definitions that is not as in anyFields.
 const definitionFields = `{"type":"object","x-kubernetes-preserve-unknown-fields":true,
 	"properties":{"status":{"type":"object","properties":{"conditions":{"type":"array",

@@ -200,6 +200,9 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 			return nil, err
 		}
 	}
+	if !s.log.servesLocked(t.resource) {
+		return nil, genericError(http.StatusNotFound)
+	}
 	obj.meta.ResourceVersion = ""
 	t.resource.prepareForCreate(obj, w.direct)
 	s.track(t, obj, nil, w)

@@ -57,7 +57,7 @@ var controls = []string{
 func TestLessons_PlayAfterEachOther(t *testing.T) {
 	for i, l := range lessons {
 		for j, before := range lessons {
-			if !*allPairs && (i-j+len(lessons))%len(lessons) != 1 {
+			if !*allPairs && (i-j+len(lessons))%len(lessons) != 1 || testing.Short() && i%3 != 0 {
 				continue
 			}
 			chapter(t, before.ID+"/"+l.ID, func(t *testing.T, w *world) {
