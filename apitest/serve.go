@@ -126,8 +126,8 @@ func genericError(code int) error {
 		false)
 }
 
-// misplaced reports whether the path has a namespace although the kind is cluster-wide, or lacks one
-// although the objects are in namespaces.
+// misplaced reports whether the path has a namespace although the kind is cluster-wide, or lacks
+// one although the objects are in namespaces.
 func (c *call) misplaced() bool {
 	r := c.resource
 	switch {
@@ -136,7 +136,7 @@ func (c *call) misplaced() bool {
 	case c.Namespace != "" || c.Verb == "list" || c.Verb == "watch":
 		return false
 	}
-	return c.name != "" || !r.builtin // otherwise the path is that of the objects in all namespaces
+	return c.name != "" || !r.builtin // else it is the path of the objects in all namespaces
 }
 
 // allowed reports whether the path supports the method: objects cannot be created without a

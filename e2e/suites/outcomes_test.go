@@ -112,7 +112,8 @@ func (o outcomes) count(want outcome) (count int) {
 func TestOutcomes(t *testing.T) {
 	got := readTests([]byte("=== RUN   TestA\n--- FAIL: TestA (0.00s)\n" +
 		"    --- PASS: TestA/x (0.00s)\n    --- FAIL: TestA/y (0.00s)\n--- SKIP: TestB (0.00s)\n"))
-	assert.Equal(t, outcomes{"TestA": fail, "TestA/x": pass, "TestA/y": fail, "TestB": skipped}, got)
+	want := outcomes{"TestA": fail, "TestA/x": pass, "TestA/y": fail, "TestB": skipped}
+	assert.Equal(t, want, got)
 	assert.Equal(t, []string{"TestA/y"}, got.failed())
 	assert.Equal(t, []string{"TestS: a b"}, outcomes{"TestS": fail, "TestS: a b": fail}.failed())
 	assert.Equal(t, 1, got.count(pass))
