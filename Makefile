@@ -22,9 +22,9 @@ WIRE        := ./reflector/wire ./internal/decode ./internal/readahead
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./observe/metrics
 # In teaching order: one change with all its hops, then the pieces that it passes, then those around them.
 TOUR        := observe/trace reflector deltafifo store informer informer/namespaces workqueue controller leaderelection apitest observe/metrics observe/health
-MODULES     := . realserver e2e e2e/controllers e2e/kubectl compat/example apitest/schemas cmd/informerstack/lab/browser internal/tools/simulation/sandbox
+MODULES     := . realserver e2e e2e/controllers e2e/kubectl e2e/suites compat/example apitest/schemas cmd/informerstack/lab/browser internal/tools/simulation/sandbox
 
-.PHONY: help run test tour lint vuln update pictures lessons live fuzz simulate replay planted mutants bench growth browser e2e shards chaos older newer swap-proof check long
+.PHONY: help run test tour lint vuln update pictures lessons live fuzz simulate replay planted mutants bench growth browser e2e shards chaos older newer swap-proof suites check long
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -146,6 +146,9 @@ newer: ## names, the tests of compat and a swapped program with a pre-release of
 # On the older servers, which have the version of the swapped kube-controller-manager.
 swap-proof: ## build other programs on this stack, and require that their tests pass as on client-go
 	REALSERVER_VERSION=$(OLD) $(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
+
+suites: ## the tests of public controllers on apitest and on a real server: docs/reports/suites.md (ONLY=part of a package's path)
+	$(GO) -C e2e/suites test -count=1 -timeout 90m -v -run 'TestOutcomes|TestUnlike|TestSuites$(if $(ONLY),/$(ONLY))' .
 
 check: lint test browser older newer ## all checks of CI, including client-go's own tests on this stack
 	@$(MAKE) -j2 -O e2e long # e2e mostly waits

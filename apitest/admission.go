@@ -120,7 +120,7 @@ func (c *call) patched(obj *object, patch []byte) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	patched, err := c.server.parse(c.resource, after, "")
+	patched, err := c.server.parse(c.resource, after)
 	return patched, c.allowUnknown(err, "")
 }
 

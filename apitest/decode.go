@@ -27,20 +27,15 @@ const (
 // codecs decode with the Go types of a scheme. A nil *codecs knows no type.
 type codecs struct {
 	scheme   *runtime.Scheme
-	lenient  runtime.Serializer
-	strict   runtime.Serializer
+	json     runtime.Serializer // returns unknown fields as an error beside the object
 	protobuf runtime.Serializer
 }
 
 func newCodecs(scheme *runtime.Scheme) *codecs {
-	newJSON := func(strict bool) runtime.Serializer {
-		return jsonserializer.NewSerializerWithOptions(
-			jsonserializer.DefaultMetaFactory, scheme, scheme,
-			jsonserializer.SerializerOptions{Strict: strict})
-	}
 	return &codecs{
-		scheme: scheme, lenient: newJSON(false), strict: newJSON(true),
-		protobuf: protobuf.NewSerializer(scheme, scheme),
+		scheme: scheme, protobuf: protobuf.NewSerializer(scheme, scheme),
+		json: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme,
+			scheme, jsonserializer.SerializerOptions{Strict: true}),
 	}
 }
 
@@ -105,7 +100,7 @@ func (c *call) decode(data []byte, fieldValidation string) (*object, error) {
 	if found.Version != "" {
 		gvk.Group, gvk.Version = found.Group, found.Version
 	}
-	obj, err := c.server.parseAs(c.resource, gvk, data, fieldValidation)
+	obj, err := c.server.parseAs(c.resource, gvk, data)
 	if err = c.allowUnknown(err, fieldValidation); err != nil {
 		return nil, c.undecodable(&gvk, err, data)
 	}
@@ -179,19 +174,19 @@ func summary(data []byte) string {
 
 // parseAs reads JSON that states the type gvk. If that is not the resource's type, only its form is
 // checked.
-func (s *Server) parseAs(r *Resource, gvk schema.GroupVersionKind, data []byte,
-	fieldValidation string) (*object, error) {
+func (s *Server) parseAs(
+	r *Resource, gvk schema.GroupVersionKind, data []byte,
+) (*object, error) {
 	if gvk != r.GroupVersionKind() {
 		return parseObject(data)
 	}
-	return s.parse(r, data, fieldValidation)
+	return s.parse(r, data)
 }
 
 // parse reads JSON as an object of the resource. If the resource has a schema, it prunes and
-// defaults the object, and returns an error of unknown fields beside it. If the scheme has its
-// type, values of the wrong type are errors, and unknown fields are dropped, or are errors with
-// strict validation.
-func (s *Server) parse(r *Resource, data []byte, fieldValidation string) (*object, error) {
+// defaults the object. If the scheme has its type, values of the wrong type are errors, and unknown
+// fields are dropped. In both cases an error of unknown fields is returned beside the object.
+func (s *Server) parse(r *Resource, data []byte) (*object, error) {
 	if r.schema != nil {
 		return r.parseBySchema(data)
 	}
@@ -199,16 +194,16 @@ func (s *Server) parse(r *Resource, data []byte, fieldValidation string) (*objec
 	if typed == nil {
 		return parseObject(data)
 	}
-	serializer := s.codecs.lenient
-	if fieldValidation == metav1.FieldValidationStrict {
-		serializer = s.codecs.strict
-	}
 	gvk := r.GroupVersionKind()
-	decoded, _, err := serializer.Decode(data, &gvk, typed)
+	decoded, _, unknown := s.codecs.json.Decode(data, &gvk, typed)
+	if unknown != nil && !runtime.IsStrictDecodingError(unknown) {
+		return nil, unknown
+	}
+	obj, err := fromTyped(decoded)
 	if err != nil {
 		return nil, err
 	}
-	return fromTyped(decoded)
+	return obj, unknown
 }
 
 func fromTyped(obj runtime.Object) (*object, error) {

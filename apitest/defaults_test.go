@@ -32,7 +32,7 @@ func TestDefaults_NameFields(t *testing.T) {
 			data, err := json.Marshal(obj)
 			require.NoError(t, err)
 			assert.Contains(t, string(data), d.value, "%s %s", kind, d.path)
-			_, _, err = codecs.strict.Decode(data, nil, nil)
+			_, _, err = codecs.json.Decode(data, nil, nil)
 			assert.NoError(t, err, "%s %s", kind, d.path)
 		}
 	}

@@ -168,7 +168,7 @@ func (s *Server) take(obj Object) (target, *object, error) {
 	parse := parseObject
 	if _, ok := obj.(*unstructured.Unstructured); ok || r.schema != nil {
 		// as in a request
-		parse = func(data []byte) (*object, error) { return s.parse(r, data, "") }
+		parse = func(data []byte) (*object, error) { return s.parse(r, data) }
 	}
 	parsed, err := parse(data)
 	if err != nil && !runtime.IsStrictDecodingError(err) {

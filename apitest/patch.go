@@ -44,7 +44,7 @@ func (c *call) applyPatch(old *version, patch []byte, o *metav1.PatchOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	obj, err := c.server.parse(c.resource, after, o.FieldValidation)
+	obj, err := c.server.parse(c.resource, after)
 	if err = c.allowUnknown(err, o.FieldValidation); err != nil {
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
 			field.Invalid(field.NewPath("patch"), string(after), err.Error()),

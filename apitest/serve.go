@@ -117,12 +117,18 @@ func (c *call) resolve() bool {
 		c.error(apierrors.NewNotFound(r.GroupResource(), c.Name))
 		return false
 	}
-	if !known {
-		http.NotFound(c.w, c.http)
-		return false
-	}
-	c.error(genericError(http.StatusNotFound))
+	c.noSuchPath(known)
 	return false
+}
+
+// noSuchPath answers as the real server's router does, which knows the built-in kinds, or as what
+// comes after it.
+func (c *call) noSuchPath(routed bool) {
+	if routed {
+		c.error(genericError(http.StatusNotFound))
+		return
+	}
+	http.NotFound(c.w, c.http)
 }
 
 // genericError is an error of the real server's router, before any handler runs.
@@ -133,6 +139,21 @@ func genericError(code int) error {
 	}
 	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0,
 		false)
+}
+
+// misplaced reports whether the path has a namespace although the kind is cluster-wide, or lacks
+// one although the objects are in namespaces, or has the name of a review.
+func (c *call) misplaced() bool {
+	r := c.resource
+	switch {
+	case r.review && (c.Name != "" || r.Namespaced && c.Namespace == ""):
+		return true
+	case !r.Namespaced:
+		return c.Namespace != "" && !r.isNamespaces()
+	case c.Namespace != "" || c.Verb == "list" || c.Verb == "watch":
+		return false
+	}
+	return c.name != "" || !r.builtin // else it is the path of the objects in all namespaces
 }
 
 // allowed reports whether the path supports the method: objects cannot be created without a
@@ -166,10 +187,8 @@ func (c *call) serveResource() {
 	if !c.resolve() {
 		return
 	}
-	if !c.resource.Namespaced && c.Namespace != "" && !c.resource.isNamespaces() ||
-		c.resource.review && (c.Name != "" || c.resource.Namespaced && c.Namespace == "") {
-		// a cluster-wide kind has no path below a namespace; no review has a name
-		c.error(genericError(http.StatusNotFound))
+	if c.misplaced() {
+		c.noSuchPath(c.resource.builtin)
 		return
 	}
 	if !c.resource.Namespaced {

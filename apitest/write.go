@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,8 +74,7 @@ func (s *Server) create(t target, obj *object, w write) (*version, error) {
 
 func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	r := t.resource
-	hasVersion := strings.Trim(obj.meta.ResourceVersion, "0123456789") == "" &&
-		strings.Trim(obj.meta.ResourceVersion, "0") != ""
+	sent, _ := strconv.ParseUint(obj.meta.ResourceVersion, 10, 63) // 0: none, or no version
 	r.prepareForCreate(obj, w.direct)
 
 	s.log.mu.Lock()
@@ -91,7 +89,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	if err := r.accept(obj, nil, ""); err != nil {
 		return nil, err
 	}
-	if hasVersion {
+	if sent > 0 && !w.dryRun {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
 	if err := s.validatedNewLocked(t, obj, w); err != nil {
@@ -109,7 +107,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 		return nil, err
 	}
 	if w.dryRun {
-		return c.dryVersion(obj, 0)
+		return c.dryVersion(obj, int64(sent))
 	}
 	return s.storeLocked(c, obj)
 }

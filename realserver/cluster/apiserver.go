@@ -56,6 +56,7 @@ func (c *Cluster) startServer(name, serverURL, etcdURL string) (*Process, error)
 		"--token-auth-file=" + c.path("tokens.csv"),
 		"--authorization-mode=RBAC",
 		"--service-cluster-ip-range=10.0.0.0/24",
+		"--allow-privileged=true", // as in envtest and in clusters
 		// The kubernetes service has no endpoints: they are not needed.
 		"--endpoint-reconciler-type=none",
 		// No controller creates the accounts that this plugin demands of pods.
