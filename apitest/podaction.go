@@ -129,6 +129,7 @@ func (s *Server) disruptLocked(v *version, dryRun bool) error {
 		return true
 	})
 	if count > 1 {
+		//lint:ignore ST1005 the text of a real server
 		return errors.New("This pod has more than one PodDisruptionBudget, which the eviction " +
 			"subresource does not support.")
 	}
