@@ -25,6 +25,7 @@ func schemas(t *testing.T, s *apitest.Server, path string) map[string]map[string
 		} `json:"components"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(got.body), &document))
+	assert.Contains(t, got.body, `"name":"fieldValidation"`, "a parameter of patches")
 	return document.Components.Schemas
 }
 
