@@ -210,7 +210,9 @@ func (p *player) remove(path string) {
 
 // await repeats a request until its answer has the code.
 func (p *player) await(code, method, path, body string) {
+	header := p.header
 	require.Eventually(p.t, func() bool {
+		p.header = header.Clone()
 		response := p.request(method, path, body)
 		defer response.Body.Close()
 		return fmt.Sprint(response.StatusCode) == code
