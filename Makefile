@@ -155,7 +155,7 @@ check: lint test browser older newer ## all checks of CI, including client-go's 
 
 long: ## what CI repeats with fixed seeds, and client-go's own tests
 	$(MAKE) fuzz FUZZTIME=5000x
-	$(MAKE) simulate SIMULATIONS=TestSimulate FIRST=0 SEEDS=300
+	$(MAKE) simulate SIMULATIONS=TestSimulate FIRST=0 SEEDS=200
 	$(MAKE) simulate SIMULATIONS=TestReference FIRST=0 SEEDS=60
 	$(GO) -C internal/tools/simulation/sandbox test -count=1 -timeout 40m .
 	$(GO) test -count=1 -timeout 30m -run 'TestSimulation|TestModel' ./shard -seeds 100

@@ -26,7 +26,7 @@ import (
 
 var (
 	first  = flag.Uint64("first", 0, "the first seed")
-	seeds  = flag.Uint64("seeds", 20, "the number of seeds of TestSimulate and TestReference")
+	seeds  = flag.Uint64("seeds", 20, "the seeds of TestSimulate and TestReference, 5 with -short")
 	replay = flag.String("script", "", "a file with the script that TestReplay runs")
 	seed   = flag.Int64("seed", -1, "the seed whose script TestReplay runs")
 )
@@ -47,6 +47,9 @@ var unexpected sync.Map
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if testing.Short() { // the race detector takes ten times as long
+		*seeds = min(*seeds, 5)
+	}
 	// The other error handlers limit the rate of errors with the real clock.
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 	utilruntime.ReallyCrash = false // a handler that panics must not end the test
