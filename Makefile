@@ -150,7 +150,7 @@ swap-proof: ## build other programs on this stack, and require that their tests 
 suites: ## the tests of public controllers on apitest and on a real server: docs/reports/suites.md (ONLY=part of a package's path)
 	$(GO) -C e2e/suites test -count=1 -timeout 90m -v -run 'TestOutcomes|TestUnlike|TestSuites$(if $(ONLY),/$(ONLY))' .
 
-check: lint test browser older newer ## all checks of CI, including client-go's own tests on this stack
+check: lint test browser older ## all checks of CI, including client-go's own tests on this stack
 	@$(MAKE) -j2 -O e2e long # e2e mostly waits
 
 long: ## what CI repeats with fixed seeds, and client-go's own tests
