@@ -83,21 +83,26 @@ func (s *session) exec(cmd transcript.Command) string {
 			[]byte(strings.ReplaceAll(content, " --- ", "\n---\n")), 0o600))
 		return ""
 	}
+	if cmd.Name == "await" { // a real server describes a new kind a moment after it serves it
+		require.Eventually(s.t, func() bool { return s.kubectlCommand(cmd.Args).Run() == nil },
+			kubectlTimeout, 100*time.Millisecond, cmd.Line)
+		return ""
+	}
 	require.Equal(s.t, "kubectl", cmd.Name, "a command: %s", cmd.Line)
-	return s.run(cmd.Args)
+	out, _ := s.kubectlCommand(cmd.Args).CombinedOutput() // the output says what is wrong
+	return normalizeKubectl(string(out))
 }
 
 // kubectlTimeout bounds a command of kubectl.
 const kubectlTimeout = time.Minute
 
-func (s *session) run(args []string) string {
+func (s *session) kubectlCommand(args []string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(s.t.Context(), kubectlTimeout)
-	defer cancel()
+	s.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, s.kubectl, append([]string{s.server}, args...)...)
 	cmd.Dir = s.folder
 	cmd.Env = append(os.Environ(), "KUBECONFIG=", "HOME="+s.folder)
-	out, _ := cmd.CombinedOutput() // the output says what is wrong
-	return normalizeKubectl(string(out))
+	return cmd
 }
 
 var kubectlVaries = []struct {
