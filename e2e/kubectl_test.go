@@ -25,6 +25,7 @@ import (
 //
 //	write FILE YAML       write a file, in one line; --- starts another document
 //	kubectl ARGUMENT...   run kubectl; prints its output, errors included
+//	await ARGUMENT...     run kubectl until it succeeds; prints nothing
 //
 // The real server runs beside the namespace controller and the garbage collector of a controller
 // manager.
