@@ -101,13 +101,16 @@ func TestSuites(t *testing.T) {
 func startMemory(t *testing.T, _ []string) (kubeconfig string) {
 	t.Helper()
 	server := apitest.NewServer(apitest.Options{
-		Scheme: scheme.Scheme, ManagedFields: true, GarbageCollection: true,
+		Scheme: scheme.Scheme, ManagedFields: true, GarbageCollection: true, BuiltinRules: true,
 		Schemas: schemas.New(schemas.Options{IgnoreWebhooks: true}),
 	})
-	require.NoError(t, server.Create(&corev1.Service{ObjectMeta: metav1.ObjectMeta{
-		Namespace: metav1.NamespaceDefault, Name: "kubernetes",
-		Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
-	}}))
+	require.NoError(t, server.Create(&corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceDefault, Name: "kubernetes",
+			Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
+		},
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}},
+	}))
 	require.NoError(t, server.Start())
 	t.Cleanup(server.Close)
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
