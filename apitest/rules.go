@@ -44,6 +44,7 @@ func builtinRules() map[string]*rules {
 	}
 	for kind, typed := range map[string]typedRules{
 		"pods.":       kindRules[corev1.Pod]{completePod, checkPod},
+		"nodes.":      kindRules[corev1.Node]{completeNode, nil},
 		"services.":   kindRules[corev1.Service]{completeService(), checkService},
 		"configmaps.": kindRules[corev1.ConfigMap]{nil, checkConfigMap},
 		"secrets.":    kindRules[corev1.Secret]{completeSecret, checkSecret},

@@ -52,7 +52,8 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	if !r.noGeneration { // otherwise the client's value stays
 		m.Generation = 1
 	}
-	if r.Status && !keepStatus {
+	registers := r.builtin && r.Plural == "nodes" // a kubelet creates its node with a status
+	if r.Status && !keepStatus && !registers {
 		obj.setField("status", nil)
 	}
 	if r.isNamespaces() {
