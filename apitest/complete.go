@@ -194,3 +194,13 @@ func completeNetworkPolicy(p, _ *networkingv1.NetworkPolicy) {
 		*types = append(*types, networkingv1.PolicyTypeEgress)
 	}
 }
+
+// completeNode taints a new node until it is ready. Its encoding fills the status.
+func completeNode(node, old *corev1.Node) {
+	taint := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
+	if old == nil && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.MatchTaint(&taint)
+	}) {
+		node.Spec.Taints = append(node.Spec.Taints, taint)
+	}
+}

@@ -41,8 +41,8 @@ func (s *Server) Create(obj Object) error {
 // resourceVersion overwrites any version, for kinds that allow it.
 func (s *Server) Update(obj Object) error { return s.replace(obj, directSubresource) }
 
-// UpdateStatus replaces the status of the object and nothing else, and overwrites obj with the
-// stored object.
+// UpdateStatus replaces the status of the object, and overwrites obj with the stored object. As a
+// client's write of the status, it also changes the annotations and most labels of a built-in kind.
 func (s *Server) UpdateStatus(obj Object) error { return s.replace(obj, "status") }
 
 // directWrite is a write by the test, with the name of its field manager.

@@ -100,8 +100,7 @@ func (t target) fieldManager() (*managedfields.FieldManager, error) {
 	subresource := ""
 	switch {
 	case t.subresource == "status":
-		subresource = "status"
-		filter = fieldpath.NewIncludeMatcherFilter(fieldpath.MakePrefixMatcherOrDie("status"))
+		subresource, filter = "status", r.statusFilter()
 	case t.subresource == "scale":
 		subresource = "scale"
 	case t.subresource == "" && r.Status:
@@ -116,6 +115,18 @@ func (t target) fieldManager() (*managedfields.FieldManager, error) {
 	all := versions{all: r.family.all}
 	return managedfields.NewDefaultCRDFieldManager(types, all, all, all, gvk, gvk.GroupVersion(),
 		subresource, filters)
+}
+
+// statusFilter drops the fields that a write of the status cannot change.
+func (r *Resource) statusFilter() fieldpath.Filter {
+	if !r.builtin || r.isDefinitions() {
+		return fieldpath.NewIncludeMatcherFilter(fieldpath.MakePrefixMatcherOrDie("status"))
+	}
+	kept := fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
+	if r.keepsLabels() {
+		kept.Insert(fieldpath.MakePathOrDie("metadata", "labels"))
+	}
+	return fieldpath.NewExcludeSetFilter(kept)
 }
 
 // versions makes and converts the objects of a kind.

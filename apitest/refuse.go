@@ -12,6 +12,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -404,5 +406,45 @@ func checkClaim(c, old *corev1.PersistentVolumeClaim) field.ErrorList {
 		f.add(field.Forbidden(specPath, "spec is immutable after creation except "+
 			"resources.requests and volumeAttributesClassName for bound claims"))
 	}
+	return f.errs
+}
+
+func checkRoleBinding(b, old *rbacv1.RoleBinding) field.ErrorList {
+	if old == nil {
+		return nil
+	}
+	return checkRoleRef(b.RoleRef, old.RoleRef)
+}
+
+func checkClusterRoleBinding(b, old *rbacv1.ClusterRoleBinding) field.ErrorList {
+	if old == nil {
+		return nil
+	}
+	return checkRoleRef(b.RoleRef, old.RoleRef)
+}
+
+func checkRoleRef(ref, old rbacv1.RoleRef) field.ErrorList {
+	f := &findings{}
+	if ref != old {
+		shown := map[string]string{"APIGroup": ref.APIGroup, "Kind": ref.Kind, "Name": ref.Name}
+		f.invalid(field.NewPath("roleRef"), shown, apivalidation.FieldImmutableErrorMsg)
+	}
+	return f.errs
+}
+
+func checkStorageClass(c, old *storagev1.StorageClass) field.ErrorList {
+	f := &findings{}
+	if old == nil {
+		return nil
+	}
+	changed := func(name string, is bool) {
+		if is {
+			f.invalid(field.NewPath(name), nil, apivalidation.FieldImmutableErrorMsg)
+		}
+	}
+	changed("provisioner", c.Provisioner != old.Provisioner)
+	changed("parameters", !maps.Equal(c.Parameters, old.Parameters))
+	changed("reclaimPolicy", !reflect.DeepEqual(c.ReclaimPolicy, old.ReclaimPolicy))
+	changed("volumeBindingMode", !reflect.DeepEqual(c.VolumeBindingMode, old.VolumeBindingMode))
 	return f.errs
 }

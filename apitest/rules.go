@@ -16,6 +16,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 )
 
 // rules are what a real server does with the values of a built-in kind, beyond the metadata that
@@ -42,6 +44,7 @@ func builtinRules() map[string]*rules {
 	}
 	for kind, typed := range map[string]typedRules{
 		"pods.":       kindRules[corev1.Pod]{completePod, checkPod},
+		"nodes.":      kindRules[corev1.Node]{completeNode, nil},
 		"services.":   kindRules[corev1.Service]{completeService(), checkService},
 		"configmaps.": kindRules[corev1.ConfigMap]{nil, checkConfigMap},
 		"secrets.":    kindRules[corev1.Secret]{completeSecret, checkSecret},
@@ -53,6 +56,12 @@ func builtinRules() map[string]*rules {
 		"daemonsets.apps":   kindRules[appsv1.DaemonSet]{completeDaemonSet, checkDaemonSet},
 		"networkpolicies.networking.k8s.io": kindRules[networkingv1.NetworkPolicy]{
 			completeNetworkPolicy, nil},
+		"rolebindings.rbac.authorization.k8s.io": kindRules[rbacv1.RoleBinding]{
+			nil, checkRoleBinding},
+		"clusterrolebindings.rbac.authorization.k8s.io": kindRules[rbacv1.ClusterRoleBinding]{
+			nil, checkClusterRoleBinding},
+		"storageclasses.storage.k8s.io": kindRules[storagev1.StorageClass]{
+			nil, checkStorageClass},
 		"jobs.batch":     kindRules[batchv1.Job]{completeJob, checkJob},
 		"cronjobs.batch": kindRules[batchv1.CronJob]{nil, checkCronJob},
 	} {

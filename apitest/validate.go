@@ -52,7 +52,8 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	if !r.noGeneration { // otherwise the client's value stays
 		m.Generation = 1
 	}
-	if r.Status && !keepStatus {
+	registers := r.builtin && r.Plural == "nodes" // a kubelet creates its node with a status
+	if r.Status && !keepStatus && !registers {
 		obj.setField("status", nil)
 	}
 	if r.isNamespaces() {
@@ -78,8 +79,8 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 		meta := obj.meta
 		c := old.copy()
 		c.setField("status", status)
-		c.meta.ResourceVersion, c.meta.UID = meta.ResourceVersion, meta.UID
-		c.meta.ManagedFields = meta.ManagedFields
+		r.resetMeta(&meta, &c.meta)
+		c.meta = meta
 		*obj = *c
 	case (subresource == "" || subresource == finalize) && r.Status:
 		obj.setField("status", old.fields["status"])
@@ -110,6 +111,23 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 		m.Generation++
 	}
 }
+
+// resetMeta undoes the changes to the metadata that a write of the status cannot make. In a
+// built-in kind it can change annotations, and in most of them labels.
+func (r *Resource) resetMeta(m, was *metav1.ObjectMeta) {
+	switch {
+	case !r.builtin || r.isDefinitions():
+		reset := *was
+		reset.ResourceVersion, reset.UID = m.ResourceVersion, m.UID
+		reset.ManagedFields = m.ManagedFields
+		*m = reset
+	case r.keepsLabels():
+		m.Labels = was.Labels
+	}
+}
+
+// keepsLabels reports whether a write of the status of a built-in kind cannot change its labels.
+func (r *Resource) keepsLabels() bool { return r.Group == "apps" && r.Plural == "deployments" }
 
 // specChanged reports whether the object differs in what its generation counts: for a built-in kind
 // the spec, for a custom one everything but metadata, and but status where that is a subresource.
@@ -143,6 +161,9 @@ func (r *Resource) validateName(name string, prefix bool) []string {
 // the object that it replaces, or nil.
 func (r *Resource) accept(obj, old *object, subresource string) error {
 	errs := r.validateMeta(obj, old)
+	if subresource != "binding" { // which sets the node of a pod, as no update can
+		errs = append(errs, r.rules.refuse(obj, old)...)
+	}
 	if r.isDefinitions() {
 		errs = append(errs, validateDefinitionName(obj)...)
 	}
@@ -156,9 +177,8 @@ func (r *Resource) accept(obj, old *object, subresource string) error {
 	return r.family.stored.conform(obj, true)
 }
 
-// validateMeta checks an object's metadata, and its values if the kind has rules, and compares them
-// with the old object's if that is not nil. As from the real server, an error of a custom kind's
-// update is reported twice.
+// validateMeta checks an object's metadata, and compares it with the old object's if that is not
+// nil. As from the real server, an error of a custom kind's update is reported twice.
 func (r *Resource) validateMeta(obj, old *object) field.ErrorList {
 	at := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)
@@ -168,7 +188,7 @@ func (r *Resource) validateMeta(obj, old *object) field.ErrorList {
 			errs = append(errs, errs...)
 		}
 	}
-	return append(errs, r.rules.refuse(obj, old)...)
+	return errs
 }
 
 // fieldSet returns the values that field selectors see besides name and namespace. Those of a

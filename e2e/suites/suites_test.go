@@ -101,7 +101,7 @@ func TestSuites(t *testing.T) {
 func startMemory(t *testing.T, _ []string) (kubeconfig string) {
 	t.Helper()
 	server := apitest.NewServer(apitest.Options{
-		Scheme: scheme.Scheme, ManagedFields: true, GarbageCollection: true,
+		Scheme: scheme.Scheme, ManagedFields: true, GarbageCollection: true, BuiltinRules: true,
 		Schemas: schemas.New(schemas.Options{IgnoreWebhooks: true}),
 	})
 	require.NoError(t, server.Create(&corev1.Service{
