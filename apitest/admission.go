@@ -106,7 +106,7 @@ func (v *review) mutate(t target, obj, old *object) (*object, error) {
 				return apierrors.NewInternalError(err)
 			}
 			obj = patched
-			return nil
+			return matchNamespace(t.resource, t.namespace, &obj.meta)
 		})
 	return obj, err
 }
@@ -264,10 +264,7 @@ func (s *Server) validatedNewLocked(t target, obj *object, w write) error {
 	}
 	named := t
 	named.name = obj.meta.Name // it may be generated
-	s.log.mu.Unlock()
-	err := w.review.validate(named, obj, nil)
-	s.log.mu.Lock()
-	if err != nil {
+	if err := s.unlocked(func() error { return w.review.validate(named, obj, nil) }); err != nil {
 		return err
 	}
 	return s.admitLocked(t, obj.meta.GenerateName) // the namespace may terminate now
@@ -280,9 +277,14 @@ func (s *Server) mutatedLocked(t target, obj *object, old *version, w write) (*o
 		return obj, nil
 	}
 	obj = obj.copy()
-	s.log.mu.Unlock()
-	obj, err := w.review.mutate(t, obj, t.shown(old))
-	s.log.mu.Lock()
+	err := s.unlocked(func() (err error) {
+		obj, err = w.review.mutate(t, obj, t.shown(old))
+		if err == nil && obj.meta.Name != t.name {
+			err = apierrors.NewBadRequest(fmt.Sprintf("admission has changed the name %q to %q",
+				t.name, obj.meta.Name))
+		}
+		return err
+	})
 	return obj, s.overtakenLocked(t, old, w, err)
 }
 
@@ -291,18 +293,31 @@ func (s *Server) validatedLocked(t target, obj *object, old *version, w write) e
 	if w.review == nil {
 		return nil
 	}
-	s.log.mu.Unlock()
-	err := w.review.validate(t, obj, t.shown(old))
-	s.log.mu.Lock()
+	err := s.unlocked(func() error { return w.review.validate(t, obj, t.shown(old)) })
 	return s.overtakenLocked(t, old, w, err)
 }
 
-// overtakenLocked returns err, or else an error if old is not the newest version any more.
+// unlocked calls review, which may panic, without the lock.
+func (s *Server) unlocked(review func() error) error {
+	s.log.mu.Unlock()
+	defer s.log.mu.Lock()
+	return review()
+}
+
+// overtakenLocked returns err, or else an error if old is not the newest version any more, or if a
+// new object may not be created any more.
 func (s *Server) overtakenLocked(t target, old *version, w write, err error) error {
-	if err == nil && s.log.collectionLocked(t.resource).get(t.key()) != old {
+	switch {
+	case err != nil:
+		return err
+	case !s.log.servesLocked(t.resource):
+		return genericError(http.StatusNotFound)
+	case s.log.collectionLocked(t.resource).get(t.key()) != old:
 		return cmp.Or(w.review.context().Err(), errOvertaken)
+	case old == nil:
+		return s.admitLocked(t, "")
 	}
-	return err
+	return nil
 }
 
 // shown returns a version as the resource shows it, or nil for nil.

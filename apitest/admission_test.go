@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -135,6 +137,93 @@ func TestAdmission_ObjectComesAndGoesMeanwhile(t *testing.T) {
 		Namespace: "n", Name: "held", Finalizers: []string{"example.com/hold"}}}))
 	got := send(t, s, "POST", "/api/v1/namespaces/n/configmaps", "", `{"metadata":{"name":"late"}}`)
 	assert.Equal(t, 403, got.code, got.body)
+}
+
+// An apply or PUT that creates is not stored where nothing may be created any more: in a namespace
+// that terminates, and as an object of a kind that is gone.
+func TestAdmission_NothingIsCreatedInWhatHasGone(t *testing.T) {
+	var s *apitest.Server
+	s = start(t, apitest.Options{Admission: []apitest.AdmissionHook{{Name: "busy",
+		Review: func(_ context.Context,
+			r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+			if r.Kind.Kind == "Gadget" {
+				assert.NoError(t, s.Delete(gadgets(t,
+					`[{"name":"v1","served":true,"storage":true}]`)))
+			} else if r.Kind.Kind == "Lease" {
+				assert.NoError(t, s.Delete(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+					Name: r.Namespace}}))
+			}
+			return nil
+		},
+	}}})
+	require.NoError(t, s.Create(gadgets(t, `[{"name":"v1","served":true,"storage":true}]`)))
+	got := send(t, s, "PATCH", "/apis/example.org/v1/gadgets/g?fieldManager=m", applyType,
+		`{"apiVersion":"example.org/v1","kind":"Gadget","metadata":{"name":"g"}}`)
+	assert.Equal(t, 404, got.code, got.body)
+
+	require.NoError(t, s.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}}))
+	require.NoError(t, s.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "n", Name: "held", Finalizers: []string{"example.com/hold"}}}))
+	got = send(t, s, "PUT", "/apis/coordination.k8s.io/v1/namespaces/n/leases/l", "",
+		`{"metadata":{"name":"l"}}`)
+	assert.Equal(t, 403, got.code, got.body)
+}
+
+// A hook that panics, or ends its goroutine as require does, ends its request alone.
+func TestAdmission_HookPanics(t *testing.T) {
+	s := start(t, apitest.Options{Admission: []apitest.AdmissionHook{{Name: "panics", Mutates: true,
+		Review: func(_ context.Context,
+			r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+			switch r.Name {
+			case "bad":
+				panic(http.ErrAbortHandler) // net/http does not log it
+			case "end":
+				runtime.Goexit()
+			}
+			return nil
+		},
+	}}})
+	for _, name := range []string{"bad", "end"} {
+		require.NoError(t, s.Create(configMap("default", name)))
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		request, err := http.NewRequestWithContext(ctx, "PATCH", s.URL+configMaps+"/"+name,
+			strings.NewReader(`{"data":{"a":"b"}}`))
+		require.NoError(t, err)
+		request.Header.Set("Content-Type", "application/merge-patch+json")
+		_, err = s.Client().Do(request)
+		assert.Error(t, err)
+		cancel()
+		require.NoError(t, s.Delete(configMap("default", name)), "the server goes on")
+	}
+}
+
+// A patch cannot move an object to another name or namespace.
+func TestAdmission_PatchMovesNothing(t *testing.T) {
+	patch := ""
+	json := admissionv1.PatchTypeJSONPatch
+	s := start(t, apitest.Options{Admission: []apitest.AdmissionHook{{Name: "moves", Mutates: true,
+		Review: func(context.Context,
+			*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+			return &admissionv1.AdmissionResponse{Allowed: true, PatchType: &json,
+				Patch: []byte(`[{"op":"add","path":"/metadata/` + patch + `","value":"other"}]`)}
+		},
+	}}})
+	require.NoError(t, s.Create(configMap("default", "x")))
+	require.NoError(t, s.Create(configMap("default", "other")))
+	for _, patch = range []string{"name", "namespace"} {
+		got := send(t, s, "PATCH", configMaps+"/x", "application/merge-patch+json",
+			`{"data":{"a":"b"}}`)
+		assert.Equal(t, 400, got.code, got.body)
+		got = send(t, s, "PATCH", configMaps+"/new?fieldManager=m", applyType,
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"new"}}`)
+		assert.Equal(t, 400, got.code, got.body)
+	}
+	got := send(t, s, "POST", configMaps, "", `{"metadata":{"name":"y"}}`)
+	assert.Equal(t, 400, got.code, got.body)
+	items, err := s.List("configmaps", "")
+	require.NoError(t, err)
+	require.Len(t, items, 2)
+	assert.Nil(t, items[0].Object["data"])
 }
 
 // Warnings are headers of the answer; a denial has the code and message that the hook gives.
