@@ -193,7 +193,7 @@ func TestAdmission_HookPanics(t *testing.T) {
 		_, err = s.Client().Do(request)
 		assert.Error(t, err)
 		cancel()
-		require.NoError(t, s.Delete(configMap("default", name)), "the server goes on")
+		require.NoError(t, s.Delete(configMap("default", name)), "the server still serves")
 	}
 }
 
