@@ -30,7 +30,8 @@ serve runs an API server on loopback until Ctrl-C, and writes a kubeconfig for i
 at the end.
 
 Without --real it is package apitest: in this process, ready at once, for everyone on this machine.
-docs/apitest.md lists what it leaves out.
+It does not check objects against the schemas of CustomResourceDefinitions, and prints that if it
+loads some. docs/apitest.md lists what else it leaves out.
 
 With --real it is kube-apiserver with etcd, with RBAC and validation. The token in the kubeconfig is
 an administrator's, and no secret on this machine. The go command builds both from Go modules the
@@ -131,6 +132,14 @@ func (o *options) serveMemory(ctx context.Context, stdout io.Writer) error {
 		"Serving the Kubernetes API on %s. Ctrl-C stops it, and its data is gone.\n"+
 			"Wrote %s. In another terminal:\n  kubectl --kubeconfig %s get namespaces\n",
 		server.URL, o.kubeconfig, o.kubeconfig)
+	definitions, err := server.List("customresourcedefinitions", "")
+	if err != nil {
+		return cli.Fail(cli.Failed, "%w", err)
+	}
+	if len(definitions) > 0 {
+		fmt.Fprintln(stdout, "Custom objects are not checked against the schemas of their "+
+			"definitions. With --real they are.")
+	}
 	<-ctx.Done()
 	return nil
 }

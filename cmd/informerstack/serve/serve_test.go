@@ -75,6 +75,7 @@ func TestServe_LoadsFiles(t *testing.T) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	require.NoError(t, err)
 	assert.Contains(t, p.Stdout.String(), "Serving the Kubernetes API on "+config.Host+".")
+	p.Prints(t, "Custom objects are not checked")
 	gadgets := dynamic.NewForConfigOrDie(config).Resource(
 		schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"})
 	list, err := gadgets.List(t.Context(), metav1.ListOptions{})
