@@ -2,8 +2,7 @@
 
 package apitest
 
-// A program in a browser has no actions, no permissions and no tables of built-in kinds: their Go
-// types are too large for it.
+// A program in a browser has no actions and no permissions: their Go types are too large for it.
 
 type action struct {
 	subresource string
@@ -11,8 +10,6 @@ type action struct {
 }
 
 const reviewTable = ""
-
-var layouts map[string]layout
 
 func (*Resource) actions() []*action { return nil }
 

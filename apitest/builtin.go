@@ -2,7 +2,11 @@
 
 package apitest
 
-import "strings"
+import (
+	"strings"
+
+	"example.com/informerstack/apitest/internal/table"
+)
 
 // builtins returns the kinds that every server serves from the start: those of a kube-apiserver
 // that controllers use most. Each call returns new values.
@@ -14,7 +18,8 @@ func builtins() []*Resource {
 		}
 	}
 	for _, r := range all {
-		r.Fields = builtinFields[r.Plural+"."+r.Group]
+		kind := r.Plural + "." + r.Group
+		r.table, r.Fields = table.Builtin(kind), builtinFields[kind]
 		r.plainFieldErrors = r.Fields == nil
 	}
 	return all

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"mime"
+	"net/http"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,6 +70,15 @@ func (c *call) bodyType() (string, error) {
 		}
 	}
 	return "", unsupportedMediaType(supported)
+}
+
+func unsupportedMediaType(supported []string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType,
+		Reason: metav1.StatusReasonUnsupportedMediaType,
+		Message: "the body of the request was in an unknown format - " +
+			"accepted media types include: " + strings.Join(supported, ", "),
+	}}
 }
 
 // decode reads the object in a body.

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeversion "k8s.io/apimachinery/pkg/version"
+
+	"example.com/informerstack/apitest/internal/table"
 )
 
 const definitionGroup = "apiextensions.k8s.io"
@@ -59,7 +61,7 @@ type definedVersion struct {
 	SelectableFields []struct {
 		JSONPath string `json:"jsonPath"`
 	} `json:"selectableFields"`
-	Columns []printerColumn `json:"additionalPrinterColumns"`
+	Columns []table.Column `json:"additionalPrinterColumns"`
 }
 
 // storage returns the version that is stored: the first one if the definition does not say it.
@@ -80,11 +82,8 @@ func (d *definition) resources() []*Resource {
 			Namespaced: d.Scope == "Namespaced", Status: v.Subresources.Status != nil,
 			traits: traits{
 				unserved: !v.Served, deprecation: d.deprecation(v),
-				scale: v.Subresources.Scale, printed: v.Columns,
+				scale: v.Subresources.Scale, table: table.Custom(v.Columns),
 			},
-		}
-		if len(r.printed) == 0 {
-			r.printed = defaultColumns
 		}
 		openAPI[v.Name] = string(v.Schema.OpenAPI)
 		for _, f := range v.SelectableFields {
@@ -169,13 +168,13 @@ func (s *Server) serveDefinedLocked(d *definition, obj *object) error {
 		}
 	}
 	versions := d.resources()
-	for _, r := range versions {
+	for i, r := range versions {
 		if err := r.validate(); err != nil {
 			return invalid(field.Invalid(field.NewPath("spec"), r.Plural, err.Error()))
 		}
-		for _, p := range r.printed {
-			if _, err := p.parse(); err != nil {
-				return invalid(field.Invalid(field.NewPath("spec", "versions"), p.JSONPath,
+		for _, column := range d.Versions[i].Columns {
+			if err := column.Check(); err != nil {
+				return invalid(field.Invalid(field.NewPath("spec", "versions"), column.JSONPath,
 					err.Error()))
 			}
 		}

@@ -160,7 +160,7 @@ func TestServer_CloseEndsEveryGoroutine(t *testing.T) {
 	s.Close()
 	clients.Wait()
 	for _, function := range []string{"net/http.(*conn).serve", "apitest.(*Server).serve",
-		"apitest.(*frontend).serveLocked"} {
+		"frontend.(*Frontend).serveLocked"} {
 		gone := func() bool { // a connection's goroutine reports its end just before it returns
 			buf := make([]byte, 1<<20)
 			return !strings.Contains(string(buf[:runtime.Stack(buf, true)]), function)

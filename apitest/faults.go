@@ -198,8 +198,8 @@ func (f *Faults) Break(match Match, kind StreamFault) int {
 // RefuseConnections closes every connection and refuses new ones until allow is called, at the same
 // address.
 func (f *Faults) RefuseConnections() (allow func() error) {
-	f.server.frontend.refuse()
-	return f.server.frontend.allow
+	f.server.frontend.Refuse()
+	return f.server.frontend.Allow
 }
 
 // Compact makes the server forget every state before now: lists and watches of older versions get

@@ -88,7 +88,7 @@ func (s *stream) flush() error {
 func (s *stream) writeTableBookmark(raw []byte) {
 	t := s.newTable(metav1.ListMeta{ResourceVersion: strconv.FormatInt(s.seen, 10)}, !s.tableHead)
 	s.tableHead = true
-	row := metav1.TableRow{Cells: make([]any, len(s.resource.columnDefinitions()))}
+	row := metav1.TableRow{Cells: make([]any, len(s.resource.table.Columns))}
 	row.Object.Raw = raw
 	t.Rows = append(t.Rows, row)
 	s.writeValue(t)

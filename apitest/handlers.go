@@ -20,9 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // body reads the body of the request.
@@ -249,87 +247,5 @@ func (c *call) deleteCollection() error {
 		}
 	}
 	c.writeList(items, meta)
-	return nil
-}
-
-const applyType = string(types.ApplyYAMLPatchType)
-
-// patchTypes are the content types of the patches that the kind understands.
-func (c *call) patchTypes() []string {
-	types := []string{"application/json-patch+json", "application/merge-patch+json"}
-	if c.resource.builtin {
-		types = append(types, "application/strategic-merge-patch+json")
-	}
-	return append(types, applyType)
-}
-
-func (c *call) patchType() string {
-	mediaType, _, _ := strings.Cut(c.http.Header.Get("Content-Type"), ";")
-	return mediaType
-}
-
-func (c *call) patchTypeKnown() bool { return slices.Contains(c.patchTypes(), c.patchType()) }
-
-// unsupportedPatchType is 415. Built-in kinds are served by another router than custom ones, with
-// another message.
-func (c *call) unsupportedPatchType() error {
-	if c.resource.builtin {
-		return genericError(http.StatusUnsupportedMediaType)
-	}
-	return unsupportedMediaType(c.patchTypes())
-}
-
-func unsupportedMediaType(supported []string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType,
-		Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: "the body of the request was in an unknown format - " +
-			"accepted media types include: " + strings.Join(supported, ", "),
-	}}
-}
-
-// patch applies the patch in the body to an object. A server-side apply creates it if it is absent.
-func (c *call) patch() error {
-	data, err := c.body()
-	if err != nil {
-		return err
-	}
-	var o metav1.PatchOptions
-	validate := func(o *metav1.PatchOptions) field.ErrorList {
-		return validation.ValidatePatchOptions(o, types.PatchType(c.patchType()))
-	}
-	if err := options(c, &o, validate); err != nil {
-		return err
-	}
-	w := c.write(o.DryRun, o.FieldManager)
-	w.review = c.review(&o, o.DryRun)
-	if c.patchType() == applyType {
-		if _, err := yaml.ToJSON(data); err != nil {
-			return apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
-		}
-		w.apply = true
-	} else if !json.Valid(data) {
-		return apierrors.NewBadRequest("invalid JSON patch")
-	}
-	apply := func(old *version) (*object, error) {
-		obj, err := c.asScale().applyPatch(old, data, &o)
-		if err != nil {
-			return nil, err
-		}
-		if uid := obj.meta.UID; old == nil && uid != "" {
-			return nil, apierrors.NewConflict(c.resource.GroupResource(), c.name, fmt.Errorf(
-				"uid mismatch: the provided object specified uid %s, "+
-					"and no existing object was found", uid))
-		}
-		if err := matchNamespace(c.resource, c.namespace, &obj.meta); err != nil {
-			return nil, err
-		}
-		return obj, c.checkName(obj)
-	}
-	v, created, err := c.server.update(c.target, "", w, c.rescale(w, apply))
-	if err != nil {
-		return err
-	}
-	c.writeObject(writtenCode(created), v)
 	return nil
 }

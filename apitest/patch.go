@@ -3,43 +3,113 @@
 package apitest
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"example.com/informerstack/apitest/internal/patch"
 )
 
-const (
-	maxPatchOperations = 10_000
-	maxCopied          = 3 << 20 // bytes that all "copy" operations of one JSON patch copy
-)
+const applyType = string(types.ApplyYAMLPatchType)
 
-// Each copy may double the object: thirty of them would take all memory of the process. The limit
-// is the real server's, and as there it is one for all users of the library in the process.
-func init() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
+// patchTypes are the content types of the patches that the kind understands.
+func (c *call) patchTypes() []string {
+	types := []string{"application/json-patch+json", "application/merge-patch+json"}
+	if c.resource.builtin {
+		types = append(types, "application/strategic-merge-patch+json")
+	}
+	return append(types, applyType)
+}
+
+func (c *call) patchType() string {
+	mediaType, _, _ := strings.Cut(c.http.Header.Get("Content-Type"), ";")
+	return mediaType
+}
+
+func (c *call) patchTypeKnown() bool { return slices.Contains(c.patchTypes(), c.patchType()) }
+
+// unsupportedPatchType is 415. Built-in kinds are served by another router than custom ones, with
+// another message.
+func (c *call) unsupportedPatchType() error {
+	if c.resource.builtin {
+		return genericError(http.StatusUnsupportedMediaType)
+	}
+	return unsupportedMediaType(c.patchTypes())
+}
+
+// patch applies the patch in the body to an object. A server-side apply creates it if it is absent.
+func (c *call) patch() error {
+	data, err := c.body()
+	if err != nil {
+		return err
+	}
+	var o metav1.PatchOptions
+	validate := func(o *metav1.PatchOptions) field.ErrorList {
+		return validation.ValidatePatchOptions(o, types.PatchType(c.patchType()))
+	}
+	if err := options(c, &o, validate); err != nil {
+		return err
+	}
+	w := c.write(o.DryRun, o.FieldManager)
+	w.review = c.review(&o, o.DryRun)
+	if c.patchType() == applyType {
+		if _, err := yaml.ToJSON(data); err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
+		}
+		w.apply = true
+	} else if !json.Valid(data) {
+		return apierrors.NewBadRequest("invalid JSON patch")
+	}
+	apply := func(old *version) (*object, error) {
+		obj, err := c.asScale().applyPatch(old, data, &o)
+		if err != nil {
+			return nil, err
+		}
+		if uid := obj.meta.UID; old == nil && uid != "" {
+			return nil, apierrors.NewConflict(c.resource.GroupResource(), c.name, fmt.Errorf(
+				"uid mismatch: the provided object specified uid %s, "+
+					"and no existing object was found", uid))
+		}
+		if err := matchNamespace(c.resource, c.namespace, &obj.meta); err != nil {
+			return nil, err
+		}
+		return obj, c.checkName(obj)
+	}
+	v, created, err := c.server.update(c.target, "", w, c.rescale(w, apply))
+	if err != nil {
+		return err
+	}
+	c.writeObject(writtenCode(created), v)
+	return nil
+}
 
 // applyPatch returns the object with the patch applied. Without an old object, only a server-side
 // apply has one to return.
-func (c *call) applyPatch(old *version, patch []byte, o *metav1.PatchOptions) (*object, error) {
+func (c *call) applyPatch(old *version, data []byte, o *metav1.PatchOptions) (*object, error) {
 	var after []byte
 	var err error
 	switch kind := types.PatchType(c.patchType()); {
 	case kind == types.ApplyYAMLPatchType:
-		after, err = c.merge(old, patch, o)
+		after, err = c.merge(old, data, o)
 	case old == nil:
 		err = c.notFound()
 	case kind == types.JSONPatchType:
-		after, err = jsonPatch(old.json, patch)
+		after, err = patch.JSON(old.json, data)
 	case kind == types.MergePatchType:
-		after, err = mergePatch(old.json, patch)
+		after, err = patch.Merge(old.json, data)
 	default:
-		after, err = c.strategicPatch(old.json, patch)
+		after, err = patch.Strategic(old.json, data, c.resource.Kind,
+			c.server.codecs.newObject(c.resource))
 	}
 	if err != nil {
 		return nil, err
@@ -51,77 +121,4 @@ func (c *call) applyPatch(old *version, patch []byte, o *metav1.PatchOptions) (*
 		})
 	}
 	return obj, nil
-}
-
-func jsonPatch(doc, patch []byte) ([]byte, error) {
-	operations, err := jsonpatch.DecodePatch(patch)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
-	}
-	if len(operations) > maxPatchOperations {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(
-				operations,
-			)))
-	}
-	after, err := operations.Apply(doc)
-	if err != nil {
-		return nil, apierrors.NewGenericServerResponse(
-			http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
-	}
-	return after, nil
-}
-
-func mergePatch(doc, patch []byte) ([]byte, error) {
-	var before, changes map[string]any
-	if err := utiljson.Unmarshal(patch, &changes); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
-	}
-	if changes == nil { // the patch is null
-		return nil, apierrors.NewBadRequest(jsonpatch.ErrBadJSONPatch.Error())
-	}
-	if err := utiljson.Unmarshal(doc, &before); err != nil {
-		return nil, err
-	}
-	mergeFields(before, changes)
-	return utiljson.Marshal(before)
-}
-
-// mergeFields applies a merge patch to doc, with the result of json-patch's MergePatch, which the
-// real server uses, but in linear time: MergePatch decodes each object once per object around it.
-func mergeFields(doc, changes map[string]any) {
-	for name, value := range changes {
-		if value == nil {
-			delete(doc, name)
-			continue
-		}
-		inner, isObject := doc[name].(map[string]any)
-		change, merges := value.(map[string]any)
-		switch {
-		case isObject && merges:
-			mergeFields(inner, change)
-			continue
-		case !isObject:
-			pruneNulls(value)
-		}
-		doc[name] = value
-	}
-}
-
-// pruneNulls removes the fields that are null from a value.
-func pruneNulls(value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		for name, inner := range value {
-			if inner == nil {
-				delete(value, name)
-			} else {
-				pruneNulls(inner)
-			}
-		}
-	case []any:
-		for _, inner := range value {
-			pruneNulls(inner)
-		}
-	}
 }

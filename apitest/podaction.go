@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -137,7 +138,7 @@ func (s *Server) disruptLocked(v *version, dryRun bool) error {
 		return nil
 	}
 	status, policy := &budget.Status, budget.Spec.UnhealthyPodEvictionPolicy
-	if !hasPodCondition(&pod, corev1.PodReady) &&
+	if !isReady(&pod) &&
 		(policy != nil && *policy == policyv1.AlwaysAllow ||
 			status.CurrentHealthy >= status.DesiredHealthy && status.DesiredHealthy > 0) {
 		return nil
@@ -170,6 +171,12 @@ func (s *Server) disruptLocked(v *version, dryRun bool) error {
 		name: found.name}
 	_, err := s.replaceLocked(budgets, t, found, obj, write{dryRun: dryRun})
 	return err
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 func overBudget(why string) *apierrors.StatusError {

@@ -10,6 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubeversion "k8s.io/apimachinery/pkg/version"
+
+	"example.com/informerstack/apitest/internal/builtin"
+	"example.com/informerstack/apitest/internal/table"
 )
 
 // Resource describes one kind of object that a Server serves.
@@ -51,9 +54,9 @@ type traits struct {
 	plainFieldErrors bool
 	name             nameRule
 
-	rules       *rules      // nil: only metadata is checked
-	scale       *scalePaths // nil: no subresource scale
-	printed     []printerColumn
+	rules       *builtin.Rules // nil: only metadata is checked
+	scale       *scalePaths    // nil: no subresource scale
+	table       table.Layout
 	deprecation string // warns of every request
 	schema      Schema // nil: any value is stored
 	gone        bool   // not served in this form any more; guarded by the log's lock

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"example.com/informerstack/apitest/internal/access"
 )
 
 // reviewSelf names the user of the request: kubectl auth whoami.
@@ -113,11 +115,11 @@ func (c *call) reviewRules(body *object, _ bool) error {
 		return true
 	}
 	if s.options.RBAC {
-		if err := s.rulesLocked(accessOf(user), spec.Namespace, add); err != nil {
+		if err := s.rolesLocked().Rules(access.Of(user), spec.Namespace, add); err != nil {
 			status.EvaluationError = err.Error()
 		}
 	} else {
-		for _, rule := range rulesOf(everything) {
+		for _, rule := range access.Everything() {
 			add("", &rule)
 		}
 	}

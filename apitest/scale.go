@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"example.com/informerstack/apitest/internal/table"
 )
 
 // scalePaths says where an object has the fields of its Scale, the object of the subresource scale:
@@ -36,11 +38,11 @@ var scaleKind = func() *Resource {
 	r.traits = traits{
 		builtin: true,
 		types:   customTypes(r.GroupVersionKind().GroupKind(), map[string]string{r.Version: ""}),
-		printed: []printerColumn{
+		table: table.Custom([]table.Column{
 			{Name: "Desired", Type: "integer", JSONPath: ".spec.replicas"},
 			{Name: "Available", Type: "integer", JSONPath: ".status.replicas"},
-			defaultColumns[0],
-		},
+			table.Age,
+		}),
 	}
 	r.family = &family{stored: r, all: []*Resource{r}}
 	return r

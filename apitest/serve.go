@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"example.com/informerstack/internal/helpers/hostheader"
 )
 
 // call is one request on its way through the server.
@@ -274,4 +276,26 @@ func (c *call) serveNonResource() {
 			http.NotFound(c.w, c.http)
 		}
 	}
+}
+
+// forPrograms serves requests that no web page has sent, and refuses the others: those of pages of
+// another origin, and those with a Host that may come from DNS rebinding.
+func forPrograms(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refusal := hostheader.CrossSite(r)
+		if !hostheader.IsSafe(hostheader.Name(r.Host)) {
+			refusal = fmt.Sprintf("host %.200q is not allowed: use an IP address or localhost",
+				r.Host)
+		}
+		if refusal == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		writeError(w, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status:  metav1.StatusFailure,
+			Code:    http.StatusForbidden,
+			Reason:  metav1.StatusReasonForbidden,
+			Message: refusal,
+		}})
+	})
 }

@@ -15,11 +15,12 @@
 // versions, a replica that lags behind) happen on demand or from a seed.
 //
 // Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, delete.go,
-// managed.go, admission.go, terminate.go and garbage.go (the effects of a write), rules.go,
-// defaults.go, complete.go and refuse.go (the values of built-in kinds), definition.go, schema.go
-// and scale.go (custom kinds), then server.go, route.go, serve.go, list.go and watch.go (the
-// requests), action.go (those that store nothing), user.go, token.go, review.go and rbac.go (the
-// permissions), cells.go (the tables), openapi.go and models.go (kubectl explain), and faults.go.
+// managed.go, admission.go, terminate.go and garbage.go (the effects of a write), definition.go,
+// schema.go and scale.go (custom kinds), then server.go, route.go, serve.go, list.go and watch.go
+// (the requests), action.go (those that store nothing), user.go, token.go and review.go (the
+// permissions), and faults.go. The packages in internal need no state of a server: builtin (the
+// values of built-in kinds), patch, access (users and roles), webhook, table and openapi (for
+// kubectl), and frontend (connections).
 //
 // There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
 // grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
@@ -51,6 +52,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"example.com/informerstack/apitest/internal/builtin"
+	"example.com/informerstack/apitest/internal/frontend"
+	"example.com/informerstack/apitest/internal/table"
 )
 
 // Options configure a Server. The zero value is a useful server.
@@ -143,7 +148,7 @@ type Server struct {
 	faults      *Faults
 	requests    requestLog
 
-	frontend frontend
+	frontend frontend.Frontend
 	wg       sync.WaitGroup // requests being served
 	done     chan struct{}  // closed by Close
 
@@ -170,9 +175,9 @@ func NewServer(options Options) *Server {
 	if options.Scheme != nil {
 		s.codecs = newCodecs(options.Scheme)
 	}
-	var rules map[string]*rules
+	var rules map[string]*builtin.Rules
 	if options.BuiltinRules {
-		rules = builtinRules()
+		rules = builtin.All()
 	}
 	for _, r := range builtins() {
 		r.rules = rules[r.Plural+"."+r.Group]
@@ -218,7 +223,7 @@ func orDefault[T int | int64 | time.Duration](value *T, otherwise T) {
 // plural are served already.
 func (s *Server) Register(r Resource) error {
 	types := customTypes(r.GroupVersionKind().GroupKind(), map[string]string{r.Version: ""})
-	r.traits = traits{printed: defaultColumns, types: types}
+	r.traits = traits{table: table.Custom(nil), types: types}
 	if err := r.validate(); err != nil {
 		return err
 	}
@@ -248,12 +253,12 @@ func (s *Server) Start() error {
 // server can live in one testing/synctest bubble: it, Close, and every use of Client or Transport
 // belong inside the bubble.
 func (s *Server) StartPipe() error {
-	pipe := newPipeListener()
-	return s.start(s, pipe.open, pipe.dial)
+	pipe := frontend.NewPipe()
+	return s.start(s, pipe.Open, pipe.Dial)
 }
 
 func (s *Server) start(
-	handler http.Handler, listen func() (net.Listener, error), dial dialFunc,
+	handler http.Handler, listen func() (net.Listener, error), dial frontend.DialFunc,
 ) error {
 	s.mu.Lock()
 	closed := s.closed
@@ -261,7 +266,7 @@ func (s *Server) start(
 	if closed {
 		return errors.New("start server: it is closed")
 	}
-	url, err := s.frontend.open(handler, listen, dial)
+	url, err := s.frontend.Open(handler, listen, dial)
 	if err != nil {
 		return fmt.Errorf("start server: %w", err)
 	}
@@ -278,7 +283,7 @@ func (s *Server) Close() {
 		close(s.done)
 	}
 	s.mu.Unlock()
-	s.frontend.close()
+	s.frontend.Close()
 	s.wg.Wait()
 }
 
@@ -287,7 +292,7 @@ func (s *Server) Client() *http.Client { return &http.Client{Transport: s.Transp
 
 // Transport returns the transport that reaches the server, for rest.Config.Transport. Every call
 // returns the same one; it is nil before Start or StartPipe. Close closes its idle connections.
-func (s *Server) Transport() *http.Transport { return s.frontend.transport() }
+func (s *Server) Transport() *http.Transport { return s.frontend.Transport() }
 
 // ServeHTTP serves one request. A closed server answers 503.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

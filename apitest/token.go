@@ -5,93 +5,36 @@
 package apitest
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"example.com/informerstack/apitest/internal/access"
 )
-
-// claims are the payload of a token of a service account. The token has the form of a JWT, but is
-// not signed: it proves nothing, and is good for the servers of this package alone.
-type claims struct {
-	Issuer   string    `json:"iss"`
-	Subject  string    `json:"sub"`
-	Audience []string  `json:"aud"`
-	Expires  int64     `json:"exp"`
-	Issued   int64     `json:"iat"`
-	ID       types.UID `json:"jti"`
-	Account  types.UID `json:"uid"` // the token ends with it
-}
-
-// issuer is the audience of the tokens with which clients log in to the server.
-const issuer = "https://apitest.invalid"
 
 const (
 	defaultTokenSeconds = 3600
 	minTokenSeconds     = 600
 )
 
-func (k *claims) encode() string {
-	part := base64.RawURLEncoding.EncodeToString
-	body, err := json.Marshal(k)
-	if err != nil {
-		panic(err) // it has strings and numbers only
-	}
-	return part([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + part(body) + "."
-}
-
-var errBadToken = errors.New("invalid bearer token")
-
 // checkLocked returns the claims of a token that is good for one of the audiences.
-func (s *Server) checkLocked(token string, audiences []string) (*claims, error) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return nil, errBadToken
+func (s *Server) checkLocked(token string, audiences []string) (*access.Claims, error) {
+	k, err := access.ReadToken(token, audiences)
+	if err != nil {
+		return nil, err
 	}
-	bad := func(cause error) error { return utilerrors.NewAggregate([]error{errBadToken, cause}) }
-	var k claims
-	body, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil || json.Unmarshal(body, &k) != nil || k.Issuer != issuer {
-		return nil, errBadToken
-	}
-	both := func(audience string) bool { return slices.Contains(audiences, audience) }
-	if !slices.ContainsFunc(k.Audience, both) {
-		return nil, bad(fmt.Errorf("token audiences %q is invalid for the target audiences %q",
-			k.Audience, audiences))
-	}
-	if time.Now().Unix() > k.Expires {
-		return nil, bad(errors.New("service account token has expired"))
-	}
-	namespace, name, _ := account(k.Subject)
+	namespace, name, _ := access.Account(k.Subject)
 	r := s.log.resources.find("", "v1", "serviceaccounts")
 	v := s.log.collectionLocked(r).get(objectKey(namespace, name))
 	if v == nil || v.object.meta.UID != k.Account {
-		return nil, bad(target{resource: r, name: name}.notFound())
+		return nil, access.BadToken(target{resource: r, name: name}.notFound())
 	}
-	k.Audience = slices.DeleteFunc(k.Audience, func(a string) bool { return !both(a) })
-	return &k, nil
-}
-
-func (k *claims) user() authenticationv1.UserInfo {
-	namespace, _, _ := account(k.Subject)
-	return authenticationv1.UserInfo{
-		Username: k.Subject, UID: string(k.Account),
-		Groups: append(accountGroups(namespace), authenticated),
-		Extra: map[string]authenticationv1.ExtraValue{
-			"authentication.kubernetes.io/credential-id": {"JTI=" + string(k.ID)}},
-	}
+	return k, nil
 }
 
 // requestToken answers with a token of a service account.
@@ -101,7 +44,7 @@ func (c *call) requestToken(body *object, _ bool) error {
 		return err
 	}
 	if len(spec.Audiences) == 0 {
-		spec.Audiences = []string{issuer}
+		spec.Audiences = []string{access.Issuer}
 	}
 	seconds := int64(defaultTokenSeconds)
 	if spec.ExpirationSeconds == nil {
@@ -137,11 +80,11 @@ func (c *call) requestToken(body *object, _ bool) error {
 		return apierrors.NewInvalid(kind, named, errs)
 	}
 	now := time.Now()
-	k := claims{Issuer: issuer, Subject: accountPrefix + c.namespace + ":" + c.name,
+	k := access.Claims{Issuer: access.Issuer, Subject: access.AccountUser(c.namespace, c.name),
 		Audience: spec.Audiences, Issued: now.Unix(), Expires: now.Unix() + seconds,
 		ID: uuid.NewUUID(), Account: v.object.meta.UID}
 	body.put("spec", spec)
-	body.put("status", authenticationv1.TokenRequestStatus{Token: k.encode(),
+	body.put("status", authenticationv1.TokenRequestStatus{Token: k.Encode(),
 		ExpirationTimestamp: metav1.Unix(k.Expires, 0)})
 	return nil
 }
@@ -157,7 +100,7 @@ func (c *call) reviewToken(body *object, _ bool) error {
 	}
 	audiences := spec.Audiences
 	if len(audiences) == 0 {
-		audiences = []string{issuer}
+		audiences = []string{access.Issuer}
 	}
 	var status authenticationv1.TokenReviewStatus
 	c.server.log.mu.RLock()
@@ -166,7 +109,7 @@ func (c *call) reviewToken(body *object, _ bool) error {
 	if err != nil {
 		status.Error = err.Error()
 	} else {
-		status.Authenticated, status.User, status.Audiences = true, k.user(), k.Audience
+		status.Authenticated, status.User, status.Audiences = true, k.User(), k.Audience
 	}
 	body.put("status", status)
 	return nil

@@ -5,127 +5,45 @@
 package apitest
 
 import (
-	"fmt"
-	"net/http"
-	"net/url"
-	"slices"
+	"errors"
+	"iter"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-)
 
-const (
-	masters         = "system:masters"
-	authenticated   = "system:authenticated"
-	unauthenticated = "system:unauthenticated"
-	accounts        = "system:serviceaccounts"
-	accountPrefix   = "system:serviceaccount:"
+	"example.com/informerstack/apitest/internal/access"
 )
-
-func accountGroups(namespace string) []string {
-	return []string{accounts, accounts + ":" + namespace}
-}
 
 // userLocked returns the user of a request: a service account with its token, otherwise the
 // administrator, and in place of both the user that it impersonates. With Options.RBAC, another
 // token is refused, and impersonation needs a permission.
 func (c *call) userLocked() (authenticationv1.UserInfo, error) {
-	user := authenticationv1.UserInfo{Username: "admin", UID: "1",
-		Groups: []string{masters, authenticated}}
+	user := access.Admin()
 	token, isBearer := strings.CutPrefix(c.http.Header.Get("Authorization"), "Bearer ")
 	if isBearer {
-		k, err := c.server.checkLocked(strings.TrimSpace(token), []string{issuer})
+		k, err := c.server.checkLocked(strings.TrimSpace(token), []string{access.Issuer})
 		switch {
 		case err == nil:
-			user = k.user()
+			user = k.User()
 		case c.server.options.RBAC:
 			return user, apierrors.NewUnauthorized("Unauthorized")
 		}
 	}
-	as := authenticationv1.UserInfo{Username: c.http.Header.Get("Impersonate-User"),
-		UID: c.http.Header.Get("Impersonate-Uid"), Groups: c.http.Header["Impersonate-Group"],
-		Extra: impersonatedExtra(c.http.Header)}
-	if as.Username == "" {
-		if as.UID != "" || len(as.Groups) > 0 || len(as.Extra) > 0 {
-			return user, apierrors.NewBadRequest("impersonation without a user name")
-		}
-		return user, nil
+	as, needed, err := access.Impersonated(c.http.Header)
+	if err != nil || as.Username == "" {
+		return user, err
 	}
-	for _, a := range impersonations(&as) {
-		spec := accessOf(user)
+	for _, a := range needed {
+		spec := access.Of(user)
 		spec.ResourceAttributes = a
 		if status := c.server.decideLocked(spec); !status.Allowed {
-			return user, forbidden(&spec, status.Reason)
+			return user, access.Forbidden(&spec, status.Reason)
 		}
-	}
-	if namespace, _, ok := account(as.Username); ok && len(as.Groups) == 0 {
-		as.Groups = accountGroups(namespace)
-	}
-	all := authenticated
-	if as.Username == "system:anonymous" {
-		all = unauthenticated
-	}
-	if !slices.Contains(as.Groups, all) {
-		as.Groups = append(slices.Clone(as.Groups), all)
 	}
 	return as, nil
-}
-
-// account splits the user name of a service account.
-func account(user string) (namespace, name string, ok bool) {
-	rest, isAccount := strings.CutPrefix(user, accountPrefix)
-	namespace, name, ok = strings.Cut(rest, ":")
-	return namespace, name, ok && isAccount
-}
-
-const extraHeader = "Impersonate-Extra-"
-
-func impersonatedExtra(header http.Header) map[string]authenticationv1.ExtraValue {
-	extra := map[string]authenticationv1.ExtraValue{}
-	for name, values := range header {
-		if key, ok := strings.CutPrefix(name, extraHeader); ok {
-			key = strings.ToLower(key)
-			if plain, err := url.PathUnescape(key); err == nil {
-				key = plain
-			}
-			extra[key] = values
-		}
-	}
-	return extra
-}
-
-// impersonations are the permissions that it takes to act as a user.
-func impersonations(as *authenticationv1.UserInfo) []*authorizationv1.ResourceAttributes {
-	var all []*authorizationv1.ResourceAttributes
-	add := func(group, resource, subresource, namespace, name string) {
-		all = append(all, &authorizationv1.ResourceAttributes{Verb: "impersonate", Group: group,
-			Resource: resource, Subresource: subresource, Namespace: namespace, Name: name})
-	}
-	if namespace, name, ok := account(as.Username); ok {
-		add("", "serviceaccounts", "", namespace, name)
-	} else {
-		add("", "users", "", "", as.Username)
-	}
-	if as.UID != "" {
-		add(authenticationv1.GroupName, "uids", "", "", as.UID)
-	}
-	for _, group := range as.Groups {
-		add("", "groups", "", "", group)
-	}
-	for key, values := range as.Extra {
-		for _, value := range values {
-			add(authenticationv1.GroupName, "userextras", key, "", value)
-		}
-	}
-	return all
-}
-
-// accessOf returns a question about the access of a user.
-func accessOf(u authenticationv1.UserInfo) authorizationv1.SubjectAccessReviewSpec {
-	return authorizationv1.SubjectAccessReviewSpec{User: u.Username, Groups: u.Groups}
 }
 
 // permit refuses the request of a user without the permission.
@@ -144,7 +62,7 @@ func (c *call) permit() error {
 }
 
 func (c *call) permitLocked(user authenticationv1.UserInfo, verb string) error {
-	spec := accessOf(user)
+	spec := access.Of(user)
 	if c.Resource == "" {
 		spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: c.Path,
 			Verb: verb}
@@ -158,7 +76,7 @@ func (c *call) permitLocked(user authenticationv1.UserInfo, verb string) error {
 	if status.Allowed {
 		return nil
 	}
-	return forbidden(&spec, status.Reason)
+	return access.Forbidden(&spec, status.Reason)
 }
 
 // mayCreateLocked refuses an apply or a PUT that would create an object without the permission.
@@ -173,26 +91,50 @@ func (c *call) mayCreateLocked() error {
 	return c.permitLocked(user, "create")
 }
 
-func forbidden(spec *authorizationv1.SubjectAccessReviewSpec, reason string) error {
-	cannot := fmt.Sprintf("User %q cannot ", spec.User)
-	if reason != "" {
-		reason = ": " + reason
+// decideLocked answers whether the roles of a user allow what a review asks. Without Options.RBAC,
+// everything is allowed.
+func (s *Server) decideLocked(
+	ask authorizationv1.SubjectAccessReviewSpec,
+) authorizationv1.SubjectAccessReviewStatus {
+	if !s.options.RBAC {
+		return authorizationv1.SubjectAccessReviewStatus{Allowed: true}
 	}
-	if n := spec.NonResourceAttributes; n != nil {
-		err := apierrors.NewForbidden(schema.GroupResource{}, "", nil)
-		err.ErrStatus.Message = fmt.Sprintf("forbidden: %s%s path %q%s", cannot, n.Verb, n.Path,
-			reason)
-		return err
+	return s.rolesLocked().Decide(ask)
+}
+
+// rolesLocked returns the roles in the server. They may be used while the lock is held.
+func (s *Server) rolesLocked() access.Roles {
+	find := func(plural string) *Resource {
+		return s.log.resources.find(rbacv1.GroupName, "v1", plural)
 	}
-	a := spec.ResourceAttributes
-	resource, where := a.Resource, "at the cluster scope"
-	if a.Subresource != "" {
-		resource += "/" + a.Subresource
+	return access.Roles{
+		Bindings: func(namespace string) iter.Seq[[]byte] {
+			t := target{resource: find("rolebindings"), namespace: namespace}
+			if namespace == "" {
+				t.resource = find("clusterrolebindings")
+			}
+			return func(yield func([]byte) bool) {
+				s.log.collectionLocked(t.resource).stateLocked(t.prefix(), "", s.log.rv,
+					func(v *version) bool { return yield(v.json) })
+			}
+		},
+		Role: func(kind, namespace, name string) []byte {
+			r := find(strings.ToLower(kind) + "s")
+			if r == nil {
+				return nil
+			}
+			if v := s.log.collectionLocked(r).get(objectKey(namespace, name)); v != nil {
+				return v.json
+			}
+			return nil
+		},
 	}
-	if a.Namespace != "" {
-		where = fmt.Sprintf("in the namespace %q", a.Namespace)
+}
+
+func (s *Server) createRoles() {
+	for role, binding := range access.BasicRoles {
+		if err := errors.Join(s.Create(role), s.Create(binding)); err != nil {
+			panic(err) // a broken invariant of this package
+		}
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Group: a.Group, Resource: a.Resource},
-		a.Name, fmt.Errorf("%s%s resource %q in API group %q %s%s", cannot, a.Verb, resource,
-			a.Group, where, reason))
 }

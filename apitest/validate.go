@@ -59,7 +59,7 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	if r.isNamespaces() {
 		prepareNamespace(obj)
 	}
-	defer r.rules.prepare(obj, nil)
+	defer r.fillDefaults(obj, nil)
 	if _, ok := obj.fields["status"]; ok || r.Group != "" {
 		return
 	}
@@ -86,7 +86,7 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 		obj.setField("status", old.fields["status"])
 	}
 	if subresource != "status" {
-		r.rules.prepare(obj, old)
+		r.fillDefaults(obj, old)
 	}
 	if r.isNamespaces() {
 		labelNamespace(obj)
@@ -110,6 +110,30 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 	if ofSpec && !r.noGeneration && r.specChanged(obj, old) {
 		m.Generation++
 	}
+}
+
+// fillDefaults fills in what an object of a built-in kind leaves out, by the rules of the kind.
+func (r *Resource) fillDefaults(obj, old *object) {
+	if r.rules == nil {
+		return
+	}
+	content := obj.content()
+	r.rules.Default(content, old.content())
+	filled, err := fromContent(content)
+	if err != nil {
+		return // validateBuiltin reports it
+	}
+	obj.fields = filled.fields
+	m, from := &obj.meta, &filled.meta
+	m.Labels, m.Annotations, m.Finalizers = from.Labels, from.Annotations, from.Finalizers
+}
+
+// validateBuiltin reports the values that the rules of a built-in kind do not allow.
+func (r *Resource) validateBuiltin(obj, old *object) field.ErrorList {
+	if r.rules == nil {
+		return nil
+	}
+	return r.rules.Validate(obj.content(), old.content())
 }
 
 // resetMeta undoes the changes to the metadata that a write of the status cannot make. In a
@@ -162,7 +186,7 @@ func (r *Resource) validateName(name string, prefix bool) []string {
 func (r *Resource) accept(obj, old *object, subresource string) error {
 	errs := r.validateMeta(obj, old)
 	if subresource != "binding" { // which sets the node of a pod, as no update can
-		errs = append(errs, r.rules.refuse(obj, old)...)
+		errs = append(errs, r.validateBuiltin(obj, old)...)
 	}
 	if r.isDefinitions() {
 		errs = append(errs, validateDefinitionName(obj)...)

@@ -2,7 +2,7 @@
 
 //go:build !js
 
-package apitest
+package patch
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
@@ -21,6 +22,9 @@ import (
 type mergeKeys struct {
 	path string // the kind and the fields above, Deployment.spec, or the last two of them
 }
+
+// Keys returns the rules of the fields at a path: of a kind, as Pod, or of a field, as Pod.spec.
+func Keys(path string) strategicpatch.LookupPatchMeta { return mergeKeys{path} }
 
 // field returns the mergeKeys of a field. Rules name three fields at most, so two of those above
 // are enough: the cost of a rule does not depend on the depth.
@@ -94,9 +98,9 @@ func (m mergeKeys) LookupPatchMetadataForSlice(
 	return m.field(field), m.rule(field), nil
 }
 
-// strategicPatch merges lists by their keys: by the tags of the Go type if the scheme has it, else
-// by the merge keys of the built-in kinds.
-func (c *call) strategicPatch(doc, patch []byte) ([]byte, error) {
+// Strategic applies a strategic merge patch to an object of a built-in kind. It merges lists by
+// their keys: by the tags of the Go type of typed, or by the fields' paths if typed is nil.
+func Strategic(doc, patch []byte, kind string, typed runtime.Object) ([]byte, error) {
 	var original, changes map[string]any
 	if err := utiljson.Unmarshal(doc, &original); err != nil {
 		return nil, err
@@ -106,11 +110,11 @@ func (c *call) strategicPatch(doc, patch []byte) ([]byte, error) {
 	}
 	var merged map[string]any
 	var err error
-	if typed := c.server.codecs.newObject(c.resource); typed != nil {
+	if typed != nil {
 		merged, err = strategicpatch.StrategicMergeMapPatch(original, changes, typed)
 	} else {
 		merged, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(
-			original, changes, mergeKeys{c.resource.Kind},
+			original, changes, Keys(kind),
 		)
 	}
 	switch {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package apitest
+package table
 
 import (
 	"cmp"
@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// printerColumn is a column of a custom kind, as its definition has it.
-type printerColumn struct {
+// Column is a column of a custom kind, as its definition has it.
+type Column struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
 	Format      string `json:"format"`
@@ -20,12 +20,10 @@ type printerColumn struct {
 	JSONPath    string `json:"jsonPath"`
 }
 
-// defaultColumns are those of a custom kind if its definition names no columns.
-var defaultColumns = []printerColumn{
-	{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"},
-}
+// Age is the column of a custom kind if its definition names no columns.
+var Age = Column{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"}
 
-func (p *printerColumn) definition() metav1.TableColumnDefinition {
+func (p *Column) definition() metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{
 		Name: p.Name, Type: p.Type, Format: p.Format, Priority: p.Priority,
 		Description: cmp.Or(p.Description,
@@ -33,13 +31,19 @@ func (p *printerColumn) definition() metav1.TableColumnDefinition {
 	}
 }
 
-func (p *printerColumn) parse() (*jsonpath.JSONPath, error) {
+// Check reports a JSONPath that cannot be read.
+func (p *Column) Check() error {
+	_, err := p.parse()
+	return err
+}
+
+func (p *Column) parse() (*jsonpath.JSONPath, error) {
 	path := jsonpath.New(p.Name).AllowMissingKeys(true)
 	return path, path.Parse("{" + p.JSONPath + "}")
 }
 
 // cell returns what the column shows of an object: nil if that has no value of the column's type.
-func (p *printerColumn) cell(content map[string]any) any {
+func (p *Column) cell(content map[string]any) any {
 	path, err := p.parse()
 	if err != nil {
 		return nil

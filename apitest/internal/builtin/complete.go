@@ -2,7 +2,7 @@
 
 //go:build !js
 
-package apitest
+package builtin
 
 import (
 	"cmp"

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package apitest
+// Package frontend accepts the connections of an HTTP server, on a port or within the process.
+//
+// Goroutines: those of net/http, and one for each listener; Refuse and Close end them and wait for
+// them. Locking: a mutex each, under which the network is used.
+//
+// To see it work: go test -run 'TestFault_RefuseConnections|TestServer' ./apitest
+package frontend
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"sync"
 	"syscall"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"example.com/informerstack/internal/helpers/hostheader"
 )
 
-type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+// DialFunc is that of a transport.
+type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// frontend accepts connections: it is a listener, its http.Server, and the transport that dials it.
-// Refusing connections closes the first two for a while.
-type frontend struct {
+// Frontend accepts connections: it is a listener, its http.Server, and the transport that dials it.
+// Its zero value is closed, and any number of goroutines may use it. Refusing connections closes
+// the first two for a while.
+type Frontend struct {
 	serving sync.WaitGroup // the goroutines of net/http
 
 	mu      sync.Mutex
@@ -35,8 +37,9 @@ type frontend struct {
 	isOpen  bool
 }
 
-func (f *frontend) open(handler http.Handler, listen func() (net.Listener, error),
-	dial dialFunc) (string, error) {
+// Open listens, serves, and returns the URL of the server. It fails if the frontend is open.
+func (f *Frontend) Open(handler http.Handler, listen func() (net.Listener, error),
+	dial DialFunc) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.isOpen {
@@ -60,7 +63,7 @@ func (f *frontend) open(handler http.Handler, listen func() (net.Listener, error
 	return "http://" + f.address, nil
 }
 
-func (f *frontend) serveLocked(listener net.Listener) {
+func (f *Frontend) serveLocked(listener net.Listener) {
 	base, cancel := context.WithCancel(context.Background())
 	server := &http.Server{
 		Handler:     f.handler,
@@ -78,7 +81,7 @@ func (f *frontend) serveLocked(listener net.Listener) {
 }
 
 // track counts the goroutines that net/http runs for connections.
-func (f *frontend) track(conn net.Conn, state http.ConnState) {
+func (f *Frontend) track(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		f.serving.Add(1)
@@ -87,8 +90,9 @@ func (f *frontend) track(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// refuse closes the listener and every connection; allow listens again at the same address.
-func (f *frontend) refuse() {
+// Refuse closes the listener and every connection, and waits for the requests. Allow listens again
+// at the same address.
+func (f *Frontend) Refuse() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.server == nil {
@@ -100,7 +104,8 @@ func (f *frontend) refuse() {
 	f.client.CloseIdleConnections()
 }
 
-func (f *frontend) allow() error {
+// Allow undoes Refuse. It does nothing if the frontend is closed.
+func (f *Frontend) Allow() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.server != nil || !f.isOpen {
@@ -114,55 +119,37 @@ func (f *frontend) allow() error {
 	return nil
 }
 
-func (f *frontend) close() {
-	f.refuse()
+// Close ends every connection, and waits for the requests.
+func (f *Frontend) Close() {
+	f.Refuse()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.isOpen = false
 }
 
-func (f *frontend) transport() *http.Transport {
+// Transport returns the transport that reaches the listener, the same one each time, or nil before
+// Open.
+func (f *Frontend) Transport() *http.Transport {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.client
 }
 
-// forPrograms serves requests that no web page has sent, and refuses the others: those of pages of
-// another origin, and those with a Host that may come from DNS rebinding.
-func forPrograms(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		refusal := hostheader.CrossSite(r)
-		if !hostheader.IsSafe(hostheader.Name(r.Host)) {
-			refusal = fmt.Sprintf("host %.200q is not allowed: use an IP address or localhost",
-				r.Host)
-		}
-		if refusal == "" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		writeError(w, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status:  metav1.StatusFailure,
-			Code:    http.StatusForbidden,
-			Reason:  metav1.StatusReasonForbidden,
-			Message: refusal,
-		}})
-	})
-}
-
-// pipeListener hands out the server's ends of in-memory connections.
-type pipeListener struct {
+// Pipe is a listener that hands out the server's ends of in-memory connections.
+type Pipe struct {
 	conns chan net.Conn
 
 	mu     sync.Mutex
 	closed chan struct{} // of the current listener; a new one with each reopen
 }
 
-func newPipeListener() *pipeListener {
-	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+// NewPipe returns a pipe that listens.
+func NewPipe() *Pipe {
+	return &Pipe{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// open listens, also after a Close.
-func (l *pipeListener) open() (net.Listener, error) {
+// Open listens, also after a Close.
+func (l *Pipe) Open() (net.Listener, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
@@ -173,14 +160,14 @@ func (l *pipeListener) open() (net.Listener, error) {
 	return l, nil
 }
 
-func (l *pipeListener) current() chan struct{} {
+func (l *Pipe) current() chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
 }
 
 // Accept returns the next connection, or net.ErrClosed.
-func (l *pipeListener) Accept() (net.Conn, error) {
+func (l *Pipe) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.conns:
 		return conn, nil
@@ -190,7 +177,7 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 }
 
 // Close makes Accept fail and dials be refused.
-func (l *pipeListener) Close() error {
+func (l *Pipe) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
@@ -202,14 +189,16 @@ func (l *pipeListener) Close() error {
 }
 
 // Addr returns an address that is only a name.
-func (l *pipeListener) Addr() net.Addr { return pipeAddr{} }
+func (l *Pipe) Addr() net.Addr { return pipeAddr{} }
 
 type pipeAddr struct{}
 
 func (pipeAddr) Network() string { return "pipe" }
 func (pipeAddr) String() string  { return "apitest.invalid" }
 
-func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+// Dial connects to the listener. It blocks until Accept takes the connection, ctx ends, or the
+// listener is closed.
+func (l *Pipe) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	server, client := net.Pipe()
 	select {
 	case l.conns <- server:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package apitest
+package patch
 
 import (
 	"encoding/json"
@@ -49,7 +49,7 @@ func TestModel_MergePatch(t *testing.T) {
 		require.NoError(t, err)
 		want, err := jsonpatch.MergePatch(doc, patch)
 		require.NoError(t, err)
-		got, err := mergePatch(doc, patch)
+		got, err := Merge(doc, patch)
 		require.NoError(t, err)
 		require.JSONEq(t, string(want), string(got), "%s\n%s", doc, patch)
 	}
@@ -63,7 +63,7 @@ func deep(n int, leaf string) []byte {
 // A patch costs linear time in the depth of the object.
 func TestGrowth_MergePatchOfADeepObject(t *testing.T) {
 	measure.Growth(t, 1000, func(n int) {
-		after, err := mergePatch(deep(n, "1"), deep(n, "2"))
+		after, err := Merge(deep(n, "1"), deep(n, "2"))
 		require.NoError(t, err)
 		require.Equal(t, deep(n, "2"), after)
 	})

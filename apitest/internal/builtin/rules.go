@@ -2,13 +2,23 @@
 
 //go:build !js
 
-package apitest
+// Package builtin has what a real server does with the values of built-in kinds, beyond the
+// metadata that all kinds have: it fills in what an object leaves out, and refuses wrong values.
+//
+//	a write -> decoded -> [Default] -> admission -> [Validate] -> stored
+//
+// Objects are JSON values, with int64 and float64 for numbers. Read rules.go, defaults.go (a table
+// of plain defaults), complete.go (what is computed), then refuse.go and refusepod.go.
+// docs/apitest.md names the fields.
+//
+// There are no goroutines. Any number of goroutines may call Default and Validate.
+//
+// To see it work: go test -run TestApitest_Rules ./internal/tools/conformance
+package builtin
 
 import (
 	"encoding/json"
-	"maps"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -20,9 +30,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
-// rules are what a real server does with the values of a built-in kind, beyond the metadata that
-// all kinds have. A write is prepared by them, then refused or stored. A nil *rules does nothing.
-type rules struct {
+// Rules are those of one kind. A nil *Rules does nothing.
+type Rules struct {
 	defaults []defaultField
 	podSpec  string // the path of a pod's spec, or ""
 	typed    typedRules
@@ -30,17 +39,16 @@ type rules struct {
 
 // typedRules are rules that need the Go type of a kind.
 type typedRules interface {
-	complete(obj, old *object)
-	check(obj, old *object) field.ErrorList
+	complete(obj, old map[string]any)
+	check(obj, old map[string]any) field.ErrorList
 }
 
-// builtinRules returns the rules of one server, by the names of the kinds: pods.,
-// deployments.apps.
-func builtinRules() map[string]*rules {
+// All returns the rules of one server, by the names of the kinds: pods., deployments.apps.
+func All() map[string]*Rules {
 	defaults, podSpecs := readDefaults()
-	all := map[string]*rules{}
+	all := map[string]*Rules{}
 	for kind, rows := range defaults {
-		all[kind] = &rules{defaults: rows, podSpec: podSpecs[kind]}
+		all[kind] = &Rules{defaults: rows, podSpec: podSpecs[kind]}
 	}
 	for kind, typed := range map[string]typedRules{
 		"pods.":       kindRules[corev1.Pod]{completePod, checkPod},
@@ -66,43 +74,31 @@ func builtinRules() map[string]*rules {
 		"cronjobs.batch": kindRules[batchv1.CronJob]{nil, checkCronJob},
 	} {
 		if all[kind] == nil {
-			all[kind] = &rules{}
+			all[kind] = &Rules{}
 		}
 		all[kind].typed = typed
 	}
 	return all
 }
 
-// prepare fills in what obj leaves out. old is the object that it replaces, or nil.
-func (r *rules) prepare(obj, old *object) {
+// Default fills in what obj leaves out. old is the object that it replaces, or nil.
+func (r *Rules) Default(obj, old map[string]any) {
 	if r == nil {
 		return
 	}
-	fields := map[string]any{}
-	for name, raw := range obj.fields {
-		var value any
-		if utiljson.Unmarshal(raw, &value) == nil {
-			fields[name] = value
-		}
-	}
 	for _, d := range r.defaults {
-		d.fill(fields)
+		d.fill(obj)
 	}
 	if r.podSpec != "" {
-		fillPodSpec(fields, r.podSpec)
-	}
-	for name, value := range fields {
-		if raw, err := json.Marshal(value); err == nil {
-			obj.setField(name, raw)
-		}
+		fillPodSpec(obj, r.podSpec)
 	}
 	if r.typed != nil {
 		r.typed.complete(obj, old)
 	}
 }
 
-// refuse reports the values that are not allowed, and those of old that may not change.
-func (r *rules) refuse(obj, old *object) field.ErrorList {
+// Validate reports the values that are not allowed, and those of old that may not change.
+func (r *Rules) Validate(obj, old map[string]any) field.ErrorList {
 	if r == nil || r.typed == nil {
 		return nil
 	}
@@ -116,26 +112,25 @@ type kindRules[T any] struct {
 	checks    func(obj, old *T) field.ErrorList
 }
 
-func (k kindRules[T]) complete(obj, old *object) {
+func (k kindRules[T]) complete(obj, old map[string]any) {
 	typed, err := typedAs[T](obj)
 	if err != nil || k.completes == nil {
 		return // check reports the error
 	}
 	was, _ := typedAs[T](old) // what cannot be decoded has nothing to keep
 	k.completes(typed, was)
-	completed, err := fromTyped(any(typed).(runtime.Object))
+	data, err := json.Marshal(typed)
 	if err != nil {
 		return
 	}
-	obj.fields = completed.fields
-	m, from := &obj.meta, &completed.meta
-	m.Labels, m.Annotations, m.Finalizers = from.Labels, from.Annotations, from.Finalizers
+	clear(obj)
+	_ = utiljson.Unmarshal(data, &obj) // it was encoded here
 }
 
-func (k kindRules[T]) check(obj, old *object) field.ErrorList {
+func (k kindRules[T]) check(obj, old map[string]any) field.ErrorList {
 	typed, err := typedAs[T](obj)
 	if err != nil {
-		return field.ErrorList{field.Invalid(nil, obj.gvk.Kind, err.Error())}
+		return field.ErrorList{field.Invalid(nil, obj["kind"], err.Error())}
 	}
 	if k.checks == nil {
 		return nil
@@ -145,17 +140,11 @@ func (k kindRules[T]) check(obj, old *object) field.ErrorList {
 }
 
 // typedAs decodes an object; nil stays nil.
-func typedAs[T any](o *object) (*T, error) {
-	if o == nil {
+func typedAs[T any](obj map[string]any) (*T, error) {
+	if obj == nil {
 		return nil, nil
 	}
-	meta, err := json.Marshal(&o.meta)
-	if err != nil {
-		return nil, err
-	}
-	fields := map[string]json.RawMessage{"metadata": meta}
-	maps.Copy(fields, o.fields)
-	data, err := json.Marshal(fields)
+	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err
 	}

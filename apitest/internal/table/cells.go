@@ -2,11 +2,10 @@
 
 //go:build !js
 
-package apitest
+package table
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,7 +23,7 @@ import (
 
 // layouts are the tables of built-in kinds that kubectl shows with more than a name and an age.
 // Other kinds have these two.
-var layouts = map[string]layout{
+var layouts = map[string]Layout{
 	"configmaps.": typed("Name,Data,Age", func(c *corev1.ConfigMap) []any {
 		return cells(c.Name, len(c.Data)+len(c.BinaryData), age(c.CreationTimestamp))
 	}),
@@ -77,15 +76,6 @@ var layouts = map[string]layout{
 		}
 		return cells(l.Name, holder, age(l.CreationTimestamp))
 	}),
-}
-
-// typed returns the layout of a kind with the Go type T. Values of another type are left out.
-func typed[T any](columns string, row func(*T) []any) layout {
-	return layout{columns: columns, row: func(data []byte) []any {
-		obj := new(T)
-		_ = json.Unmarshal(data, obj) // decodes what it can
-		return row(obj)
-	}}
 }
 
 // cells returns numbers as they are, and other values as text, as a decoded Table has them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package apitest
+package builtin
 
 import (
 	"encoding/json"
@@ -9,33 +9,49 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // The tables name fields that the types have, with values of their types.
 func TestDefaults_NameFields(t *testing.T) {
-	codecs := newCodecs(scheme.Scheme)
-	byName := map[string]*Resource{}
-	for _, r := range builtins() {
-		byName[r.Plural+"."+r.Group] = r
-	}
+	strict := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
+		scheme.Scheme, scheme.Scheme, jsonserializer.SerializerOptions{Strict: true})
 	rows, _ := readDefaults()
 	assert.Greater(t, len(rows), 15)
-	for kind, defaults := range rows {
-		r := byName[kind]
-		require.NotNil(t, r, kind)
+	for name, defaults := range rows {
 		for _, d := range defaults {
 			obj := map[string]any{}
 			makeWay(obj, d.path)
 			d.fill(obj)
-			obj["apiVersion"], obj["kind"] = r.apiVersion(), r.Kind
-			data, err := json.Marshal(obj)
-			require.NoError(t, err)
-			assert.Contains(t, string(data), d.value, "%s %s", kind, d.path)
-			_, _, err = codecs.json.Decode(data, nil, nil)
-			assert.NoError(t, err, "%s %s", kind, d.path)
+			var errs []error // of the versions, one of which is served
+			for _, kind := range kindsOf(name) {
+				obj["apiVersion"], obj["kind"] = kind.GroupVersion().String(), kind.Kind
+				data, err := json.Marshal(obj)
+				require.NoError(t, err)
+				assert.Contains(t, string(data), d.value, "%s %s", name, d.path)
+				_, _, err = strict.Decode(data, nil, nil)
+				errs = append(errs, err)
+			}
+			assert.Contains(t, errs, nil, "%s %s: %v", name, d.path, errs)
 		}
 	}
+}
+
+// kindsOf returns the versions of the kind with a plural and a group: pods., deployments.apps.
+func kindsOf(name string) (versions []schema.GroupVersionKind) {
+	plural, group, _ := strings.Cut(name, ".")
+	for _, gv := range scheme.Scheme.PrioritizedVersionsForGroup(group) {
+		for kind := range scheme.Scheme.KnownTypes(gv) {
+			named, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
+			if named.Resource == plural {
+				versions = append(versions, gv.WithKind(kind))
+			}
+		}
+	}
+	return versions
 }
 
 // makeWay creates what the path requires: optional fields, elements, and values with a field.

@@ -2,12 +2,12 @@
 
 //go:build !js
 
-package apitest
+package access
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -17,12 +17,20 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// decideLocked answers whether the roles of a user allow what a review asks. Without Options.RBAC,
-// everything is allowed.
-func (s *Server) decideLocked(
+// Roles finds the roles of users in the objects of a server, which are JSON.
+type Roles struct {
+	// Bindings returns the RoleBindings in a namespace, or for "" the ClusterRoleBindings.
+	Bindings func(namespace string) iter.Seq[[]byte]
+	// Role returns a Role in a namespace, or a ClusterRole with the namespace "", or nil if it does
+	// not exist.
+	Role func(kind, namespace, name string) []byte
+}
+
+// Decide answers whether the roles of a user allow what a review asks.
+func (r Roles) Decide(
 	ask authorizationv1.SubjectAccessReviewSpec,
 ) authorizationv1.SubjectAccessReviewStatus {
-	if !s.options.RBAC || slices.Contains(ask.Groups, masters) {
+	if slices.Contains(ask.Groups, Masters) {
 		return authorizationv1.SubjectAccessReviewStatus{Allowed: true}
 	}
 	namespace := ""
@@ -30,8 +38,8 @@ func (s *Server) decideLocked(
 		namespace = ask.ResourceAttributes.Namespace
 	}
 	by := ""
-	err := s.rulesLocked(ask, namespace, func(from string, r *rbacv1.PolicyRule) bool {
-		if covers(r, &ask) {
+	err := r.Rules(ask, namespace, func(from string, rule *rbacv1.PolicyRule) bool {
+		if covers(rule, &ask) {
 			by = from
 		}
 		return by == ""
@@ -54,44 +62,54 @@ type binding struct {
 	RoleRef           rbacv1.RoleRef   `json:"roleRef"`
 }
 
-// rulesLocked calls yield with the rules of a user, those of the whole cluster first, and where
-// each is from, until yield returns false. It returns an error for the roles that do not exist.
-func (s *Server) rulesLocked(user authorizationv1.SubjectAccessReviewSpec, namespace string,
+// Rules calls yield with the rules of a user, those of the whole cluster first, and where each is
+// from, until yield returns false. It returns an error for the roles that do not exist.
+func (r Roles) Rules(user authorizationv1.SubjectAccessReviewSpec, namespace string,
 	yield func(from string, rule *rbacv1.PolicyRule) bool) error {
+	scopes := []string{""}
+	if namespace != "" {
+		scopes = append(scopes, namespace)
+	}
 	var missing []error
-	more := true
-	collect := func(v *version) bool {
-		var b binding
-		if json.Unmarshal(v.json, &b) != nil {
-			return true
-		}
-		i := slices.IndexFunc(b.Subjects,
-			func(s rbacv1.Subject) bool { return names(s, b.Namespace, user) })
-		if i < 0 {
-			return true
-		}
-		role, err := s.roleLocked(b.RoleRef, b.Namespace)
-		if err != nil {
-			missing = append(missing, err)
-			return true
-		}
-		from := describe(&b, b.Subjects[i])
-		for j := range role {
-			if more = yield(from, &role[j]); !more {
-				return false
+	for _, scope := range scopes {
+		for data := range r.Bindings(scope) {
+			var b binding
+			if json.Unmarshal(data, &b) != nil {
+				continue
+			}
+			i := slices.IndexFunc(b.Subjects,
+				func(s rbacv1.Subject) bool { return names(s, b.Namespace, user) })
+			if i < 0 {
+				continue
+			}
+			rules, err := r.rulesOf(b.RoleRef, b.Namespace)
+			if err != nil {
+				missing = append(missing, err)
+				continue
+			}
+			for j := range rules {
+				if !yield(describe(&b, b.Subjects[i]), &rules[j]) {
+					return nil
+				}
 			}
 		}
-		return true
-	}
-	bindings := func(plural, prefix string) {
-		r := s.log.resources.find(rbacv1.GroupName, "v1", plural)
-		s.log.collectionLocked(r).stateLocked(prefix, "", s.log.rv, collect)
-	}
-	bindings("clusterrolebindings", "")
-	if more && namespace != "" {
-		bindings("rolebindings", namespace+"/")
 	}
 	return utilerrors.NewAggregate(missing)
+}
+
+// rulesOf returns the rules of the role of a binding in a namespace.
+func (r Roles) rulesOf(ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
+	if ref.Kind == "ClusterRole" {
+		namespace = ""
+	}
+	data := r.Role(ref.Kind, namespace, ref.Name)
+	if data == nil {
+		return nil, fmt.Errorf("%s.%s %q not found", strings.ToLower(ref.Kind), rbacv1.GroupName,
+			ref.Name)
+	}
+	var role rbacv1.Role // a ClusterRole has its rules in the same field
+	err := json.Unmarshal(data, &role)
+	return role.Rules, err
 }
 
 // describe names a binding with its role and one of its subjects.
@@ -118,26 +136,9 @@ func names(s rbacv1.Subject, namespace string, user authorizationv1.SubjectAcces
 		if s.Namespace != "" {
 			namespace = s.Namespace
 		}
-		return namespace != "" && user.User == accountPrefix+namespace+":"+s.Name
+		return namespace != "" && user.User == AccountUser(namespace, s.Name)
 	}
 	return false
-}
-
-func (s *Server) roleLocked(ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
-	plural := strings.ToLower(ref.Kind) + "s"
-	if ref.Kind == "ClusterRole" {
-		namespace = ""
-	}
-	var role rbacv1.Role // a ClusterRole has its rules in the same field
-	r := s.log.resources.find(rbacv1.GroupName, "v1", plural)
-	if r != nil {
-		if v := s.log.collectionLocked(r).get(objectKey(namespace, ref.Name)); v != nil {
-			err := json.Unmarshal(v.json, &role)
-			return role.Rules, err
-		}
-	}
-	return nil, fmt.Errorf("%s.%s %q not found", strings.ToLower(ref.Kind), rbacv1.GroupName,
-		ref.Name)
 }
 
 // covers reports whether a rule allows what is asked.
@@ -165,26 +166,30 @@ func covers(r *rbacv1.PolicyRule, ask *authorizationv1.SubjectAccessReviewSpec) 
 // basicRoles are the roles of every user of a cluster, and that of its administrators: the name,
 // the groups that have it, and the rules.
 var basicRoles = []struct{ name, groups, rules string }{
-	{"cluster-admin", masters, everything},
-	{"system:basic-user", authenticated, `[
+	{"cluster-admin", Masters, everything},
+	{"system:basic-user", Authenticated, `[
 		{"verbs":["create"],"apiGroups":["authorization.k8s.io"],
 			"resources":["selfsubjectaccessreviews","selfsubjectrulesreviews"]},
 		{"verbs":["create"],"apiGroups":["authentication.k8s.io"],
 			"resources":["selfsubjectreviews"]}]`},
-	{"system:discovery", authenticated, `[{"verbs":["get"],
+	{"system:discovery", Authenticated, `[{"verbs":["get"],
 		"nonResourceURLs":["/api","/api/*","/apis","/apis/*","/healthz","/livez","/openapi",
 			"/openapi/*","/readyz","/version","/version/"]}]`},
-	{"system:public-info-viewer", authenticated + " " + unauthenticated, `[{"verbs":["get"],
+	{"system:public-info-viewer", Authenticated + " " + Unauthenticated, `[{"verbs":["get"],
 		"nonResourceURLs":["/healthz","/livez","/readyz","/version","/version/"]}]`},
 }
 
 const everything = `[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]},
 	{"verbs":["*"],"nonResourceURLs":["*"]}]`
 
-func (s *Server) createRoles() {
+// Everything returns the rules that allow everything.
+func Everything() []rbacv1.PolicyRule { return rulesIn(everything) }
+
+// BasicRoles calls yield with each of the roles that every cluster has, and its binding.
+func BasicRoles(yield func(*rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding) bool) {
 	for _, basic := range basicRoles {
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: basic.name},
-			Rules: rulesOf(basic.rules)}
+			Rules: rulesIn(basic.rules)}
 		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
 				Name: basic.name}}
@@ -192,13 +197,13 @@ func (s *Server) createRoles() {
 			binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: rbacv1.GroupKind,
 				APIGroup: rbacv1.GroupName, Name: group})
 		}
-		if err := errors.Join(s.Create(role), s.Create(binding)); err != nil {
-			panic(err) // a broken invariant of this package
+		if !yield(role, binding) {
+			return
 		}
 	}
 }
 
-func rulesOf(text string) (rules []rbacv1.PolicyRule) {
+func rulesIn(text string) (rules []rbacv1.PolicyRule) {
 	if err := json.Unmarshal([]byte(text), &rules); err != nil {
 		panic(err) // a constant of this package
 	}
