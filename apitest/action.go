@@ -32,9 +32,9 @@ const reviewTable = `
 `
 
 var actions = []action{
-	{"", "pods", "binding", subresource("", "Binding"), (*call).bind},
-	{"", "pods", "eviction", subresource("policy", "Eviction"), (*call).evict},
-	{"", "serviceaccounts", "token", subresource("authentication.k8s.io", "TokenRequest"),
+	{"", "pods", "binding", bodyKind("", "Binding"), (*call).bind},
+	{"", "pods", "eviction", bodyKind("policy", "Eviction"), (*call).evict},
+	{"", "serviceaccounts", "token", bodyKind("authentication.k8s.io", "TokenRequest"),
 		(*call).requestToken},
 	{"authentication.k8s.io", "tokenreviews", "", nil, (*call).reviewToken},
 	{"authentication.k8s.io", "selfsubjectreviews", "", nil, (*call).reviewSelf},
@@ -44,7 +44,7 @@ var actions = []action{
 	{"authorization.k8s.io", "subjectaccessreviews", "", nil, (*call).reviewAccess},
 }
 
-func subresource(group, kind string) *Resource {
+func bodyKind(group, kind string) *Resource {
 	return &Resource{Group: group, Version: "v1", Kind: kind, Namespaced: true,
 		traits: traits{builtin: true}}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiversion "k8s.io/apimachinery/pkg/version"
@@ -93,6 +94,28 @@ func (r *Resource) singular() string {
 	return strings.ToLower(r.Kind)
 }
 
+// subresource is one of a resource: scale, with the kind Scale.
+type subresource struct {
+	name  string
+	kind  *Resource
+	verbs metav1.Verbs
+}
+
+func (r *Resource) subresources() (all []subresource) {
+	if r.Status {
+		all = append(all, subresource{"status", r, statusVerbs})
+	}
+	if r.scale != nil {
+		all = append(all, subresource{"scale", scaleKind, statusVerbs})
+	}
+	for _, a := range r.actions() {
+		if a.body != nil {
+			all = append(all, subresource{a.subresource, a.body, reviewVerbs})
+		}
+	}
+	return all
+}
+
 // writeResources answers with the resources of one version.
 func (c *call) writeResources(group, version string) bool {
 	list := metav1.APIResourceList{
@@ -107,26 +130,13 @@ func (c *call) writeResources(group, version string) bool {
 			Name: r.Plural, SingularName: r.singular(), Namespaced: r.Namespaced, Kind: r.Kind,
 			Verbs: r.verbs(), ShortNames: r.ShortNames, Categories: r.Categories,
 		})
-		if r.Status {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: r.Plural + "/status", Namespaced: r.Namespaced, Kind: r.Kind,
-				Verbs: statusVerbs,
-			})
-		}
-		if r.scale != nil {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: r.Plural + "/scale", Namespaced: r.Namespaced, Group: scaleKind.Group,
-				Version: scaleKind.Version, Kind: scaleKind.Kind, Verbs: statusVerbs,
-			})
-		}
-		for _, a := range r.actions() {
-			if a.body != nil {
-				list.APIResources = append(list.APIResources, metav1.APIResource{
-					Name: r.Plural + "/" + a.subresource, Namespaced: r.Namespaced,
-					Group: a.body.Group, Version: a.body.Version, Kind: a.body.Kind,
-					Verbs: reviewVerbs,
-				})
+		for _, sub := range r.subresources() {
+			described := metav1.APIResource{Name: r.Plural + "/" + sub.name,
+				Namespaced: r.Namespaced, Kind: sub.kind.Kind, Verbs: sub.verbs}
+			if sub.kind != r {
+				described.Group, described.Version = sub.kind.Group, sub.kind.Version
 			}
+			list.APIResources = append(list.APIResources, described)
 		}
 	}
 	if len(list.APIResources) == 0 {
@@ -136,55 +146,19 @@ func (c *call) writeResources(group, version string) bool {
 	return true
 }
 
-// The types of aggregated discovery, apidiscovery.k8s.io/v2.
-type (
-	discoveryList struct {
-		metav1.TypeMeta `json:",inline"`
-		Metadata        metav1.ListMeta  `json:"metadata"`
-		Items           []discoveryGroup `json:"items"`
-	}
-	discoveryGroup struct {
-		Metadata struct {
-			Name string `json:"name,omitempty"`
-		} `json:"metadata"`
-		Versions []discoveryVersion `json:"versions"`
-	}
-	discoveryVersion struct {
-		Version   string              `json:"version"`
-		Resources []discoveryResource `json:"resources"`
-		Freshness string              `json:"freshness"`
-	}
-	discoveryResource struct {
-		Resource         string                  `json:"resource"`
-		ResponseKind     metav1.GroupVersionKind `json:"responseKind"`
-		Scope            string                  `json:"scope"`
-		SingularResource string                  `json:"singularResource"`
-		Verbs            []string                `json:"verbs"`
-		ShortNames       []string                `json:"shortNames,omitempty"`
-		Categories       []string                `json:"categories,omitempty"`
-		Subresources     []discoverySubresource  `json:"subresources,omitempty"`
-	}
-	discoverySubresource struct {
-		Subresource  string                  `json:"subresource"`
-		ResponseKind metav1.GroupVersionKind `json:"responseKind"`
-		Verbs        []string                `json:"verbs"`
-	}
-)
-
 // writeAggregated answers with all resources of the chosen groups.
 func (c *call) writeAggregated(chosen func(group string) bool) {
 	registry := &c.server.log.resources
-	list := discoveryList{
+	list := apidiscovery.APIGroupDiscoveryList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList",
-			APIVersion: "apidiscovery.k8s.io/v2"},
-		Items: []discoveryGroup{},
+			APIVersion: apidiscovery.SchemeGroupVersion.String()},
+		Items: []apidiscovery.APIGroupDiscovery{},
 	}
 	for _, group := range registry.groups() {
 		if !chosen(group) {
 			continue
 		}
-		var item discoveryGroup
-		item.Metadata.Name = group
+		item := apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: group}}
 		for _, v := range registry.versions(group) {
 			item.Versions = append(item.Versions, registry.discoveryVersion(group, v))
 		}
@@ -193,39 +167,31 @@ func (c *call) writeAggregated(chosen func(group string) bool) {
 	writeJSONAs(c.w, aggregatedType, http.StatusOK, list)
 }
 
-func (g *registry) discoveryVersion(group, version string) discoveryVersion {
-	v := discoveryVersion{Version: version, Freshness: "Current"}
+func (g *registry) discoveryVersion(group, version string) apidiscovery.APIVersionDiscovery {
+	v := apidiscovery.APIVersionDiscovery{Version: version,
+		Freshness: apidiscovery.DiscoveryFreshnessCurrent}
 	for _, r := range g.all {
 		if r.Group != group || r.Version != version {
 			continue
 		}
-		kind := metav1.GroupVersionKind(r.GroupVersionKind())
-		res := discoveryResource{
-			Resource: r.Plural, ResponseKind: kind, Scope: "Cluster",
+		res := apidiscovery.APIResourceDiscovery{
+			Resource: r.Plural, ResponseKind: responseKind(r), Scope: apidiscovery.ScopeCluster,
 			SingularResource: r.singular(),
 			Verbs:            r.verbs(), ShortNames: r.ShortNames, Categories: r.Categories,
 		}
 		if r.Namespaced {
-			res.Scope = "Namespaced"
+			res.Scope = apidiscovery.ScopeNamespace
 		}
-		if r.Status {
-			res.Subresources = []discoverySubresource{{Subresource: "status", ResponseKind: kind,
-				Verbs: statusVerbs}}
-		}
-		if r.scale != nil {
-			res.Subresources = append(res.Subresources, discoverySubresource{Subresource: "scale",
-				ResponseKind: metav1.GroupVersionKind(scaleKind.GroupVersionKind()),
-				Verbs:        statusVerbs})
-		}
-		for _, a := range r.actions() {
-			if a.body != nil {
-				res.Subresources = append(res.Subresources, discoverySubresource{
-					Subresource:  a.subresource,
-					ResponseKind: metav1.GroupVersionKind(a.body.GroupVersionKind()),
-					Verbs:        reviewVerbs})
-			}
+		for _, sub := range r.subresources() {
+			res.Subresources = append(res.Subresources, apidiscovery.APISubresourceDiscovery{
+				Subresource: sub.name, ResponseKind: responseKind(sub.kind), Verbs: sub.verbs})
 		}
 		v.Resources = append(v.Resources, res)
 	}
 	return v
+}
+
+func responseKind(r *Resource) *metav1.GroupVersionKind {
+	kind := metav1.GroupVersionKind(r.GroupVersionKind())
+	return &kind
 }

@@ -12,8 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"example.com/informerstack/apitest/internal/patch"
 )
 
 // CheckLaws returns the law of the revision log that does not hold.
@@ -144,14 +142,4 @@ func (s *Server) BuiltinKinds() []schema.GroupVersionKind {
 		kinds = append(kinds, r.GroupVersionKind())
 	}
 	return kinds
-}
-
-// MergeRule returns what a strategic merge patch does at a field: the tags patchStrategy and
-// patchMergeKey.
-func MergeRule(path, field string) string {
-	_, meta, err := patch.Keys(path).LookupPatchMetadataForSlice(field)
-	if err != nil {
-		return err.Error()
-	}
-	return strings.Join(meta.GetPatchStrategies(), ",") + " " + meta.GetPatchMergeKey()
 }

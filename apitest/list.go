@@ -186,7 +186,7 @@ func (c *call) snapshot(p page, sel *selector,
 	})
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(rv, 10)}
 	if sel.shards != nil && c.resource.builtin && c.form == wholeForm {
-		meta.ShardInfo = &metav1.ShardInfo{Selector: sel.shards.text}
+		meta.ShardInfo = &metav1.ShardInfo{Selector: sel.shards.String()}
 	}
 	if more {
 		last := items[len(items)-1]

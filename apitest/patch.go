@@ -108,7 +108,7 @@ func (c *call) applyPatch(old *version, data []byte, o *metav1.PatchOptions) (*o
 	case kind == types.MergePatchType:
 		after, err = patch.Merge(old.json, data)
 	default:
-		after, err = patch.Strategic(old.json, data, c.resource.Kind,
+		after, err = patch.Strategic(old.json, data, c.resource.GroupVersionKind(),
 			c.server.codecs.newObject(c.resource))
 	}
 	if err != nil {

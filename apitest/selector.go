@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/sharding"
 )
 
 // selector holds the criteria of a list or watch besides the namespace.
@@ -16,7 +18,7 @@ type selector struct {
 	prefix string // of the keys
 	labels labels.Selector
 	fields fields.Selector
-	shards *shards
+	shards sharding.Selector // nil: all objects
 }
 
 // newSelector checks that the resource supports the fields. A name in the path, as in a watch of
@@ -68,7 +70,15 @@ func (s *selector) counts() bool {
 // matches ignores the namespace: lists read only the keys in it.
 func (s *selector) matches(v *version) bool {
 	return s.labels.Matches(v.labels) && (s.fields.Empty() || s.fields.Matches(v.fieldView())) &&
-		s.shards.matches(v)
+		s.inShards(v)
+}
+
+func (s *selector) inShards(v *version) bool {
+	if s.shards == nil {
+		return true
+	}
+	in, err := s.shards.Matches(&metav1.PartialObjectMetadata{ObjectMeta: v.object.meta})
+	return in && err == nil // it fails for another field, which parseShards refuses
 }
 
 // fieldView presents a version to field selectors.

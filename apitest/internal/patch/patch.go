@@ -2,7 +2,7 @@
 
 // Package patch applies patches to JSON documents, with the errors of a real server.
 //
-// Read patch.go, then mergekeys.go (strategic merge patches).
+// Read patch.go, then strategic.go.
 //
 // There are no goroutines. The limit of what a JSON patch copies is that of the process.
 //

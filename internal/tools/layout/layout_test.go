@@ -116,7 +116,8 @@ var rules = map[string]rule{
 	"apitest/internal/frontend": {},
 	"apitest/internal/openapi": {outside: []string{"github.com/google/gnostic-models/openapiv2",
 		"google.golang.org/protobuf/proto"}},
-	"apitest/internal/patch": {outside: []string{"gopkg.in/evanphx/json-patch.v4"}},
+	"apitest/internal/patch": {outside: []string{"gopkg.in/evanphx/json-patch.v4",
+		"k8s.io/client-go/kubernetes/scheme"}},
 	"apitest/internal/table": {
 		outside: []string{"k8s.io/api/", "k8s.io/client-go/util/jsonpath"},
 	},

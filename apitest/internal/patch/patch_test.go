@@ -10,8 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"example.com/informerstack/internal/tools/measure"
 )
@@ -69,13 +68,37 @@ func TestGrowth_MergePatchOfADeepObject(t *testing.T) {
 	})
 }
 
+var definition = schema.GroupVersionKind{
+	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+}
+
 func TestGrowth_StrategicPatchOfADeepObject(t *testing.T) {
 	measure.Growth(t, 500, func(n int) {
-		var doc, patch map[string]any
-		require.NoError(t, utiljson.Unmarshal(deep(n, "1"), &doc))
-		require.NoError(t, utiljson.Unmarshal(deep(n, "2"), &patch))
-		_, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(
-			doc, patch, mergeKeys{"Pod"})
+		after, err := Strategic(deep(n, "1"), deep(n, "2"), definition, nil)
 		require.NoError(t, err)
+		require.Equal(t, deep(n, "2"), after)
 	})
+}
+
+// Lists of a built-in kind are merged by its Go type, even without a scheme.
+func TestStrategic_MergesLists(t *testing.T) {
+	doc := `{"metadata":{"finalizers":["a/b"]},"spec":{"conditions":[{"type":"x"}],
+		"containers":[{"name":"a","image":"i"},{"name":"b"}]}}`
+	patch := `{"metadata":{"finalizers":["c/d"],"$deleteFromPrimitiveList/finalizers":["a/b"]},
+		"spec":{"conditions":[{"type":"y"}],
+			"containers":[{"name":"b","$patch":"delete"},{"name":"a","args":["x"]}]}}`
+	pod := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	_, err := Strategic([]byte(doc), []byte(patch), pod, nil)
+	require.Error(t, err, "a pod has no conditions in its spec")
+	doc = strings.ReplaceAll(doc, "conditions", "tolerations")
+	patch = strings.ReplaceAll(patch, "conditions", "tolerations")
+	after, err := Strategic([]byte(doc), []byte(patch), pod, nil)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"metadata":{"finalizers":["c/d"]},"spec":{"tolerations":[{"type":"y"}],
+		"containers":[{"name":"a","image":"i","args":["x"]}]}}`, string(after))
+	patch = strings.ReplaceAll(patch, `{"name":"b","$patch":"delete"},`, "")
+	after, err = Strategic([]byte(doc), []byte(patch), definition, nil)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"metadata":{"finalizers":["c/d"]},"spec":{"tolerations":[{"type":"y"}],
+		"containers":[{"name":"a","args":["x"]}]}}`, string(after))
 }
