@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -89,8 +88,6 @@ func (c *call) review(options runtime.Object, dryRun []string) *review {
 	}
 }
 
-func (v *review) context() context.Context { return v.call.http.Context() }
-
 // mutate returns the object with the patches of the hooks that mutate. old is nil for a create.
 func (v *review) mutate(t target, obj, old *object) (*object, error) {
 	if v == nil {
@@ -145,7 +142,7 @@ func (v *review) each(t target, mutates bool, current func() *object, old *objec
 		if !h.matches(t, request, current(), old) {
 			continue
 		}
-		response, err := h.ask(v.context(), request)
+		response, err := h.ask(v.call.http.Context(), request)
 		switch {
 		case err != nil && h.ignores:
 			continue
@@ -239,93 +236,25 @@ func denied(name string, result *metav1.Status) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// errOvertaken says that an object has changed while hooks were asked about it.
-var errOvertaken = errors.New("the object has changed during its review")
-
-// mutatedNew returns a new object with the patches of the hooks that mutate.
-func (s *Server) mutatedNew(t target, obj *object, w write) (*object, error) {
-	if w.review == nil {
-		return obj, nil
-	}
-	s.log.mu.RLock()
-	err := s.admitLocked(t, obj.meta.GenerateName)
-	s.log.mu.RUnlock()
-	if err != nil {
-		return nil, err
-	}
-	return w.review.mutate(t, obj, nil)
-}
-
-// validatedNewLocked asks the hooks that do not mutate about a new object. It releases the lock
-// meanwhile.
-func (s *Server) validatedNewLocked(t target, obj *object, w write) error {
-	if w.review == nil {
-		return nil
-	}
-	named := t
-	named.name = obj.meta.Name // it may be generated
-	if err := s.unlocked(func() error { return w.review.validate(named, obj, nil) }); err != nil {
-		return err
-	}
-	return s.admitLocked(t, obj.meta.GenerateName) // the namespace may terminate now
-}
-
 // mutatedLocked returns a copy of the object with the patches of the hooks that mutate. It releases
-// the lock meanwhile: if old is not the newest version any more, it returns errOvertaken.
+// the lock meanwhile.
 func (s *Server) mutatedLocked(t target, obj *object, old *version, w write) (*object, error) {
 	if w.review == nil {
 		return obj, nil
 	}
-	obj = obj.copy()
-	err := s.unlocked(func() (err error) {
-		obj, err = w.review.mutate(t, obj, t.shown(old))
-		if err == nil && obj.meta.Name != t.name {
-			err = apierrors.NewBadRequest(fmt.Sprintf("admission has changed the name %q to %q",
-				t.name, obj.meta.Name))
-		}
-		return err
-	})
-	return obj, s.overtakenLocked(t, old, w, err)
+	s.log.mu.Unlock()
+	defer s.log.mu.Lock()
+	return w.review.mutate(t, obj.copy(), t.shown(old))
 }
 
-// validatedLocked asks the hooks that do not mutate, as mutatedLocked does.
+// validatedLocked asks the hooks that do not mutate. It releases the lock meanwhile.
 func (s *Server) validatedLocked(t target, obj *object, old *version, w write) error {
 	if w.review == nil {
 		return nil
 	}
-	err := s.unlocked(func() error { return w.review.validate(t, obj, t.shown(old)) })
-	return s.overtakenLocked(t, old, w, err)
-}
-
-// unlocked calls review, which may panic, without the lock.
-func (s *Server) unlocked(review func() error) error {
 	s.log.mu.Unlock()
 	defer s.log.mu.Lock()
-	return review()
-}
-
-// overtakenLocked returns err, or else an error if old is not the newest version any more, or if a
-// new object may not be created any more.
-func (s *Server) overtakenLocked(t target, old *version, w write, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case !s.log.servesLocked(t.resource):
-		return genericError(http.StatusNotFound)
-	case s.log.collectionLocked(t.resource).get(t.key()) != old:
-		return cmp.Or(w.review.context().Err(), errOvertaken)
-	case old == nil:
-		return s.admitLocked(t, "")
-	}
-	return nil
-}
-
-// shown returns a version as the resource shows it, or nil for nil.
-func (t target) shown(v *version) *object {
-	if v == nil {
-		return nil
-	}
-	return t.resource.show(v).object
+	return w.review.validate(t, obj, t.shown(old))
 }
 
 // reviewDelete asks about the delete of old. The target of a delete of a collection has no name.

@@ -3,8 +3,6 @@
 package apitest
 
 import (
-	"errors"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -16,15 +14,9 @@ type AdmissionHook struct{}
 
 type review struct{}
 
-var errOvertaken = errors.New("the object has changed during its review")
-
 func (*call) review(runtime.Object, []string) *review { return nil }
 
 func (*call) reviewDelete(target, *version, *metav1.DeleteOptions) error { return nil }
-
-func (*Server) mutatedNew(_ target, obj *object, _ write) (*object, error) { return obj, nil }
-
-func (*Server) validatedNewLocked(target, *object, write) error { return nil }
 
 func (*Server) mutatedLocked(_ target, obj *object, _ *version, _ write) (*object, error) {
 	return obj, nil

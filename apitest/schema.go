@@ -118,9 +118,10 @@ func (r *Resource) conform(obj *object, complete bool) error {
 }
 
 // show returns a version of the log as r shows it: with the defaults that its definition has now,
-// and without the fields that r does not have. It returns v itself if that is its form.
+// and without the fields that r does not have. It returns v itself if that is its form,
+// or if it is nil.
 func (r *Resource) show(v *version) *version {
-	if v.resource == r || (r.schema == nil && v.object.gvk.Version == r.Version) {
+	if v == nil || v.resource == r || (r.schema == nil && v.object.gvk.Version == r.Version) {
 		return v
 	}
 	shown := *v

@@ -34,6 +34,14 @@ func (v *version) target() target {
 	return target{resource: v.resource, namespace: v.namespace, name: v.name}
 }
 
+// shown returns a version as the resource shows it, or nil for nil.
+func (t target) shown(v *version) *object {
+	if v == nil {
+		return nil
+	}
+	return t.resource.show(v).object
+}
+
 // write holds the options of a write.
 type write struct {
 	dryRun  bool
@@ -45,6 +53,20 @@ type write struct {
 	review *review // by admission hooks, or nil
 }
 
+// A write takes these steps, for a new object and for a change of one:
+//
+//	decode     the body becomes an object, with the defaults of its schema    decode.go, patch.go
+//	mutate     the hooks that mutate change it                                admission.go
+//	default    the server sets what it decides, and the managed fields        prepare.go, managed.go
+//	validate   the rules of its kind, then the other hooks                    validate.go
+//	store      it takes the next resourceVersion                              log.go
+//
+// create and update mutate, and put takes the steps after that. The lock is held from the first read
+// on, but not while hooks are asked: if the stored object has changed then, put returns errOvertaken.
+
+// errOvertaken says that an object has changed since a write began.
+var errOvertaken = errors.New("the object has changed meanwhile")
+
 const generateNameAttempts = 8
 
 // create stores a new object, under a generated name if there is only a generateName.
@@ -53,57 +75,144 @@ func (s *Server) create(t target, obj *object, w write) (*version, error) {
 	if err := matchNamespace(t.resource, t.namespace, &obj.meta); err != nil {
 		return nil, err
 	}
-	obj, err := s.mutatedNew(t, obj, w)
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	s.log.tickLocked(time.Now())
+	if err := s.admitLocked(t, obj, w); err != nil {
+		return nil, err
+	}
+	obj, err := s.mutatedLocked(t, obj, nil, w)
 	if err != nil {
 		return nil, err
 	}
 	if obj.meta.Name != "" || obj.meta.GenerateName == "" {
-		return s.createNamed(t, obj, w)
+		v, err := s.putLocked(t, obj, nil, w)
+		if errors.Is(err, errOvertaken) {
+			err = s.existsLocked(t, obj)
+		}
+		return v, err
 	}
-	var name string
 	for range generateNameAttempts {
 		attempt := obj.copy()
-		name = generateName(obj.meta.GenerateName)
-		attempt.meta.Name = name
-		if v, err := s.createNamed(t, attempt, w); !apierrors.IsAlreadyExists(err) {
+		attempt.meta.Name = generateName(obj.meta.GenerateName)
+		t.name = attempt.meta.Name
+		if v, err := s.putLocked(t, attempt, nil, w); !errors.Is(err, errOvertaken) {
 			return v, err
 		}
 	}
-	return nil, apierrors.NewGenerateNameConflict(t.resource.GroupResource(), name, 1)
+	return nil, apierrors.NewGenerateNameConflict(t.resource.GroupResource(), t.name, 1)
 }
 
-func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
-	r := t.resource
-	sent, _ := strconv.ParseUint(obj.meta.ResourceVersion, 10, 63) // 0: none, or no version
-	r.prepareForCreate(obj, w.direct)
+// existsLocked is the error for the create of an object that exists.
+func (s *Server) existsLocked(t target, obj *object) error {
+	err := apierrors.NewAlreadyExists(t.resource.GroupResource(), obj.meta.Name)
+	t.name = obj.meta.Name
+	if s.markedLocked(t) {
+		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+	}
+	return err
+}
 
+// mutation computes the object to store from the stored one; old is nil if it does not exist.
+type mutation func(old *version) (*object, error)
+
+// update replaces an object with the result of mutate. uid, if not empty, must be that of the
+// stored object. It reports whether the object was created.
+func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*version, bool, error) {
+	for {
+		v, created, err := s.updateOnce(t, uid, w, mutate)
+		if !errors.Is(err, errOvertaken) {
+			return v, created, err
+		}
+		if err := w.by.http.Context().Err(); err != nil {
+			return nil, false, err
+		}
+	}
+}
+
+func (s *Server) updateOnce(t target, uid types.UID, w write,
+	mutate mutation) (*version, bool, error) {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.log.tickLocked(time.Now())
-	if !w.direct {
-		if err := s.admitLocked(t, obj.meta.GenerateName); err != nil {
-			return nil, err
+	old := s.log.collectionLocked(t.resource).get(t.key())
+	if old == nil && (t.subresource != "" || !(t.resource.createOnUpdate || w.apply)) {
+		return nil, false, t.notFound()
+	}
+	if err := checkUID(t, uid, old); err != nil {
+		return nil, false, err
+	}
+	obj, err := mutate(t.resource.show(old))
+	if err != nil {
+		return nil, false, err
+	}
+	obj.gvk = t.resource.GroupVersionKind()
+	if old == nil {
+		if err := s.mayCreateLocked(t, obj, w); err != nil {
+			return nil, false, err
 		}
 	}
-	s.track(t, obj, nil, w)
-	if err := r.accept(obj, nil, ""); err != nil {
+	if obj, err = s.mutatedLocked(t, obj, old, w); err != nil {
+		return nil, false, err
+	}
+	if obj.meta.Name != t.name {
+		return nil, false, apierrors.NewBadRequest(fmt.Sprintf(
+			"admission has changed the name %q to %q", t.name, obj.meta.Name))
+	}
+	if old == nil {
+		obj.meta.ResourceVersion = ""
+	} else if err := checkVersion(t, obj, old.rv); err != nil {
+		return nil, false, err
+	}
+	v, err := s.putLocked(t, obj, old, w)
+	return v, old == nil && err == nil, err
+}
+
+// mayCreateLocked refuses an update that would create an object.
+func (s *Server) mayCreateLocked(t target, obj *object, w write) error {
+	if !w.direct {
+		if err := w.by.mayCreateLocked(); err != nil {
+			return err
+		}
+	}
+	return s.admitLocked(t, obj, w)
+}
+
+// putLocked takes the steps of a write from default to store. old is the version that obj replaces,
+// or nil.
+func (s *Server) putLocked(t target, obj *object, old *version, w write) (*version, error) {
+	r, was := t.resource, t.shown(old)
+	sent, _ := strconv.ParseUint(obj.meta.ResourceVersion, 10, 63) // 0: none, or no version
+	if old == nil {
+		t.name = obj.meta.Name
+		r.prepareForCreate(obj, w.direct)
+	} else {
+		r.prepareForUpdate(obj, was, t.subresource)
+	}
+	if t.subresource != "scale" { // its Scale was tracked
+		s.track(t, obj, was, w)
+	}
+	if err := r.accept(obj, was, t.subresource); err != nil {
 		return nil, err
 	}
-	if sent > 0 && !w.dryRun {
+	if old == nil && sent > 0 && !w.dryRun {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
-	if err := s.validatedNewLocked(t, obj, w); err != nil {
+	if err := s.validatedLocked(t, obj, old, w); err != nil {
 		return nil, err
 	}
 	c := s.log.collectionLocked(r)
-	if !s.log.servesLocked(r) {
+	switch {
+	case !s.log.servesLocked(r):
 		return nil, genericError(http.StatusNotFound)
+	case c.get(t.key()) != old:
+		return nil, errOvertaken
+	case old != nil:
+		v, err := s.replaceLocked(c, t, old, obj, w)
+		s.settleLocked(t)
+		return v, err
 	}
-	if old := c.get(objectKey(obj.meta.Namespace, obj.meta.Name)); old != nil {
-		err := apierrors.NewAlreadyExists(r.GroupResource(), obj.meta.Name)
-		if old.object.meta.DeletionTimestamp != nil {
-			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
-		}
+	if err := s.admitLocked(t, obj, w); err != nil {
 		return nil, err
 	}
 	if w.dryRun {
@@ -129,65 +238,6 @@ func (c *collection) dryVersion(obj *object, rv int64) (*version, error) {
 		namespace: obj.meta.Namespace, name: obj.meta.Name}, err
 }
 
-// mutation computes the object to store from the stored one; old is nil if it does not exist.
-type mutation func(old *version) (*object, error)
-
-// update replaces an object with the result of mutate. uid, if not empty, must be that of the
-// stored object. It reports whether the object was created.
-func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*version, bool, error) {
-	for {
-		v, created, err := s.updateOnce(t, uid, w, mutate)
-		if !errors.Is(err, errOvertaken) {
-			return v, created, err
-		}
-	}
-}
-
-func (s *Server) updateOnce(t target, uid types.UID, w write,
-	mutate mutation) (*version, bool, error) {
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
-	s.log.tickLocked(time.Now())
-	c := s.log.collectionLocked(t.resource)
-	old := c.get(t.key())
-	creates := t.subresource == "" && (t.resource.createOnUpdate || w.apply)
-	if old == nil && !creates {
-		return nil, false, t.notFound()
-	}
-	if err := checkUID(t, uid, old); err != nil {
-		return nil, false, err
-	}
-	if old == nil {
-		v, err := s.createByUpdateLocked(c, t, w, mutate)
-		return v, err == nil, err
-	}
-	shown := t.resource.show(old)
-	obj, err := mutate(shown)
-	if err != nil {
-		return nil, false, err
-	}
-	obj.gvk = t.resource.GroupVersionKind()
-	if obj, err = s.mutatedLocked(t, obj, old, w); err != nil {
-		return nil, false, err
-	}
-	if err := checkVersion(t, obj, old.rv); err != nil {
-		return nil, false, err
-	}
-	t.resource.prepareForUpdate(obj, shown.object, t.subresource)
-	if t.subresource != "scale" { // its Scale was tracked
-		s.track(t, obj, shown.object, w)
-	}
-	if err := t.resource.accept(obj, shown.object, t.subresource); err != nil {
-		return nil, false, err
-	}
-	if err := s.validatedLocked(t, obj, old, w); err != nil {
-		return nil, false, err
-	}
-	v, err := s.replaceLocked(c, t, old, obj, w)
-	s.settleLocked(t)
-	return v, false, err
-}
-
 // replaceLocked stores obj in place of old. An update that changes nothing is not stored. An update
 // that removes the last finalizer of an object marked as deleted deletes it.
 func (s *Server) replaceLocked(c *collection, t target, old *version, obj *object,
@@ -209,42 +259,6 @@ func (s *Server) replaceLocked(c *collection, t target, old *version, obj *objec
 		return answer, nil
 	case string(answer.json) == string(old.json):
 		return old, nil
-	}
-	return s.storeLocked(c, obj)
-}
-
-func (s *Server) createByUpdateLocked(c *collection, t target, w write,
-	mutate mutation) (*version, error) {
-	obj, err := mutate(nil)
-	if err != nil {
-		return nil, err
-	}
-	obj.gvk = t.resource.GroupVersionKind()
-	if !w.direct {
-		if err := w.by.mayCreateLocked(); err != nil {
-			return nil, err
-		}
-		if err := s.admitLocked(t, ""); err != nil {
-			return nil, err
-		}
-	}
-	if !s.log.servesLocked(t.resource) {
-		return nil, genericError(http.StatusNotFound)
-	}
-	if obj, err = s.mutatedLocked(t, obj, nil, w); err != nil {
-		return nil, err
-	}
-	obj.meta.ResourceVersion = ""
-	t.resource.prepareForCreate(obj, w.direct)
-	s.track(t, obj, nil, w)
-	if err := t.resource.accept(obj, nil, ""); err != nil {
-		return nil, err
-	}
-	if err := s.validatedLocked(t, obj, nil, w); err != nil {
-		return nil, err
-	}
-	if w.dryRun {
-		return c.dryVersion(obj, 0)
 	}
 	return s.storeLocked(c, obj)
 }
