@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 )
 
 // An action is a POST that does not store its body: a review, or a subresource of an object.
@@ -75,12 +74,8 @@ func (r *Resource) action(subresource string) *action {
 // act answers a POST with its body, as the action has changed it, or with a Status if the body has
 // no status.
 func (c *call) act(a *action) error {
-	data, err := c.body()
+	data, o, w, err := c.readWrite()
 	if err != nil {
-		return err
-	}
-	var o metav1.CreateOptions
-	if err := options(c, &o, validation.ValidateCreateOptions); err != nil {
 		return err
 	}
 	in := *c
@@ -96,7 +91,7 @@ func (c *call) act(a *action) error {
 	if err := matchNamespace(in.resource, c.namespace, &body.meta); err != nil {
 		return err
 	}
-	if err := a.run(c, body, isDryRun(o.DryRun)); err != nil {
+	if err := a.run(c, body, w.dryRun); err != nil {
 		return err
 	}
 	if body.fields["status"] == nil {

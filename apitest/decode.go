@@ -5,6 +5,7 @@ package apitest
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -236,20 +237,19 @@ func (c *call) decodeProtobuf(data []byte) (*object, error) {
 	return fromTyped(decoded)
 }
 
-// optionsJSON returns the options in a body as JSON.
-func (c *call) optionsJSON(data []byte) ([]byte, error) {
+// decodeDeleteOptions reads the options in a body.
+func (c *call) decodeDeleteOptions(data []byte, o *metav1.DeleteOptions) error {
 	mediaType, err := c.bodyType()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	switch mediaType {
 	case contentYAML:
 		data, err = yaml.ToJSON(data)
 	case contentProtobuf:
-		var o metav1.DeleteOptions
 		unknown := runtime.Unknown{}
 		if len(data) < 4 {
-			return nil, apierrors.NewBadRequest(
+			return apierrors.NewBadRequest(
 				"provided data does not appear to be a protobuf message")
 		}
 		// after the four bytes that mark Kubernetes' protobuf
@@ -257,11 +257,20 @@ func (c *call) optionsJSON(data []byte) ([]byte, error) {
 			err = o.Unmarshal(unknown.Raw)
 		}
 		if err == nil {
-			data, err = json.Marshal(&o)
+			data, err = json.Marshal(o)
 		}
 	}
-	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+	if err == nil {
+		_, err = jsonserializer.DefaultMetaFactory.Interpret(data)
 	}
-	return data, nil
+	if err == nil {
+		err = json.Unmarshal(data, o)
+	}
+	if err == nil && o.Kind != "" && o.Kind != "DeleteOptions" {
+		err = errors.New("decoded object cannot be converted to DeleteOptions")
+	}
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
 }

@@ -4,7 +4,6 @@ package apitest
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,9 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -36,27 +34,44 @@ func (c *call) body() ([]byte, error) {
 	return data, err
 }
 
-// options reads the options of a write from the query and checks them.
-func options[T runtime.Object](c *call, into T, validate func(T) field.ErrorList) error {
-	if err := decodeQuery(c.Query, into); err != nil {
-		return err
+// readWrite reads the body and the options of a create, an update or a patch, which have the same
+// options. Only a patch has force.
+func (c *call) readWrite() (data []byte, o metav1.PatchOptions, w write, err error) {
+	if data, err = c.body(); err != nil {
+		return nil, o, w, err
 	}
-	if errs := validate(into); len(errs) > 0 {
-		kind := strings.TrimPrefix(fmt.Sprintf("%T", into), "*v1.")
-		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+	if err = decodeQuery(c.Query, &o); err != nil {
+		return nil, o, w, err
 	}
-	return nil
+	var patchType types.PatchType
+	if c.Verb == "patch" {
+		patchType = types.PatchType(c.patchType())
+	} else {
+		o.Force = nil
+	}
+	kind := map[string]string{"create": "CreateOptions", "update": "UpdateOptions",
+		"patch": "PatchOptions"}[c.Verb]
+	if err = invalidOptions(kind, validation.ValidatePatchOptions(&o, patchType)); err != nil {
+		return nil, o, w, err
+	}
+	w = write{dryRun: isDryRun(o.DryRun), manager: c.manager(o.FieldManager), by: c,
+		review: c.review(&o, o.DryRun)}
+	return data, o, w, nil
+}
+
+// invalidOptions is the error for options with errs, or nil.
+func invalidOptions(kind string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
 }
 
 func isDryRun(dryRun []string) bool { return len(dryRun) > 0 }
 
-// write returns what a request says about its write. The manager's name comes by default from the
-// user agent.
-func (c *call) write(dryRun []string, manager string) write {
-	if manager == "" {
-		manager = managerOf(c.http.UserAgent())
-	}
-	return write{dryRun: isDryRun(dryRun), manager: cmp.Or(manager, "unknown"), by: c}
+// manager returns the name of the writer of fields, which comes by default from the user agent.
+func (c *call) manager(named string) string {
+	return cmp.Or(named, managerOf(c.http.UserAgent()), "unknown")
 }
 
 // managerOf returns what precedes the first slash of a user agent, as far as it is a valid name.
@@ -79,12 +94,8 @@ func (c *call) create() error {
 	if a := c.resource.action(c.subresource); a != nil {
 		return c.act(a)
 	}
-	data, err := c.body()
+	data, o, w, err := c.readWrite()
 	if err != nil {
-		return err
-	}
-	var o metav1.CreateOptions
-	if err := options(c, &o, validation.ValidateCreateOptions); err != nil {
 		return err
 	}
 	obj, err := c.decode(data, o.FieldValidation)
@@ -93,8 +104,6 @@ func (c *call) create() error {
 	}
 	t := c.target
 	t.name = obj.meta.Name
-	w := c.write(o.DryRun, o.FieldManager)
-	w.review = c.review(&o, o.DryRun)
 	v, err := c.server.create(t, obj, w)
 	if err != nil {
 		return err
@@ -105,12 +114,8 @@ func (c *call) create() error {
 
 // update replaces an object, or its status, by the body.
 func (c *call) update() error {
-	data, err := c.body()
+	data, o, w, err := c.readWrite()
 	if err != nil {
-		return err
-	}
-	var o metav1.UpdateOptions
-	if err := options(c, &o, validation.ValidateUpdateOptions); err != nil {
 		return err
 	}
 	body := c.asScale()
@@ -125,8 +130,6 @@ func (c *call) update() error {
 		return err
 	}
 	replace := func(*version) (*object, error) { return obj, nil }
-	w := c.write(o.DryRun, o.FieldManager)
-	w.review = c.review(&o, o.DryRun)
 	v, created, err := c.server.update(c.target, obj.meta.UID, w, c.rescale(w, replace))
 	if err != nil {
 		return err
@@ -163,25 +166,14 @@ func (c *call) deleteOptions() (*metav1.DeleteOptions, error) {
 	}
 	var o metav1.DeleteOptions
 	if len(data) == 0 {
-		return &o, options(c, &o, validation.ValidateDeleteOptions)
+		err = decodeQuery(c.Query, &o)
+	} else {
+		err = c.decodeDeleteOptions(data, &o)
 	}
-	if data, err = c.optionsJSON(data); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	if _, err := jsonserializer.DefaultMetaFactory.Interpret(data); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	if err := json.Unmarshal(data, &o); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	if o.Kind != "" && o.Kind != "DeleteOptions" {
-		return nil, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
-	}
-	if errs := validation.ValidateDeleteOptions(&o); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(
-			schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
-	}
-	return &o, nil
+	return &o, invalidOptions("DeleteOptions", validation.ValidateDeleteOptions(&o))
 }
 
 // delete removes one object.

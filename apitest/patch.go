@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -49,19 +48,10 @@ func (c *call) unsupportedPatchType() error {
 
 // patch applies the patch in the body to an object. A server-side apply creates it if it is absent.
 func (c *call) patch() error {
-	data, err := c.body()
+	data, o, w, err := c.readWrite()
 	if err != nil {
 		return err
 	}
-	var o metav1.PatchOptions
-	validate := func(o *metav1.PatchOptions) field.ErrorList {
-		return validation.ValidatePatchOptions(o, types.PatchType(c.patchType()))
-	}
-	if err := options(c, &o, validate); err != nil {
-		return err
-	}
-	w := c.write(o.DryRun, o.FieldManager)
-	w.review = c.review(&o, o.DryRun)
 	if c.patchType() == applyType {
 		if _, err := yaml.ToJSON(data); err != nil {
 			return apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))

@@ -68,8 +68,7 @@ func (c *call) bind(body *object, dryRun bool) error {
 		obj.meta.ResourceVersion = body.meta.ResourceVersion
 		return obj, nil
 	}
-	w := c.write(nil, "")
-	w.dryRun = dryRun
+	w := write{dryRun: dryRun, manager: c.manager(""), by: c}
 	_, _, err := c.server.update(c.target, body.meta.UID, w, assign)
 	return err
 }

@@ -105,3 +105,44 @@ func (f fieldView) Get(field string) string {
 	}
 	return f.v.fields[field]
 }
+
+// fieldSet returns the values that field selectors see besides name and namespace. Those of a
+// custom kind are looked up when they are asked for, because its definition may change.
+func (r *Resource) fieldSet(obj *object) map[string]string {
+	if len(r.Fields) == 0 || !r.builtin {
+		return nil
+	}
+	set := make(map[string]string, len(r.Fields))
+	seen := map[string]fieldMap{}
+	for _, path := range r.Fields {
+		set[path] = lookup(obj.fields, path, seen)
+	}
+	r.defaultFields(set, obj)
+	return set
+}
+
+// defaultFields fills in the defaults that Kubernetes uses for selection although the object leaves
+// them out.
+func (r *Resource) defaultFields(set map[string]string, obj *object) {
+	orDefault := func(path, value string) {
+		if set[path] == "" && slices.Contains(r.Fields, path) {
+			set[path] = value
+		}
+	}
+	switch r.Plural {
+	case "pods":
+		orDefault("spec.restartPolicy", "Always")
+		orDefault("spec.schedulerName", "default-scheduler")
+		orDefault("spec.hostNetwork", "false")
+	case "nodes":
+		orDefault("spec.unschedulable", "false")
+	case "services":
+		orDefault("spec.type", "ClusterIP")
+	case "secrets":
+		orDefault("type", "Opaque")
+	case "events":
+		if set["source"] = obj.fieldAt("source.component"); set["source"] == "" {
+			set["source"] = obj.fieldAt("reportingComponent")
+		}
+	}
+}
