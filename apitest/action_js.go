@@ -10,7 +10,7 @@ type action struct {
 	body        *Resource
 }
 
-const reviewTable = ""
+const userTable = ""
 
 var layouts map[string]layout
 
@@ -24,4 +24,10 @@ func (*call) permit() error { return nil }
 
 func (*call) mayCreateLocked() error { return nil }
 
+func (*call) byUserLocked(_, _ *object) error { return nil }
+
+func keepRequest(_, _ *object, _ string) {}
+
 func (*Server) createRoles() {}
+
+func (*Server) aggregateLocked(*collection) {}

@@ -70,6 +70,8 @@ var layouts = map[string]layout{
 		}),
 	"jobs.batch": typed("Name,Status,Completions,Duration,Age,Containers+,Images+,Selector+",
 		jobCells),
+	"certificatesigningrequests.certificates.k8s.io": typed(
+		"Name,Age,SignerName,Requestor,RequestedDuration,Condition", requestCells),
 	"leases.coordination.k8s.io": typed("Name,Holder,Age", func(l *coordinationv1.Lease) []any {
 		holder := ""
 		if l.Spec.HolderIdentity != nil {

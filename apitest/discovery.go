@@ -93,6 +93,33 @@ func (r *Resource) singular() string {
 	return strings.ToLower(r.Kind)
 }
 
+// part is a subresource: the kind of its objects, and what can be done with them.
+type part struct {
+	name  string
+	kind  schema.GroupVersionKind
+	verbs metav1.Verbs
+}
+
+// parts returns the subresources that discovery names.
+func (r *Resource) parts() []part {
+	var all []part
+	if r.approval {
+		all = append(all, part{"approval", r.GroupVersionKind(), statusVerbs})
+	}
+	if r.Status {
+		all = append(all, part{"status", r.GroupVersionKind(), statusVerbs})
+	}
+	if r.scale != nil {
+		all = append(all, part{"scale", scaleKind.GroupVersionKind(), statusVerbs})
+	}
+	for _, a := range r.actions() {
+		if a.body != nil {
+			all = append(all, part{a.subresource, a.body.GroupVersionKind(), reviewVerbs})
+		}
+	}
+	return all
+}
+
 // writeResources answers with the resources of one version.
 func (c *call) writeResources(group, version string) bool {
 	list := metav1.APIResourceList{
@@ -107,26 +134,13 @@ func (c *call) writeResources(group, version string) bool {
 			Name: r.Plural, SingularName: r.singular(), Namespaced: r.Namespaced, Kind: r.Kind,
 			Verbs: r.verbs(), ShortNames: r.ShortNames, Categories: r.Categories,
 		})
-		if r.Status {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: r.Plural + "/status", Namespaced: r.Namespaced, Kind: r.Kind,
-				Verbs: statusVerbs,
-			})
-		}
-		if r.scale != nil {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: r.Plural + "/scale", Namespaced: r.Namespaced, Group: scaleKind.Group,
-				Version: scaleKind.Version, Kind: scaleKind.Kind, Verbs: statusVerbs,
-			})
-		}
-		for _, a := range r.actions() {
-			if a.body != nil {
-				list.APIResources = append(list.APIResources, metav1.APIResource{
-					Name: r.Plural + "/" + a.subresource, Namespaced: r.Namespaced,
-					Group: a.body.Group, Version: a.body.Version, Kind: a.body.Kind,
-					Verbs: reviewVerbs,
-				})
+		for _, p := range r.parts() {
+			resource := metav1.APIResource{Name: r.Plural + "/" + p.name,
+				Namespaced: r.Namespaced, Kind: p.kind.Kind, Verbs: p.verbs}
+			if p.kind != r.GroupVersionKind() {
+				resource.Group, resource.Version = p.kind.Group, p.kind.Version
 			}
+			list.APIResources = append(list.APIResources, resource)
 		}
 	}
 	if len(list.APIResources) == 0 {
@@ -208,22 +222,9 @@ func (g *registry) discoveryVersion(group, version string) discoveryVersion {
 		if r.Namespaced {
 			res.Scope = "Namespaced"
 		}
-		if r.Status {
-			res.Subresources = []discoverySubresource{{Subresource: "status", ResponseKind: kind,
-				Verbs: statusVerbs}}
-		}
-		if r.scale != nil {
-			res.Subresources = append(res.Subresources, discoverySubresource{Subresource: "scale",
-				ResponseKind: metav1.GroupVersionKind(scaleKind.GroupVersionKind()),
-				Verbs:        statusVerbs})
-		}
-		for _, a := range r.actions() {
-			if a.body != nil {
-				res.Subresources = append(res.Subresources, discoverySubresource{
-					Subresource:  a.subresource,
-					ResponseKind: metav1.GroupVersionKind(a.body.GroupVersionKind()),
-					Verbs:        reviewVerbs})
-			}
+		for _, p := range r.parts() {
+			res.Subresources = append(res.Subresources, discoverySubresource{Subresource: p.name,
+				ResponseKind: metav1.GroupVersionKind(p.kind), Verbs: p.verbs})
 		}
 		v.Resources = append(v.Resources, res)
 	}

@@ -56,7 +56,7 @@ var mergeRules = map[string]string{
 	"metadata.ownerReferences": "merge uid", "metadata.finalizers": "merge ",
 	"ServiceAccount.secrets": "merge name",
 	"spec.strategy":          "retainKeys ", "PodDisruptionBudget.spec.selector": "replace ",
-	"endpoints.conditions":      "",
+	"endpoints.conditions": "", "CertificateSigningRequest.status.conditions": "",
 	"scheduling.resourceClaims": "merge name",
 	"webhooks":                  "merge name", "webhooks.matchConditions": "merge name",
 }

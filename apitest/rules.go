@@ -31,7 +31,7 @@ type rules struct {
 // typedRules are rules that need the Go type of a kind.
 type typedRules interface {
 	complete(obj, old *object)
-	check(obj, old *object) field.ErrorList
+	check(obj, old *object, subresource string) field.ErrorList
 }
 
 // builtinRules returns the rules of one server, by the names of the kinds: pods.,
@@ -62,6 +62,7 @@ func builtinRules() map[string]*rules {
 			nil, checkClusterRoleBinding},
 		"storageclasses.storage.k8s.io": kindRules[storagev1.StorageClass]{
 			nil, checkStorageClass},
+		"certificatesigningrequests.certificates.k8s.io": requestRules{},
 		"jobs.batch":     kindRules[batchv1.Job]{completeJob, checkJob},
 		"cronjobs.batch": kindRules[batchv1.CronJob]{nil, checkCronJob},
 	} {
@@ -102,11 +103,11 @@ func (r *rules) prepare(obj, old *object) {
 }
 
 // refuse reports the values that are not allowed, and those of old that may not change.
-func (r *rules) refuse(obj, old *object) field.ErrorList {
+func (r *rules) refuse(obj, old *object, subresource string) field.ErrorList {
 	if r == nil || r.typed == nil {
 		return nil
 	}
-	return r.typed.check(obj, old)
+	return r.typed.check(obj, old, subresource)
 }
 
 // kindRules are the rules of the kind with the Go type T. old is nil for a new object. Each
@@ -132,7 +133,7 @@ func (k kindRules[T]) complete(obj, old *object) {
 	m.Labels, m.Annotations, m.Finalizers = from.Labels, from.Annotations, from.Finalizers
 }
 
-func (k kindRules[T]) check(obj, old *object) field.ErrorList {
+func (k kindRules[T]) check(obj, old *object, _ string) field.ErrorList {
 	typed, err := typedAs[T](obj)
 	if err != nil {
 		return field.ErrorList{field.Invalid(nil, obj.gvk.Kind, err.Error())}

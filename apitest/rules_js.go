@@ -12,4 +12,4 @@ func builtinRules() map[string]*rules { return nil }
 
 func (*rules) prepare(obj, old *object) {}
 
-func (*rules) refuse(obj, old *object) field.ErrorList { return nil }
+func (*rules) refuse(obj, old *object, subresource string) field.ErrorList { return nil }

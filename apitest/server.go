@@ -18,8 +18,9 @@
 // managed.go, admission.go, terminate.go and garbage.go (the effects of a write), rules.go,
 // defaults.go, complete.go and refuse.go (the values of built-in kinds), definition.go, schema.go
 // and scale.go (custom kinds), then server.go, route.go, serve.go, list.go and watch.go (the
-// requests), action.go (those that store nothing), user.go, token.go, review.go and rbac.go (the
-// permissions), cells.go (the tables), openapi.go and models.go (kubectl explain), and faults.go.
+// requests), action.go (those that store nothing), user.go, token.go, review.go, rbac.go, grant.go
+// and certificate.go (the permissions), cells.go (the tables), openapi.go and models.go (kubectl
+// explain), and faults.go.
 //
 // There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
 // grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
@@ -27,9 +28,9 @@
 // validated beyond their metadata only with Options.BuiltinRules, and those of custom kinds only
 // with Options.Schemas. Admission is the existence of the namespace, Options.Admission, and
 // webhooks. Unknown fields are kept, unless Options.Scheme knows the type or Options.Schemas the
-// schema. There are no subresources but status, scale, binding, eviction, token, and that of
-// namespaces, and no conversion webhooks. Every user may do everything, unless Options.RBAC is set.
-// Answers are JSON, never compressed. The two kinds of events are stored apart.
+// schema. There are no subresources but status, scale, approval, binding, eviction, token, and that
+// of namespaces, and no conversion webhooks. Every user may do everything, unless Options.RBAC is
+// set. Answers are JSON, never compressed. The two kinds of events are stored apart.
 //
 // Goroutines: one per connection, of net/http, from Start or StartPipe on, and with
 // Options.GarbageCollection one from NewServer on; Close ends them and waits for them. Locking: the
@@ -113,9 +114,9 @@ type Options struct {
 	NoShards bool
 
 	// RBAC refuses the requests of users without a role that allows them. The roles are the Role,
-	// ClusterRole, RoleBinding and ClusterRoleBinding objects in the server, without aggregation. A
-	// request is of an administrator unless it impersonates a user, or has the token of a service
-	// account. Otherwise everything is allowed.
+	// ClusterRole, RoleBinding and ClusterRoleBinding objects in the server. A request is of an
+	// administrator unless it impersonates a user, or has the token of a service account. Otherwise
+	// everything is allowed.
 	RBAC bool
 
 	// MaxBodyBytes bounds the bodies of requests. 0 means 3 MiB, as for a real server.

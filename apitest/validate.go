@@ -85,6 +85,9 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 	case (subresource == "" || subresource == finalize) && r.Status:
 		obj.setField("status", old.fields["status"])
 	}
+	if r.approval {
+		keepRequest(obj, old, subresource)
+	}
 	if subresource != "status" {
 		r.rules.prepare(obj, old)
 	}
@@ -162,7 +165,7 @@ func (r *Resource) validateName(name string, prefix bool) []string {
 func (r *Resource) accept(obj, old *object, subresource string) error {
 	errs := r.validateMeta(obj, old)
 	if subresource != "binding" { // which sets the node of a pod, as no update can
-		errs = append(errs, r.rules.refuse(obj, old)...)
+		errs = append(errs, r.rules.refuse(obj, old, subresource)...)
 	}
 	if r.isDefinitions() {
 		errs = append(errs, validateDefinitionName(obj)...)

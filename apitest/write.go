@@ -85,6 +85,9 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 			return nil, err
 		}
 	}
+	if err := w.by.byUserLocked(obj, nil); err != nil {
+		return nil, err
+	}
 	s.track(t, obj, nil, w)
 	if err := r.accept(obj, nil, ""); err != nil {
 		return nil, err
@@ -112,14 +115,16 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	return s.storeLocked(c, obj)
 }
 
-// storeLocked commits obj, and serves the kind that it defines if it is a CustomResourceDefinition.
+// storeLocked commits obj, with the effects of a CustomResourceDefinition and of a cluster role.
 func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
 	if c.resource.isDefinitions() {
 		if err := s.defineLocked(obj, c.get(obj.meta.Name)); err != nil {
 			return nil, err
 		}
 	}
-	return s.log.commitLocked(c, obj)
+	v, err := s.log.commitLocked(c, obj)
+	s.aggregateLocked(c)
+	return v, err
 }
 
 // dryVersion is the answer to a dry run.
@@ -174,6 +179,9 @@ func (s *Server) updateOnce(t target, uid types.UID, w write,
 		return nil, false, err
 	}
 	t.resource.prepareForUpdate(obj, shown.object, t.subresource)
+	if err := w.by.byUserLocked(obj, shown.object); err != nil {
+		return nil, false, err
+	}
 	if t.subresource != "scale" { // its Scale was tracked
 		s.track(t, obj, shown.object, w)
 	}
@@ -236,6 +244,9 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 	}
 	obj.meta.ResourceVersion = ""
 	t.resource.prepareForCreate(obj, w.direct)
+	if err := w.by.byUserLocked(obj, nil); err != nil {
+		return nil, err
+	}
 	s.track(t, obj, nil, w)
 	if err := t.resource.accept(obj, nil, ""); err != nil {
 		return nil, err
