@@ -22,7 +22,7 @@ WIRE        := ./reflector/wire ./internal/decode ./internal/readahead
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./observe/metrics
 # In teaching order: one change with all its hops, then the pieces that it passes, then those around them.
 TOUR        := observe/trace reflector deltafifo store informer informer/namespaces workqueue controller leaderelection apitest observe/metrics observe/health
-MODULES     := . realserver e2e e2e/controllers e2e/kubectl e2e/suites compat/example apitest/schemas cmd/informerstack/lab/browser internal/tools/simulation/sandbox
+MODULES     := . realserver e2e e2e/controllers e2e/kubectl e2e/suites compat/example cmd/informerstack/lab/browser internal/tools/simulation/sandbox
 
 .PHONY: help run test tour lint vuln update pictures lessons live fuzz simulate replay planted mutants bench growth browser e2e shards chaos older newer swap-proof suites check long
 
@@ -37,7 +37,6 @@ run: ## the stack on an embedded API server: print every hop of every change (Ct
 test: ## all tests, with the race detector and in random order; the longest ones are shorter
 	$(GO) test -race -short -shuffle=on -timeout 40m ./...
 	$(GO) -C compat/example test -race -timeout 40m ./...
-	$(GO) -C apitest/schemas test -timeout 40m .
 
 tour: ## the stories and examples in teaching order (ONLY=piece or word selects)
 	@$(GO) test -v -p 1 -count=1 -run '(?i)^(TestStory_|Example).*$(filter-out $(TOUR),$(ONLY))' \

@@ -20,8 +20,9 @@ type action struct {
 	run                        func(c *call, body *object, dryRun bool) error
 }
 
-// reviewTable continues builtinTable. The trait R marks the kinds of reviews.
-const reviewTable = `
+// userTable continues builtinTable with the kinds that need the user of a request.
+const userTable = `
+	certificates.k8s.io/v1       CertificateSigningRequest certificatesigningrequests csr   suPA
 	authentication.k8s.io/v1     TokenReview              tokenreviews              -        R
 	authentication.k8s.io/v1     SelfSubjectReview        selfsubjectreviews        -        R
 	authorization.k8s.io/v1      LocalSubjectAccessReview localsubjectaccessreviews -        nR

@@ -9,7 +9,7 @@ type action struct {
 	body        *Resource
 }
 
-const reviewTable = ""
+const userTable = ""
 
 func (*Resource) actions() []*action { return nil }
 
@@ -21,4 +21,10 @@ func (*call) permit() error { return nil }
 
 func (*call) mayCreateLocked() error { return nil }
 
+func (*call) byUserLocked(_, _ *object) error { return nil }
+
+func keepRequest(_, _ *object, _ string) {}
+
 func (*Server) createRoles() {}
+
+func (*Server) aggregateLocked(*collection) {}

@@ -12,7 +12,7 @@ import (
 // that controllers use most. Each call returns new values.
 func builtins() []*Resource {
 	var all []*Resource
-	for _, line := range strings.Split(strings.TrimSpace(builtinTable+reviewTable), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(builtinTable+userTable), "\n") {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			all = append(all, parseBuiltin(strings.Fields(line)))
 		}
@@ -31,7 +31,7 @@ func builtins() []*Resource {
 //	c created by PUT    d DELETE returns it      a in category "all"
 //	o orphans dependents by default      e has no dependents        r has replicas (scale)
 //	L name is a label   S name is a DNS-1035 service name                P name is a path segment
-//	R is a kind of reviews
+//	R is a kind of reviews               A has the subresource approval
 const builtinTable = `
 	v1                           Pod                      pods                      po       nsguda
 	v1                           ConfigMap                configmaps                cm       nu
@@ -91,8 +91,9 @@ var builtinFields = map[string][]string{
 		"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
 		"reason", "reportingComponent", "source", "type",
 	},
-	"replicationcontrollers.": {"status.replicas"},
-	"jobs.batch":              {"status.successful"},
+	"certificatesigningrequests.certificates.k8s.io": {"spec.signerName"},
+	"replicationcontrollers.":                        {"status.replicas"},
+	"jobs.batch":                                     {"status.successful"},
 	"events.events.k8s.io": {
 		"regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid",
 		"regarding.apiVersion",
@@ -119,6 +120,7 @@ func parseBuiltin(words []string) *Resource {
 			orphans:             has("o"),
 			childless:           has("e"),
 			review:              has("R"),
+			approval:            has("A"),
 		},
 	}
 	if has("r") {

@@ -80,7 +80,9 @@ func (s *Server) removeLocked(c *collection, old *version) *version {
 	if c.resource.isDefinitions() {
 		s.undefineLocked(old.object)
 	}
-	return s.log.deleteLocked(c, old)
+	v := s.log.deleteLocked(c, old)
+	s.aggregateLocked(c)
+	return v
 }
 
 // deletionFinalizers adds and removes the finalizers that implement a propagation policy.

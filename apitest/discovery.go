@@ -102,6 +102,9 @@ type subresource struct {
 }
 
 func (r *Resource) subresources() (all []subresource) {
+	if r.approval {
+		all = append(all, subresource{"approval", r, statusVerbs})
+	}
 	if r.Status {
 		all = append(all, subresource{"status", r, statusVerbs})
 	}

@@ -101,8 +101,8 @@ func (t target) fieldManager() (*managedfields.FieldManager, error) {
 	switch {
 	case t.subresource == "status":
 		subresource, filter = "status", r.statusFilter()
-	case t.subresource == "scale":
-		subresource = "scale"
+	case t.subresource == "scale" || t.subresource == "approval":
+		subresource = t.subresource
 	case t.subresource == "" && r.Status:
 		filter = fieldpath.NewExcludeSetFilter(
 			fieldpath.NewSet(fieldpath.MakePathOrDie("status")))

@@ -81,6 +81,9 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 	case (subresource == "" || subresource == finalize) && r.Status:
 		obj.setField("status", old.fields["status"])
 	}
+	if r.approval {
+		keepRequest(obj, old, subresource)
+	}
 	if subresource != "status" {
 		r.fillDefaults(obj, old)
 	}

@@ -50,6 +50,7 @@ type traits struct {
 	orphans             bool // DELETE without a policy orphans the dependents
 	childless           bool // the policy of a DELETE is ignored
 	review              bool // is answered, and not stored
+	approval            bool // a CertificateSigningRequest, with this subresource
 	// supports no other field selectors, and its error says so in another message
 	plainFieldErrors bool
 	name             nameRule

@@ -14,9 +14,9 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Schemas makes a server follow the schemas of CustomResourceDefinitions. New in the module
-// example.com/informerstack/apitest/schemas returns one that is made of Kubernetes' own libraries.
-// They are large, so this module does without them.
+// Schemas makes a server follow the schemas of CustomResourceDefinitions. New in package
+// apitest/schemas returns one that is made of Kubernetes' own libraries. They are large, so this
+// package does without them.
 type Schemas interface {
 	// Definitions returns the schema of the kind CustomResourceDefinition, which knows what a
 	// definition may say.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,9 +105,10 @@ func (c *call) resolve() bool {
 		known = known || (other.builtin && other.Group == c.Group && other.Version == c.Version)
 	}
 	s.log.mu.RUnlock()
-	if r != nil && (c.Subresource == "" || (c.Subresource == "status" && r.Status) ||
-		(c.Subresource == "scale" && r.scale != nil) ||
-		(c.Subresource == finalize && r.isNamespaces()) || r.action(c.Subresource) != nil) {
+	if r != nil && (c.Subresource == "" || c.Subresource == finalize && r.isNamespaces() ||
+		slices.ContainsFunc(r.subresources(), func(s subresource) bool {
+			return s.name == c.Subresource
+		})) {
 		c.target = target{resource: r, subresource: c.Subresource, namespace: c.Namespace,
 			name: c.Name}
 		return true

@@ -17,10 +17,10 @@
 // Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, delete.go,
 // managed.go, admission.go, terminate.go and garbage.go (the effects of a write), definition.go,
 // schema.go and scale.go (custom kinds), then server.go, route.go, serve.go, list.go and watch.go
-// (the requests), action.go (those that store nothing), user.go, token.go and review.go (the
-// permissions), and faults.go. The packages in internal need no state of a server: builtin (the
-// values of built-in kinds), patch, access (users and roles), webhook, table and openapi (for
-// kubectl), and frontend (connections).
+// (the requests), action.go (those that store nothing), user.go, token.go, review.go, grant.go and
+// certificate.go (the permissions), and faults.go. The packages in internal need no state of a
+// server: builtin (the values of built-in kinds), patch, access (users and roles), webhook, table
+// and openapi (for kubectl), and frontend (connections).
 //
 // There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
 // grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
@@ -28,9 +28,9 @@
 // validated beyond their metadata only with Options.BuiltinRules, and those of custom kinds only
 // with Options.Schemas. Admission is the existence of the namespace, Options.Admission, and
 // webhooks. Unknown fields are kept, unless Options.Scheme knows the type or Options.Schemas the
-// schema. There are no subresources but status, scale, binding, eviction, token, and that of
-// namespaces, and no conversion webhooks. Every user may do everything, unless Options.RBAC is set.
-// Answers are JSON, never compressed. The two kinds of events are stored apart.
+// schema. There are no subresources but status, scale, approval, binding, eviction, token, and that
+// of namespaces, and no conversion webhooks. Every user may do everything, unless Options.RBAC is
+// set. Answers are JSON, never compressed. The two kinds of events are stored apart.
 //
 // Goroutines: one per connection, of net/http, from Start or StartPipe on, and with
 // Options.GarbageCollection one from NewServer on; Close ends them and waits for them. Locking: the
@@ -118,9 +118,9 @@ type Options struct {
 	NoShards bool
 
 	// RBAC refuses the requests of users without a role that allows them. The roles are the Role,
-	// ClusterRole, RoleBinding and ClusterRoleBinding objects in the server, without aggregation. A
-	// request is of an administrator unless it impersonates a user, or has the token of a service
-	// account. Otherwise everything is allowed.
+	// ClusterRole, RoleBinding and ClusterRoleBinding objects in the server. A request is of an
+	// administrator unless it impersonates a user, or has the token of a service account. Otherwise
+	// everything is allowed.
 	RBAC bool
 
 	// MaxBodyBytes bounds the bodies of requests. 0 means 3 MiB, as for a real server.

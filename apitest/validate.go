@@ -14,7 +14,7 @@ import (
 func (r *Resource) accept(obj, old *object, subresource string) error {
 	errs := r.validateMeta(obj, old)
 	if r.rules != nil && subresource != "binding" { // it sets the node of a pod, as no update can
-		errs = append(errs, r.rules.Validate(obj.content(), old.content())...)
+		errs = append(errs, r.rules.Validate(obj.content(), old.content(), subresource)...)
 	}
 	if r.isDefinitions() {
 		errs = append(errs, validateDefinitionName(obj)...)

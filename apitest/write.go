@@ -189,6 +189,9 @@ func (s *Server) putLocked(t target, obj *object, old *version, w write) (*versi
 	} else {
 		r.prepareForUpdate(obj, was, t.subresource)
 	}
+	if err := w.by.byUserLocked(obj, was); err != nil {
+		return nil, err
+	}
 	if t.subresource != "scale" { // its Scale was tracked
 		s.track(t, obj, was, w)
 	}
@@ -221,14 +224,16 @@ func (s *Server) putLocked(t target, obj *object, old *version, w write) (*versi
 	return s.storeLocked(c, obj)
 }
 
-// storeLocked commits obj, and serves the kind that it defines if it is a CustomResourceDefinition.
+// storeLocked commits obj, with the effects of a CustomResourceDefinition and of a cluster role.
 func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
 	if c.resource.isDefinitions() {
 		if err := s.defineLocked(obj, c.get(obj.meta.Name)); err != nil {
 			return nil, err
 		}
 	}
-	return s.log.commitLocked(c, obj)
+	v, err := s.log.commitLocked(c, obj)
+	s.aggregateLocked(c)
+	return v, err
 }
 
 // dryVersion is the answer to a dry run.

@@ -58,8 +58,8 @@ func TestConformance_Permissions(t *testing.T) {
 	}, "permissions")
 }
 
-// The same, of a server beside the namespace controller and the garbage collector of a controller
-// manager.
+// The same, of a server beside the namespace controller, the garbage collector and the aggregation
+// of cluster roles of a controller manager.
 func TestConformance_Collected(t *testing.T) {
 	if shared.Version() != cluster.Versions[0] {
 		t.Skip("the controllers are those of the newer server")

@@ -13,22 +13,20 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/kubernetes/scheme"
 
-	"example.com/informerstack/apitest"
 	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/realserver/cluster"
 )
 
-// Sessions of kubectl print the same on a real server as on apitest, with the options of
-// informerstack serve. Where they differ, the output of apitest is below "---- apitest".
+// Sessions of kubectl print the same on a real server as on that of informerstack serve --rbac.
+// Where they differ, the output of the latter is below "---- apitest".
 //
 //	write FILE YAML       write a file, in one line; --- starts another document
 //	kubectl ARGUMENT...   run kubectl; prints its output, errors included
 //	await ARGUMENT...     run kubectl until it succeeds; prints nothing
 //
-// The real server runs beside the namespace controller and the garbage collector of a controller
-// manager.
+// The real server runs beside the namespace controller, the garbage collector and the aggregation
+// of cluster roles of a controller manager.
 func TestKubectl(t *testing.T) {
 	if shared.Version() != cluster.Versions[0] {
 		t.Skip("kubectl and the controllers are those of the newer server")
@@ -45,11 +43,14 @@ func TestKubectl(t *testing.T) {
 		playKubectl(t, transcript.Ours, kubectl, "--kubeconfig="+c.Kubeconfig())
 	})
 	t.Run("apitest", func(t *testing.T) {
-		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme, ManagedFields: true,
-			GarbageCollection: true, BuiltinRules: true})
-		require.NoError(t, server.Start())
-		t.Cleanup(server.Close)
-		playKubectl(t, "apitest", kubectl, "--server="+server.URL)
+		kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+		serve := startProgram(t, "serve", "--rbac", "--kubeconfig="+kubeconfig)
+		require.Eventually(t, func() bool {
+			_, err := os.Stat(kubeconfig) // which it writes when it serves
+			return err == nil
+		}, patience, 20*time.Millisecond)
+		playKubectl(t, "apitest", kubectl, "--kubeconfig="+kubeconfig)
+		require.Zero(t, serve.interrupt())
 	})
 }
 
@@ -65,14 +66,14 @@ func buildModule(t *testing.T, folder string) string {
 
 // session is a folder with files, and a server.
 type session struct {
-	t               *testing.T
-	kubectl, server string // the program, and the flag for its server
-	folder          string
+	t                   *testing.T
+	kubectl, kubeconfig string // the program, and the flag for its server
+	folder              string
 }
 
-func playKubectl(t *testing.T, variant, kubectl, server string) {
+func playKubectl(t *testing.T, variant, kubectl, kubeconfig string) {
 	for _, file := range transcript.Glob(t, "../testdata/kubectl/*.txt") {
-		s := &session{t, kubectl, server, t.TempDir()}
+		s := &session{t, kubectl, kubeconfig, t.TempDir()}
 		file.Play(t, variant, s.exec)
 	}
 }
@@ -100,7 +101,7 @@ const kubectlTimeout = time.Minute
 func (s *session) kubectlCommand(args []string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(s.t.Context(), kubectlTimeout)
 	s.t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, s.kubectl, append([]string{s.server}, args...)...)
+	cmd := exec.CommandContext(ctx, s.kubectl, append([]string{s.kubeconfig}, args...)...)
 	cmd.Dir = s.folder
 	cmd.Env = append(os.Environ(), "KUBECONFIG=", "HOME="+s.folder)
 	return cmd

@@ -6,13 +6,13 @@
 //
 // The server then refuses the definitions that a kube-apiserver refuses, and prunes, defaults and
 // validates the objects of custom kinds as it does, with the rules of x-kubernetes-validations. The
-// work is done by Kubernetes' own libraries. They are large, so this package is a module of its
-// own: programs that do not import it neither build nor download them.
+// work is done by Kubernetes' own libraries. They are large: programs that do not import this
+// package neither build nor download them.
 //
 // Read definitions.go (what a definition may say), then custom.go (what it means for an object).
 // Goroutines: none. Locking: none; compiled schemas are immutable.
 //
-// To see it work: go -C apitest/schemas test -v .
+// To see it work: go test -v ./apitest/schemas
 package schemas
 
 import (

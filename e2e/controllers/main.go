@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Controllers runs two controllers of a kube-controller-manager: the garbage collector and the
-// namespace controller. Its argument is a kubeconfig file. It works until it is killed.
+// Controllers runs three controllers of a kube-controller-manager: the garbage collector, the
+// namespace controller, and the one that aggregates cluster roles. Its argument is a kubeconfig
+// file. It works until it is killed.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/controller-manager/pkg/informerfactory"
+	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/namespace"
 )
@@ -60,10 +62,13 @@ func run(ctx context.Context, kubeconfig string) error {
 	namespaces := namespace.NewNamespaceController(ctx, client, objects,
 		server.ServerPreferredNamespacedResources, typed.Core().V1().Namespaces(), time.Minute,
 		corev1.FinalizerKubernetes)
+	roles := clusterroleaggregation.NewClusterRoleAggregation(typed.Rbac().V1().ClusterRoles(),
+		client.RbacV1())
 	typed.Start(ctx.Done())
 	untyped.Start(ctx.Done())
 	close(started)
 	go namespaces.Run(ctx, workers)
+	go roles.Run(ctx, workers)
 	go collector.Sync(ctx, server, time.Second)
 	collector.Run(ctx, workers, time.Minute)
 	return nil

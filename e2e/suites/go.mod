@@ -5,13 +5,11 @@ go 1.26.0
 
 replace (
 	example.com/informerstack => ../..
-	example.com/informerstack/apitest/schemas => ../../apitest/schemas
 	example.com/informerstack/realserver => ../../realserver
 )
 
 require (
 	example.com/informerstack v0.0.0
-	example.com/informerstack/apitest/schemas v0.0.0
 	example.com/informerstack/realserver v0.0.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2

@@ -82,7 +82,7 @@ func (r Roles) Rules(user authorizationv1.SubjectAccessReviewSpec, namespace str
 			if i < 0 {
 				continue
 			}
-			rules, err := r.rulesOf(b.RoleRef, b.Namespace)
+			rules, err := r.RulesOf(b.RoleRef, b.Namespace)
 			if err != nil {
 				missing = append(missing, err)
 				continue
@@ -97,8 +97,8 @@ func (r Roles) Rules(user authorizationv1.SubjectAccessReviewSpec, namespace str
 	return utilerrors.NewAggregate(missing)
 }
 
-// rulesOf returns the rules of the role of a binding in a namespace.
-func (r Roles) rulesOf(ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
+// RulesOf returns the rules of the role of a binding in a namespace.
+func (r Roles) RulesOf(ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
 	if ref.Kind == "ClusterRole" {
 		namespace = ""
 	}

@@ -110,6 +110,10 @@ horizontalpodautoscalers.autoscaling:
 networkpolicies.networking.k8s.io:
 	spec.ingress[].ports[].protocol                      "TCP"
 	spec.egress[].ports[].protocol                       "TCP"
+roles.rbac.authorization.k8s.io:
+	rules                                                null
+clusterroles.rbac.authorization.k8s.io:
+	rules                                                null
 rolebindings.rbac.authorization.k8s.io:
 	roleRef.apiGroup                                     "rbac.authorization.k8s.io"
 	subjects[].kind=User.apiGroup                        "rbac.authorization.k8s.io"

@@ -40,7 +40,7 @@ type Rules struct {
 // typedRules are rules that need the Go type of a kind.
 type typedRules interface {
 	complete(obj, old map[string]any)
-	check(obj, old map[string]any) field.ErrorList
+	check(obj, old map[string]any, subresource string) field.ErrorList
 }
 
 // All returns the rules of one server, by the names of the kinds: pods., deployments.apps.
@@ -70,6 +70,7 @@ func All() map[string]*Rules {
 			nil, checkClusterRoleBinding},
 		"storageclasses.storage.k8s.io": kindRules[storagev1.StorageClass]{
 			nil, checkStorageClass},
+		"certificatesigningrequests.certificates.k8s.io": requestRules{},
 		"jobs.batch":     kindRules[batchv1.Job]{completeJob, checkJob},
 		"cronjobs.batch": kindRules[batchv1.CronJob]{nil, checkCronJob},
 	} {
@@ -98,11 +99,11 @@ func (r *Rules) Default(obj, old map[string]any) {
 }
 
 // Validate reports the values that are not allowed, and those of old that may not change.
-func (r *Rules) Validate(obj, old map[string]any) field.ErrorList {
+func (r *Rules) Validate(obj, old map[string]any, subresource string) field.ErrorList {
 	if r == nil || r.typed == nil {
 		return nil
 	}
-	return r.typed.check(obj, old)
+	return r.typed.check(obj, old, subresource)
 }
 
 // kindRules are the rules of the kind with the Go type T. old is nil for a new object. Each
@@ -127,7 +128,7 @@ func (k kindRules[T]) complete(obj, old map[string]any) {
 	_ = utiljson.Unmarshal(data, &obj) // it was encoded here
 }
 
-func (k kindRules[T]) check(obj, old map[string]any) field.ErrorList {
+func (k kindRules[T]) check(obj, old map[string]any, _ string) field.ErrorList {
 	typed, err := typedAs[T](obj)
 	if err != nil {
 		return field.ErrorList{field.Invalid(nil, obj["kind"], err.Error())}

@@ -16,4 +16,4 @@ func All() map[string]*Rules { return nil }
 func (*Rules) Default(_, _ map[string]any) {}
 
 // Validate finds no error.
-func (*Rules) Validate(_, _ map[string]any) field.ErrorList { return nil }
+func (*Rules) Validate(_, _ map[string]any, _ string) field.ErrorList { return nil }

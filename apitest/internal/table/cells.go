@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,6 +70,8 @@ var layouts = map[string]Layout{
 		}),
 	"jobs.batch": typed("Name,Status,Completions,Duration,Age,Containers+,Images+,Selector+",
 		jobCells),
+	"certificatesigningrequests.certificates.k8s.io": typed(
+		"Name,Age,SignerName,Requestor,RequestedDuration,Condition", requestCells),
 	"leases.coordination.k8s.io": typed("Name,Holder,Age", func(l *coordinationv1.Lease) []any {
 		holder := ""
 		if l.Spec.HolderIdentity != nil {
@@ -225,4 +228,24 @@ func jobCells(j *batchv1.Job) []any {
 	row := cells(j.Name, status, fmt.Sprintf("%d/%s", j.Status.Succeeded, wanted), took,
 		age(j.CreationTimestamp))
 	return append(row, template(&j.Spec.Template, j.Spec.Selector)...)
+}
+
+func requestCells(csr *certificatesv1.CertificateSigningRequest) []any {
+	state, lasts := "Pending", "<none>"
+	if s := csr.Spec.ExpirationSeconds; s != nil {
+		lasts = duration.HumanDuration(time.Duration(*s) * time.Second)
+	}
+	for _, c := range csr.Status.Conditions { // approved, denied or neither; then perhaps failed
+		switch c.Type {
+		case certificatesv1.CertificateApproved, certificatesv1.CertificateDenied:
+			state = string(c.Type) + strings.TrimPrefix(state, "Pending")
+		case certificatesv1.CertificateFailed:
+			state += ",Failed"
+		}
+	}
+	if len(csr.Status.Certificate) > 0 {
+		state += ",Issued"
+	}
+	return cells(csr.Name, age(csr.CreationTimestamp), orNone(csr.Spec.SignerName),
+		csr.Spec.Username, lasts, state)
 }

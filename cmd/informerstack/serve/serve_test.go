@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -32,7 +33,14 @@ spec:
   - name: v1
     served: true
     storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            default: {}
+            properties: {size: {type: integer, maximum: 5, default: 2}}
 `
 	objectsText = `
 apiVersion: example.com/v1
@@ -75,7 +83,6 @@ func TestServe_LoadsFiles(t *testing.T) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	require.NoError(t, err)
 	assert.Contains(t, p.Stdout.String(), "Serving the Kubernetes API on "+config.Host+".")
-	p.Prints(t, "Custom objects are not checked")
 	gadgets := dynamic.NewForConfigOrDie(config).Resource(
 		schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"})
 	list, err := gadgets.List(t.Context(), metav1.ListOptions{})
@@ -85,6 +92,11 @@ func TestServe_LoadsFiles(t *testing.T) {
 		keys = append(keys, gadget.GetNamespace()+"/"+gadget.GetName())
 	}
 	assert.Equal(t, []string{"default/first", "workshop/second"}, keys)
+	assert.Equal(t, map[string]any{"size": int64(2)}, list.Items[0].Object["spec"])
+	large := list.Items[0].DeepCopy()
+	large.Object["spec"] = map[string]any{"size": int64(6)}
+	_, err = gadgets.Namespace("default").Update(t.Context(), large, metav1.UpdateOptions{})
+	assert.ErrorContains(t, err, "spec.size in body should be less than or equal to 5")
 	p.Stops(t)
 	_, err = gadgets.List(t.Context(), metav1.ListOptions{})
 	assert.Error(t, err)
@@ -99,6 +111,27 @@ func TestServe_LoadsDefinitionsFirst(t *testing.T) {
 		"--load", write(t, folder, "gadgets.yaml", definitionText))
 	p.Prints(t, "Serving")
 	p.Stops(t)
+}
+
+// With --rbac, the kubeconfig is an administrator's, and other users need roles.
+func TestServe_RBAC(t *testing.T) {
+	for _, flags := range [][]string{nil, {"--rbac"}} {
+		kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+		args := append([]string{"serve", "--kubeconfig", kubeconfig}, flags...)
+		p := clitest.Start(t, []*cobra.Command{NewCommand()}, args...)
+		p.Prints(t, "kubectl --kubeconfig "+kubeconfig)
+		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		require.NoError(t, err)
+		pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+		_, err = dynamic.NewForConfigOrDie(config).Resource(pods).List(t.Context(),
+			metav1.ListOptions{})
+		require.NoError(t, err)
+		config.Impersonate.UserName = "ann"
+		_, err = dynamic.NewForConfigOrDie(config).Resource(pods).List(t.Context(),
+			metav1.ListOptions{})
+		assert.Equal(t, len(flags) > 0, apierrors.IsForbidden(err), "%v", err)
+		p.Stops(t)
+	}
 }
 
 // An error names the flag, or the file and the object.

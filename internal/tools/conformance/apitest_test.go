@@ -34,11 +34,10 @@ func TestApitest_Permissions(t *testing.T) {
 		"permissions")
 }
 
-// apitest gives the answers of the real server beside the namespace controller and the garbage
-// collector of a controller manager.
+// apitest gives the answers of the real server beside three controllers of a controller manager.
 func TestApitest_Collected(t *testing.T) {
 	conformance.RunFolder(t, target(t, apitest.Options{Scheme: scheme.Scheme,
-		GarbageCollection: true}), "collected")
+		BuiltinRules: true, GarbageCollection: true, RBAC: true}), "collected")
 }
 
 // apitest has the defaults of the real server, and refuses what it refuses.

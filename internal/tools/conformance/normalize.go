@@ -94,7 +94,8 @@ func (n *normalizer) clean(value any) any {
 		if ip, ok := value["clusterIP"]; ok && ip != "None" {
 			value["clusterIP"], value["clusterIPs"] = "<address>", []any{"<address>"}
 		}
-		for _, key := range []string{"lastTransitionTime", "expirationTimestamp"} {
+		for _, key := range []string{"lastTransitionTime", "lastUpdateTime",
+			"expirationTimestamp"} {
 			if isTime(value[key]) {
 				value[key] = "<time>"
 			}

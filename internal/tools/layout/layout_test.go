@@ -122,6 +122,11 @@ var rules = map[string]rule{
 		outside: []string{"k8s.io/api/", "k8s.io/client-go/util/jsonpath"},
 	},
 	"apitest/internal/webhook": {outside: []string{"k8s.io/api/"}},
+	"apitest/schemas": {
+		ours: []string{"apitest"},
+		outside: []string{"k8s.io/apiextensions-apiserver/", "k8s.io/apiserver/",
+			"sigs.k8s.io/json"},
+	},
 	"observe/trace": {
 		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
 			"internal/helpers/listwatch", "internal/helpers/objects",
@@ -168,10 +173,9 @@ var rules = map[string]rule{
 	},
 	"cmd/informerstack/realserver": {ours: []string{"cmd/informerstack/cli"}},
 	"cmd/informerstack/serve": {
-		ours: []string{"apitest", "cmd/informerstack/cli", "cmd/informerstack/realserver",
+		ours: []string{"cmd/informerstack/cli", "cmd/informerstack/realserver",
 			"cmd/informerstack/run/cluster"},
-		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag",
-			"k8s.io/client-go/kubernetes/scheme"},
+		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 	"cmd/informerstack/swap": {
 		ours:    []string{"cmd/informerstack/cli", "internal/tools/swap"},
@@ -189,7 +193,7 @@ var rules = map[string]rule{
 		outside: []string{"github.com/spf13/cobra"},
 	},
 	"cmd/informerstack/run/cluster": {
-		ours: []string{"cmd/informerstack/cli", "apitest", "store"},
+		ours: []string{"cmd/informerstack/cli", "apitest", "apitest/schemas", "store"},
 		outside: []string{"github.com/spf13/pflag", "k8s.io/client-go/discovery",
 			"k8s.io/client-go/dynamic", "k8s.io/client-go/kubernetes/scheme",
 			"k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd"},
@@ -319,7 +323,7 @@ func TestImports_FollowThePipeline(t *testing.T) {
 func isAbove(folder string) bool {
 	return folder == "." || folder == "cmd/informerstack" ||
 		slices.ContainsFunc([]string{"internal/tools/", "e2e/", "realserver/", "compat/example/",
-			"apitest/schemas/", "cmd/informerstack/lab/browser/"}, func(above string) bool {
+			"cmd/informerstack/lab/browser/"}, func(above string) bool {
 			return strings.HasPrefix(folder+"/", above)
 		})
 }

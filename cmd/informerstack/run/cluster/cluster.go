@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/apitest/schemas"
 	"example.com/informerstack/cmd/informerstack/cli"
 )
 
@@ -93,13 +94,23 @@ func (o *Options) Connect() (*Cluster, error) {
 	return c, err
 }
 
+// ForKubectl returns a server, which is not started, with all that apitest has of a real one. It
+// ignores conversion webhooks, so that definitions which have one can be served.
+func ForKubectl(address string, rbac bool) *apitest.Server {
+	return apitest.NewServer(apitest.Options{
+		Scheme: scheme.Scheme, Address: address, ManagedFields: true, GarbageCollection: true,
+		BuiltinRules: true, RBAC: rbac,
+		Schemas: schemas.New(schemas.Options{IgnoreWebhooks: true}),
+	})
+}
+
 func (o *Options) locate() (*Cluster, error) {
 	switch {
 	case o.Embedded():
-		// lets kubectl write to it
-		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme, Address: o.Serve,
-			ManagedFields: o.Serve != "", GarbageCollection: o.Serve != "",
-			BuiltinRules: o.Serve != ""})
+		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
+		if o.Serve != "" {
+			server = ForKubectl(o.Serve, false)
+		}
 		if err := server.Start(); err != nil {
 			return nil, cli.ListenError("serve", err)
 		}
