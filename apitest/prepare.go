@@ -123,6 +123,11 @@ func (r *Resource) fillDefaults(obj, old *object) {
 		return // accept reports it
 	}
 	obj.fields = filled.fields
+	for name, value := range content {
+		if value == nil { // parsed objects have no such field, and some kinds show it
+			obj.setField(name, json.RawMessage("null"))
+		}
+	}
 	m, from := &obj.meta, &filled.meta
 	m.Labels, m.Annotations, m.Finalizers = from.Labels, from.Annotations, from.Finalizers
 }
