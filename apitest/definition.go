@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -213,20 +212,14 @@ func (c *call) warnIgnored(obj *object) {
 // report writes the status of a definition that is followed. The versions that were stored before
 // stay in it.
 func (d *definition) report(obj *object) {
+	var before struct{ Conditions []any }
+	_ = json.Unmarshal(obj.fields["status"], &before) // what is no status has no conditions
+	if len(before.Conditions) == 0 {
+		obj.setCondition("NamesAccepted", "True", "NoConflicts", "no conflicts found")
+		obj.setCondition("Established", "True", "InitialNamesAccepted",
+			"the initial names have been accepted")
+	}
 	obj.edit("status", func(status map[string]any) {
-		condition := func(kind, reason, message string) map[string]any {
-			return map[string]any{
-				"type": kind, "status": "True", "reason": reason, "message": message,
-				"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
-			}
-		}
-		if set, _ := status["conditions"].([]any); len(set) == 0 {
-			status["conditions"] = []any{
-				condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-				condition("Established", "InitialNamesAccepted",
-					"the initial names have been accepted"),
-			}
-		}
 		d.Names.ListKind = cmp.Or(d.Names.ListKind, d.Names.Kind+"List")
 		status["acceptedNames"] = d.Names
 		was, _ := status["storedVersions"].([]any)

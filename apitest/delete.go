@@ -3,10 +3,13 @@
 package apitest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // delete removes an object, or marks it as deleted while it has finalizers. It returns the answer
@@ -113,4 +116,35 @@ func (r *Resource) deletionFinalizers(have []string, options *metav1.DeleteOptio
 		want = append(want, metav1.FinalizerDeleteDependents)
 	}
 	return want
+}
+
+// checkPreconditions compares the preconditions of a delete with the stored object.
+func checkPreconditions(t target, want *metav1.Preconditions, have *metav1.ObjectMeta) error {
+	if want == nil {
+		return nil
+	}
+	if want.UID != nil && *want.UID != have.UID {
+		return t.preconditionFailed("UID", string(*want.UID), string(have.UID),
+			"The object might have been deleted and then recreated")
+	}
+	if want.ResourceVersion != nil && *want.ResourceVersion != have.ResourceVersion {
+		return t.preconditionFailed("ResourceVersion", *want.ResourceVersion, have.ResourceVersion,
+			"The object might have been modified")
+	}
+	return nil
+}
+
+func (t target) preconditionFailed(what, want, have, why string) error {
+	if t.resource.isContainer() {
+		head := "Precondition failed"
+		if t.resource.isDefinitions() {
+			head = "precondition failed"
+		}
+		return apierrors.NewConflict(t.resource.GroupResource(), t.name, fmt.Errorf(
+			"%s: %s in precondition: %s, %s in object meta: %s", head, what, want, what, have))
+	}
+	kind := schema.GroupResource{Group: t.resource.Group, Resource: t.resource.Kind}
+	return apierrors.NewConflict(kind, t.name, fmt.Errorf(
+		"the %s in the precondition (%s) does not match the %s in record (%s). %s",
+		what, want, what, have, why))
 }

@@ -212,19 +212,11 @@ func (c *call) delete() error {
 
 // deleteCollection removes the objects that a list would show, one by one, and answers with them.
 func (c *call) deleteCollection() error {
-	listOptions, sel, err := c.listOptions()
+	items, meta, err := c.selected()
 	if err != nil {
 		return err
 	}
 	o, err := c.deleteOptions()
-	if err != nil {
-		return err
-	}
-	p, err := c.plan(listOptions)
-	if err != nil {
-		return err
-	}
-	items, meta, err := c.snapshot(p, sel, listOptions.Continue != "")
 	if err != nil {
 		return err
 	}

@@ -132,20 +132,25 @@ func (t target) prefix() string {
 
 // list answers with the objects that exist at one resourceVersion.
 func (c *call) list() error {
-	options, sel, err := c.listOptions()
-	if err != nil {
-		return err
-	}
-	p, err := c.plan(options)
-	if err != nil {
-		return err
-	}
-	items, meta, err := c.snapshot(p, sel, options.Continue != "")
+	items, meta, err := c.selected()
 	if err != nil {
 		return err
 	}
 	c.writeList(items, meta)
 	return nil
+}
+
+// selected returns the objects that a list shows.
+func (c *call) selected() ([]*version, metav1.ListMeta, error) {
+	options, sel, err := c.listOptions()
+	if err != nil {
+		return nil, metav1.ListMeta{}, err
+	}
+	p, err := c.plan(options)
+	if err != nil {
+		return nil, metav1.ListMeta{}, err
+	}
+	return c.snapshot(p, sel, options.Continue != "")
 }
 
 // snapshot collects the objects of one page.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -111,6 +112,26 @@ func (o *object) edit(name string, change func(fields map[string]any)) {
 		panic(err) // decoded JSON can be encoded
 	}
 	o.setField(name, raw)
+}
+
+// setCondition sets a condition in the status. The time of its transition stays if its value does.
+func (o *object) setCondition(kind, value, reason, message string) {
+	o.edit("status", func(status map[string]any) {
+		condition := map[string]any{"type": kind, "status": value,
+			"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}
+		if reason != "" {
+			condition["reason"], condition["message"] = reason, message
+		}
+		conditions, _ := status["conditions"].([]any)
+		conditions = slices.DeleteFunc(conditions, func(c any) bool {
+			old, _ := c.(map[string]any)
+			if old["type"] == kind && old["status"] == value {
+				condition["lastTransitionTime"] = old["lastTransitionTime"]
+			}
+			return old["type"] == kind
+		})
+		status["conditions"] = append(conditions, condition)
+	})
 }
 
 // fieldAt returns the value at a path like "spec.nodeName" as field selectors see it: "" if absent.

@@ -60,11 +60,7 @@ func (c *call) bind(body *object, dryRun bool) error {
 		for key, value := range body.meta.Annotations {
 			metav1.SetMetaDataAnnotation(&obj.meta, key, value)
 		}
-		obj.edit("status", func(status map[string]any) {
-			conditions, _ := status["conditions"].([]any)
-			status["conditions"] = append(conditions, map[string]any{"type": "PodScheduled",
-				"status": "True", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)})
-		})
+		obj.setCondition("PodScheduled", "True", "", "")
 		obj.meta.ResourceVersion = body.meta.ResourceVersion
 		return obj, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,8 +125,8 @@ func (s *Server) terminateLocked(c *collection, t target, old *version,
 		if !slices.Contains(obj.meta.Finalizers, definitionFinalizer) {
 			obj.meta.Finalizers = append(obj.meta.Finalizers, definitionFinalizer)
 		}
-		setTerminating(obj, "True", "InstanceDeletionPending", "CustomResourceDefinition marked "+
-			"for deletion; CustomResource deletion will begin soon")
+		obj.setCondition("Terminating", "True", "InstanceDeletionPending", "CustomResource"+
+			"Definition marked for deletion; CustomResource deletion will begin soon")
 	}
 	marked, err := s.replaceLocked(c, t, old, obj, write{dryRun: dryRun})
 	if err != nil || dryRun {
@@ -135,7 +134,7 @@ func (s *Server) terminateLocked(c *collection, t target, old *version,
 	}
 	if t.resource.isDefinitions() {
 		obj = marked.object.copy()
-		setTerminating(obj, "True", "InstanceDeletionInProgress",
+		obj.setCondition("Terminating", "True", "InstanceDeletionInProgress",
 			"CustomResource deletion is in progress")
 		if _, err := s.replaceLocked(c, t, marked, obj, write{}); err != nil {
 			return nil, err
@@ -143,26 +142,6 @@ func (s *Server) terminateLocked(c *collection, t target, old *version,
 	}
 	s.drainLocked(t, true)
 	return marked, nil
-}
-
-// setTerminating sets the condition Terminating of a definition.
-func setTerminating(obj *object, value, reason, message string) {
-	obj.edit("status", func(status map[string]any) {
-		conditions, _ := status["conditions"].([]any)
-		changed := time.Now().UTC().Format(time.RFC3339)
-		conditions = slices.DeleteFunc(conditions, func(c any) bool {
-			old, _ := c.(map[string]any)
-			is := old["type"] == "Terminating"
-			if is && old["status"] == value {
-				changed, _ = old["lastTransitionTime"].(string)
-			}
-			return is
-		})
-		status["conditions"] = append(conditions, map[string]any{
-			"type": "Terminating", "status": value, "reason": reason, "message": message,
-			"lastTransitionTime": changed,
-		})
-	})
 }
 
 // settleLocked continues the termination of the containers of an object, or of the container t,
@@ -225,7 +204,8 @@ func (s *Server) drainLocked(t target, begins bool) {
 	} else {
 		obj.meta.Finalizers = slices.DeleteFunc(obj.meta.Finalizers,
 			func(f string) bool { return f == definitionFinalizer })
-		setTerminating(obj, "False", "InstanceDeletionCompleted", "removed all instances")
+		obj.setCondition("Terminating", "False", "InstanceDeletionCompleted",
+			"removed all instances")
 	}
 	_, _ = s.replaceLocked(c, t, old, obj, write{}) // a stored definition is valid
 }

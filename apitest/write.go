@@ -10,7 +10,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -55,14 +54,15 @@ type write struct {
 
 // A write takes these steps, for a new object and for a change of one:
 //
-//	decode     the body becomes an object, with the defaults of its schema    decode.go, patch.go
-//	mutate     the hooks that mutate change it                                admission.go
-//	default    the server sets what it decides, and the managed fields        prepare.go, managed.go
-//	validate   the rules of its kind, then the other hooks                    validate.go
-//	store      it takes the next resourceVersion                              log.go
+//	decode     the body becomes an object, with its schema's defaults   decode.go, patch.go
+//	mutate     the hooks that mutate change it                          admission.go
+//	default    the server's own values, and the managed fields          prepare.go, managed.go
+//	validate   the rules of its kind, then the other hooks              validate.go, admission.go
+//	store      it takes the next resourceVersion                        log.go
 //
-// create and update mutate, and put takes the steps after that. The lock is held from the first read
-// on, but not while hooks are asked: if the stored object has changed then, put returns errOvertaken.
+// create and update mutate, and put takes the steps after that. The lock is held from the first
+// read on, but not while hooks are asked: if the stored object has changed then, put returns
+// errOvertaken.
 
 // errOvertaken says that an object has changed since a write began.
 var errOvertaken = errors.New("the object has changed meanwhile")
@@ -183,6 +183,7 @@ func (s *Server) mayCreateLocked(t target, obj *object, w write) error {
 func (s *Server) putLocked(t target, obj *object, old *version, w write) (*version, error) {
 	r, was := t.resource, t.shown(old)
 	sent, _ := strconv.ParseUint(obj.meta.ResourceVersion, 10, 63) // 0: none, or no version
+	// default
 	if old == nil {
 		t.name = obj.meta.Name
 		r.prepareForCreate(obj, w.direct)
@@ -195,6 +196,7 @@ func (s *Server) putLocked(t target, obj *object, old *version, w write) (*versi
 	if t.subresource != "scale" { // its Scale was tracked
 		s.track(t, obj, was, w)
 	}
+	// validate
 	if err := r.accept(obj, was, t.subresource); err != nil {
 		return nil, err
 	}
@@ -204,6 +206,7 @@ func (s *Server) putLocked(t target, obj *object, old *version, w write) (*versi
 	if err := s.validatedLocked(t, obj, old, w); err != nil {
 		return nil, err
 	}
+	// store
 	c := s.log.collectionLocked(r)
 	switch {
 	case !s.log.servesLocked(r):
@@ -319,35 +322,4 @@ func (t target) storageKey() string {
 		prefix += t.resource.Group + "/"
 	}
 	return prefix + t.resource.Plural + "/" + t.key()
-}
-
-// checkPreconditions compares the preconditions of a delete with the stored object.
-func checkPreconditions(t target, want *metav1.Preconditions, have *metav1.ObjectMeta) error {
-	if want == nil {
-		return nil
-	}
-	if want.UID != nil && *want.UID != have.UID {
-		return t.preconditionFailed("UID", string(*want.UID), string(have.UID),
-			"The object might have been deleted and then recreated")
-	}
-	if want.ResourceVersion != nil && *want.ResourceVersion != have.ResourceVersion {
-		return t.preconditionFailed("ResourceVersion", *want.ResourceVersion, have.ResourceVersion,
-			"The object might have been modified")
-	}
-	return nil
-}
-
-func (t target) preconditionFailed(what, want, have, why string) error {
-	if t.resource.isContainer() {
-		head := "Precondition failed"
-		if t.resource.isDefinitions() {
-			head = "precondition failed"
-		}
-		return apierrors.NewConflict(t.resource.GroupResource(), t.name, fmt.Errorf(
-			"%s: %s in precondition: %s, %s in object meta: %s", head, what, want, what, have))
-	}
-	kind := schema.GroupResource{Group: t.resource.Group, Resource: t.resource.Kind}
-	return apierrors.NewConflict(kind, t.name, fmt.Errorf(
-		"the %s in the precondition (%s) does not match the %s in record (%s). %s",
-		what, want, what, have, why))
 }

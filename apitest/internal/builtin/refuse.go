@@ -409,23 +409,10 @@ func checkClaim(c, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	return f.errs
 }
 
+// checkRoleBinding checks a RoleBinding or a ClusterRoleBinding, which have the same fields.
 func checkRoleBinding(b, old *rbacv1.RoleBinding) field.ErrorList {
-	if old == nil {
-		return nil
-	}
-	return checkRoleRef(b.RoleRef, old.RoleRef)
-}
-
-func checkClusterRoleBinding(b, old *rbacv1.ClusterRoleBinding) field.ErrorList {
-	if old == nil {
-		return nil
-	}
-	return checkRoleRef(b.RoleRef, old.RoleRef)
-}
-
-func checkRoleRef(ref, old rbacv1.RoleRef) field.ErrorList {
 	f := &findings{}
-	if ref != old {
+	if ref := b.RoleRef; old != nil && ref != old.RoleRef {
 		shown := map[string]string{"APIGroup": ref.APIGroup, "Kind": ref.Kind, "Name": ref.Name}
 		f.invalid(field.NewPath("roleRef"), shown, apivalidation.FieldImmutableErrorMsg)
 	}

@@ -66,8 +66,8 @@ func All() map[string]*Rules {
 			completeNetworkPolicy, nil},
 		"rolebindings.rbac.authorization.k8s.io": kindRules[rbacv1.RoleBinding]{
 			nil, checkRoleBinding},
-		"clusterrolebindings.rbac.authorization.k8s.io": kindRules[rbacv1.ClusterRoleBinding]{
-			nil, checkClusterRoleBinding},
+		"clusterrolebindings.rbac.authorization.k8s.io": kindRules[rbacv1.RoleBinding]{
+			nil, checkRoleBinding},
 		"storageclasses.storage.k8s.io": kindRules[storagev1.StorageClass]{
 			nil, checkStorageClass},
 		"certificatesigningrequests.certificates.k8s.io": requestRules{},
