@@ -3,8 +3,6 @@
 package apitest
 
 import (
-	"errors"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -16,11 +14,11 @@ type AdmissionHook struct{}
 
 type review struct{}
 
-var errOvertaken = errors.New("the object has changed during its review")
-
 func (*call) review(runtime.Object, []string) *review { return nil }
 
-func (*call) reviewDelete(target, *version, *metav1.DeleteOptions) error { return nil }
+func (*Server) reviewedDeleteLocked(_, _ target, _ *metav1.DeleteOptions, _ *review) error {
+	return nil
+}
 
 func (*Server) mutatedNew(_ target, obj *object, _ write) (*object, error) { return obj, nil }
 

@@ -47,6 +47,7 @@ type traits struct {
 	orphans             bool // DELETE without a policy orphans the dependents
 	childless           bool // the policy of a DELETE is ignored
 	review              bool // is answered, and not stored
+	anyFinalizer        bool // a finalizer needs no domain
 	// supports no other field selectors, and its error says so in another message
 	plainFieldErrors bool
 	name             nameRule

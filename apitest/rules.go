@@ -75,6 +75,14 @@ func builtinRules() map[string]*rules {
 
 // prepare fills in what obj leaves out. old is the object that it replaces, or nil.
 func (r *rules) prepare(obj, old *object) {
+	r.fill(obj)
+	if r != nil && r.typed != nil {
+		r.typed.complete(obj, old)
+	}
+}
+
+// fill sets the defaults, which belong to the writer of the object.
+func (r *rules) fill(obj *object) {
 	if r == nil {
 		return
 	}
@@ -95,9 +103,6 @@ func (r *rules) prepare(obj, old *object) {
 		if raw, err := json.Marshal(value); err == nil {
 			obj.setField(name, raw)
 		}
-	}
-	if r.typed != nil {
-		r.typed.complete(obj, old)
 	}
 }
 

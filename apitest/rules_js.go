@@ -12,4 +12,6 @@ func builtinRules() map[string]*rules { return nil }
 
 func (*rules) prepare(obj, old *object) {}
 
+func (*rules) fill(obj *object) {}
+
 func (*rules) refuse(obj, old *object) field.ErrorList { return nil }

@@ -4,12 +4,16 @@ package apitest
 
 import (
 	"encoding/json"
+	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -30,6 +34,34 @@ func matchNamespace(r *Resource, namespace string, meta *metav1.ObjectMeta) erro
 			"the namespace of the provided object does not match the namespace sent on the request")
 	}
 	return nil
+}
+
+// singleOwners removes the owner references that are there twice, and warns of them. A nil call is
+// a direct write.
+func (c *call) singleOwners(meta *metav1.ObjectMeta) {
+	var kept []metav1.OwnerReference
+	var twice []string
+	seen := map[types.UID]bool{}
+	for _, ref := range meta.OwnerReferences {
+		same := func(other metav1.OwnerReference) bool { return reflect.DeepEqual(ref, other) }
+		if seen[ref.UID] && slices.ContainsFunc(kept, same) {
+			twice = append(twice, string(ref.UID))
+			continue
+		}
+		seen[ref.UID] = true
+		kept = append(kept, ref)
+	}
+	if len(twice) == 0 || c == nil {
+		return
+	}
+	meta.OwnerReferences = kept
+	when := ""
+	if c.Verb == "patch" {
+		when = " after mutating admission happens"
+	}
+	c.warn(fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups "+
+		"owner references in 1.20+, and may reject such requests as early as 1.24; please fix "+
+		"your requests; duplicate UID(s) observed: %s", when, strings.Join(twice, ", ")))
 }
 
 const (
@@ -123,6 +155,8 @@ func (r *Resource) resetMeta(m, was *metav1.ObjectMeta) {
 		*m = reset
 	case r.keepsLabels():
 		m.Labels = was.Labels
+	case r.Group == "" && r.Plural == "pods":
+		m.OwnerReferences = was.OwnerReferences
 	}
 }
 
@@ -182,10 +216,26 @@ func (r *Resource) accept(obj, old *object, subresource string) error {
 func (r *Resource) validateMeta(obj, old *object) field.ErrorList {
 	at := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)
+	if r.builtin && !r.anyFinalizer {
+		errs = append(errs, plainFinalizers(obj.meta.Finalizers, at.Child("finalizers"))...)
+	}
 	if old != nil {
 		errs = append(errs, validation.ValidateObjectMetaUpdate(&obj.meta, &old.meta, at)...)
 		if !r.builtin {
 			errs = append(errs, errs...)
+		}
+	}
+	return errs
+}
+
+// plainFinalizers reports the finalizers without a domain that Kubernetes does not have.
+func plainFinalizers(finalizers []string, at *field.Path) (errs field.ErrorList) {
+	standard := []string{namespaceFinalizer, metav1.FinalizerOrphanDependents,
+		metav1.FinalizerDeleteDependents}
+	for i, f := range finalizers {
+		if !strings.Contains(f, "/") && !slices.Contains(standard, f) {
+			errs = append(errs, field.Invalid(at.Index(i), f,
+				"name is neither a standard finalizer name nor is it fully qualified"))
 		}
 	}
 	return errs

@@ -57,6 +57,8 @@ func (s *Server) webhooks(r *Resource) []hook {
 				NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector,
 				TimeoutSeconds: w.TimeoutSeconds, MatchConditions: w.MatchConditions,
 			}, true))
+			all[len(all)-1].again = w.ReinvocationPolicy != nil &&
+				*w.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy
 		}
 	}
 	for _, v := range s.stored(webhookGroup, "validatingwebhookconfigurations") {
@@ -88,13 +90,13 @@ func (s *Server) webhook(w admissionregistrationv1.ValidatingWebhook, mutates bo
 		name: w.Name, mutates: mutates,
 		ignores: w.FailurePolicy != nil && *w.FailurePolicy == admissionregistrationv1.Ignore &&
 			len(w.MatchConditions) == 0,
-		matches: func(t target, r *admissionv1.AdmissionRequest, obj, old *object) bool {
-			matches := func(rule admissionregistrationv1.RuleWithOperations) bool {
-				return ruleMatches(rule, t, r)
+		form: func(t target, operation admissionv1.Operation, obj, old *object) *Resource {
+			form := matchingForm(&w, t, operation)
+			if form == nil || !s.namespaceMatches(w.NamespaceSelector, t, obj, old) ||
+				!(selects(w.ObjectSelector, obj) || selects(w.ObjectSelector, old)) {
+				return nil
 			}
-			return slices.ContainsFunc(w.Rules, matches) &&
-				s.namespaceMatches(w.NamespaceSelector, t, obj, old) &&
-				(selects(w.ObjectSelector, obj) || selects(w.ObjectSelector, old))
+			return form
 		},
 		ask: func(ctx context.Context, r *admissionv1.AdmissionRequest) (
 			*admissionv1.AdmissionResponse, error) {
@@ -103,23 +105,42 @@ func (s *Server) webhook(w admissionregistrationv1.ValidatingWebhook, mutates bo
 	}
 }
 
-func ruleMatches(rule admissionregistrationv1.RuleWithOperations, t target,
-	r *admissionv1.AdmissionRequest) bool {
+// matchingForm returns the version of the kind that the rules of a webhook name: that of the
+// request, or else another one, unless its matchPolicy is Exact.
+func matchingForm(w *admissionregistrationv1.ValidatingWebhook, t target,
+	operation admissionv1.Operation) *Resource {
+	forms := []*Resource{t.resource}
+	if w.MatchPolicy == nil || *w.MatchPolicy != admissionregistrationv1.Exact {
+		forms = append(forms, t.resource.family.all...)
+	}
+	for i, form := range forms {
+		matches := func(rule admissionregistrationv1.RuleWithOperations) bool {
+			return ruleMatches(rule, form, t.subresource, operation)
+		}
+		if (i == 0 || !form.unserved) && slices.ContainsFunc(w.Rules, matches) {
+			return form
+		}
+	}
+	return nil
+}
+
+func ruleMatches(rule admissionregistrationv1.RuleWithOperations, r *Resource, subresource string,
+	operation admissionv1.Operation) bool {
 	has := func(list []string, value string) bool {
 		return slices.Contains(list, "*") || slices.Contains(list, value)
 	}
 	operations := slices.Contains(rule.Operations, admissionregistrationv1.OperationAll) ||
-		slices.Contains(rule.Operations, admissionregistrationv1.OperationType(r.Operation))
+		slices.Contains(rule.Operations, admissionregistrationv1.OperationType(operation))
 	scope := true
 	if rule.Scope != nil && *rule.Scope != admissionregistrationv1.AllScopes {
-		scope = (*rule.Scope == admissionregistrationv1.NamespacedScope) == t.resource.Namespaced
+		scope = (*rule.Scope == admissionregistrationv1.NamespacedScope) == r.Namespaced
 	}
-	return operations && scope && has(rule.APIGroups, r.Resource.Group) &&
-		has(rule.APIVersions, r.Resource.Version) &&
+	return operations && scope && has(rule.APIGroups, r.Group) &&
+		has(rule.APIVersions, r.Version) &&
 		slices.ContainsFunc(rule.Resources, func(pattern string) bool {
-			plural, subresource, _ := strings.Cut(pattern, "/")
-			return (plural == "*" || plural == r.Resource.Resource) &&
-				(subresource == r.SubResource || subresource == "*")
+			plural, below, _ := strings.Cut(pattern, "/")
+			return (plural == "*" || plural == r.Plural) &&
+				(below == subresource || below == "*")
 		})
 }
 

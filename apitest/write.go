@@ -3,6 +3,7 @@
 package apitest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -53,10 +54,12 @@ func (s *Server) create(t target, obj *object, w write) (*version, error) {
 	if err := matchNamespace(t.resource, t.namespace, &obj.meta); err != nil {
 		return nil, err
 	}
+	s.own(t, obj, nil, w)
 	obj, err := s.mutatedNew(t, obj, w)
 	if err != nil {
 		return nil, err
 	}
+	w.by.singleOwners(&obj.meta)
 	if obj.meta.Name != "" || obj.meta.GenerateName == "" {
 		return s.createNamed(t, obj, w)
 	}
@@ -85,7 +88,6 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 			return nil, err
 		}
 	}
-	s.track(t, obj, nil, w)
 	if err := r.accept(obj, nil, ""); err != nil {
 		return nil, err
 	}
@@ -112,6 +114,18 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	return s.storeLocked(c, obj)
 }
 
+// own fills in the defaults of an object, and notes which fields are the writer's: these, but not
+// those that admission or the server sets later.
+func (s *Server) own(t target, obj, old *object, w write) {
+	if t.resource.isNamespaces() {
+		labelNamespace(obj)
+	}
+	if t.subresource != "status" {
+		t.resource.rules.fill(obj)
+	}
+	s.track(t, obj, old, w)
+}
+
 // storeLocked commits obj, and serves the kind that it defines if it is a CustomResourceDefinition.
 func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
 	if c.resource.isDefinitions() {
@@ -129,8 +143,11 @@ func (c *collection) dryVersion(obj *object, rv int64) (*version, error) {
 		namespace: obj.meta.Namespace, name: obj.meta.Name}, err
 }
 
-// mutation computes the object to store from the stored one; old is nil if it does not exist.
+// mutation computes a new object to store from the stored one; old is nil if it does not exist.
 type mutation func(old *version) (*object, error)
+
+// errOvertaken says that an object has changed while its update was computed or reviewed.
+var errOvertaken = errors.New("the object has changed meanwhile")
 
 // update replaces an object with the result of mutate. uid, if not empty, must be that of the
 // stored object. It reports whether the object was created.
@@ -162,7 +179,14 @@ func (s *Server) updateOnce(t target, uid types.UID, w write,
 		return v, err == nil, err
 	}
 	shown := t.resource.show(old)
-	obj, err := mutate(shown)
+	obj, err := s.computedLocked(t, old, w, func() (*object, error) {
+		obj, err := mutate(shown)
+		if err == nil && t.subresource != "scale" { // its Scale was tracked
+			obj.gvk = t.resource.GroupVersionKind()
+			s.own(t, obj, shown.object, w)
+		}
+		return obj, err
+	})
 	if err != nil {
 		return nil, false, err
 	}
@@ -170,13 +194,11 @@ func (s *Server) updateOnce(t target, uid types.UID, w write,
 	if obj, err = s.mutatedLocked(t, obj, old, w); err != nil {
 		return nil, false, err
 	}
+	w.by.singleOwners(&obj.meta)
 	if err := checkVersion(t, obj, old.rv); err != nil {
 		return nil, false, err
 	}
 	t.resource.prepareForUpdate(obj, shown.object, t.subresource)
-	if t.subresource != "scale" { // its Scale was tracked
-		s.track(t, obj, shown.object, w)
-	}
 	if err := t.resource.accept(obj, shown.object, t.subresource); err != nil {
 		return nil, false, err
 	}
@@ -215,11 +237,18 @@ func (s *Server) replaceLocked(c *collection, t target, old *version, obj *objec
 
 func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 	mutate mutation) (*version, error) {
-	obj, err := mutate(nil)
+	obj, err := s.computedLocked(t, nil, w, func() (*object, error) {
+		obj, err := mutate(nil)
+		if err == nil {
+			obj.gvk = t.resource.GroupVersionKind()
+			obj.meta.ResourceVersion = ""
+			s.own(t, obj, nil, w)
+		}
+		return obj, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	obj.gvk = t.resource.GroupVersionKind()
 	if !w.direct {
 		if err := w.by.mayCreateLocked(); err != nil {
 			return nil, err
@@ -234,9 +263,9 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 	if obj, err = s.mutatedLocked(t, obj, nil, w); err != nil {
 		return nil, err
 	}
+	w.by.singleOwners(&obj.meta)
 	obj.meta.ResourceVersion = ""
 	t.resource.prepareForCreate(obj, w.direct)
-	s.track(t, obj, nil, w)
 	if err := t.resource.accept(obj, nil, ""); err != nil {
 		return nil, err
 	}
@@ -247,6 +276,43 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 		return c.dryVersion(obj, 0)
 	}
 	return s.storeLocked(c, obj)
+}
+
+// computedLocked returns what compute makes of a version, and releases the lock meanwhile: a patch
+// may take long. If old is not the newest version any more then, it returns errOvertaken.
+func (s *Server) computedLocked(t target, old *version, w write,
+	compute func() (*object, error)) (obj *object, err error) {
+	err = s.unlocked(func() error {
+		obj, err = compute()
+		return err
+	})
+	return obj, s.overtakenLocked(t, old, w, err)
+}
+
+// unlocked calls a function, which may panic, without the lock.
+func (s *Server) unlocked(call func() error) error {
+	s.log.mu.Unlock()
+	defer s.log.mu.Lock()
+	return call()
+}
+
+// overtakenLocked returns err, or else an error if old is not the newest version any more, or if a
+// new object may not be created any more.
+func (s *Server) overtakenLocked(t target, old *version, w write, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case !s.log.servesLocked(t.resource):
+		return genericError(http.StatusNotFound)
+	case s.log.collectionLocked(t.resource).get(t.key()) != old:
+		if !w.direct {
+			err = w.by.http.Context().Err()
+		}
+		return cmp.Or(err, errOvertaken)
+	case old == nil && !w.direct:
+		return s.admitLocked(t, "")
+	}
+	return nil
 }
 
 // checkUID compares the uid that the writer saw, if any, with the stored one. An object that does
