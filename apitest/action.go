@@ -92,6 +92,15 @@ func (c *call) act(a *action) error {
 	if err := matchNamespace(in.resource, c.namespace, &body.meta); err != nil {
 		return err
 	}
+	if review := c.review(&o, o.DryRun); review != nil && !c.resource.review {
+		review.body = a.body
+		if body, err = review.mutate(c.target, body, nil); err != nil {
+			return err
+		}
+		if err := review.validate(c.target, body, nil); err != nil {
+			return err
+		}
+	}
 	if err := a.run(c, body, w.dryRun); err != nil {
 		return err
 	}

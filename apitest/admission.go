@@ -5,11 +5,13 @@
 package apitest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -21,15 +23,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// AdmissionHook is asked about every create, update and delete that comes by a request, status and
-// dry runs included, as an admission webhook is. Writes by methods of Server do not ask.
+// AdmissionHook is asked about every create, update and delete that comes by a request, as an
+// admission webhook is: also about those of a status, evictions, bindings, and dry runs. Writes by
+// methods of Server do not ask.
 type AdmissionHook struct {
 	// Name is that in the error of a denied request.
 	Name string
 
 	// Mutates says when the hook is asked: in the order of the list, before those that do not
-	// mutate. It may answer with a JSON patch then. Otherwise it sees the object that is stored if
-	// nothing refuses it.
+	// mutate. It may answer with a JSON patch then, but not to a delete. Otherwise it sees the
+	// object that is stored if nothing refuses it.
 	Mutates bool
 
 	// Review decides; nil allows the write. No lock is held: it may make requests to the server. If
@@ -41,10 +44,13 @@ type AdmissionHook struct {
 type hook struct {
 	name    string
 	mutates bool
-	matches func(t target, r *admissionv1.AdmissionRequest, obj, old *object) bool
-	ask     func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse,
+	// form returns the version of the kind in which the hook is asked about a write, or nil if it
+	// is not asked
+	form func(t target, operation admissionv1.Operation, obj, old *object) *Resource
+	ask  func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse,
 		error)
 	ignores bool // that it cannot be asked
+	again   bool // it is asked again if a later one changes the object
 }
 
 // hooks returns what is to be asked about writes of the resource.
@@ -53,8 +59,8 @@ func (s *Server) hooks(r *Resource) []hook {
 	for _, h := range s.options.Admission {
 		all = append(all, hook{
 			name: h.Name, mutates: h.Mutates,
-			matches: func(target, *admissionv1.AdmissionRequest, *object, *object) bool {
-				return true
+			form: func(t target, _ admissionv1.Operation, _, _ *object) *Resource {
+				return t.resource
 			},
 			ask: func(ctx context.Context, r *admissionv1.AdmissionRequest) (
 				*admissionv1.AdmissionResponse, error) {
@@ -69,6 +75,7 @@ func (s *Server) hooks(r *Resource) []hook {
 type review struct {
 	call    *call
 	hooks   []hook
+	body    *Resource // the kind of the objects; nil: that of the resource
 	options runtime.Object
 	dryRun  bool
 	user    authenticationv1.UserInfo
@@ -88,37 +95,92 @@ func (c *call) review(options runtime.Object, dryRun []string) *review {
 	}
 }
 
-// mutate returns the object with the patches of the hooks that mutate. old is nil for a create.
+func (v *review) context() context.Context { return v.call.http.Context() }
+
+// mutate returns the object with the patches of the hooks that mutate. old is nil for a create, and
+// obj for a delete, which cannot be patched.
 func (v *review) mutate(t target, obj, old *object) (*object, error) {
 	if v == nil {
 		return obj, nil
 	}
-	err := v.each(t, true, func() *object { return obj }, old,
-		func(response *admissionv1.AdmissionResponse) error {
-			if len(response.Patch) == 0 {
-				return nil
-			}
-			patched, err := v.call.patched(obj, response.Patch)
-			if err != nil {
-				return apierrors.NewInternalError(err)
-			}
-			obj = patched
-			return matchNamespace(t.resource, t.namespace, &obj.meta)
-		})
-	return obj, err
+	var again, asked []hook
+	for _, h := range v.hooks {
+		if !h.mutates {
+			continue
+		}
+		changed, err := v.mutateBy(h, t, &obj, old)
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			again = slices.Clone(asked)
+		}
+		if h.again {
+			asked = append(asked, h)
+		}
+	}
+	for _, h := range again {
+		if _, err := v.mutateBy(h, t, &obj, old); err != nil {
+			return nil, err
+		}
+	}
+	return obj, nil
 }
 
-func (c *call) patched(obj *object, patch []byte) (*object, error) {
+// mutateBy asks one hook, and reports whether it has changed the object.
+func (v *review) mutateBy(h hook, t target, obj **object, old *object) (bool, error) {
+	response, form, err := v.ask(h, t, *obj, old)
+	if err != nil || response == nil || len(response.Patch) == 0 {
+		return false, err
+	}
+	if *obj == nil {
+		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to "+
+			"modify the object, which is not supported for this operation", h.name))
+	}
+	before := requestJSON(*obj)
+	patched, err := v.patched(form, *obj, response.Patch)
+	if err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	*obj = patched
+	return !bytes.Equal(before, requestJSON(patched)),
+		matchNamespace(t.resource, t.namespace, &patched.meta)
+}
+
+// patched applies a patch to the object in a form, and returns it in its own form.
+func (v *review) patched(form *Resource, obj *object, patch []byte) (*object, error) {
 	operations, err := jsonpatch.DecodePatch(patch)
 	if err != nil {
 		return nil, err
 	}
-	after, err := operations.Apply(requestJSON(obj))
+	after, err := operations.Apply(requestJSON(obj.as(form)))
 	if err != nil {
 		return nil, err
 	}
-	patched, err := c.server.parse(c.resource, after)
-	return patched, c.allowUnknown(err, "")
+	patched, err := v.call.server.parse(form, after)
+	if err = v.call.allowUnknown(err, ""); err != nil {
+		return nil, err
+	}
+	patched.gvk = obj.gvk
+	return patched, nil
+}
+
+// bodyOf returns the kind of the object in a request for a form of the resource.
+func (v *review) bodyOf(form *Resource) *Resource {
+	if v.body != nil {
+		return v.body
+	}
+	return form
+}
+
+// as returns a copy of the object with the type of r; nil stays nil.
+func (o *object) as(r *Resource) *object {
+	if o == nil {
+		return nil
+	}
+	c := o.copy()
+	c.gvk = r.GroupVersionKind()
+	return c
 }
 
 // validate asks the hooks that do not mutate. obj is nil for a delete, old for a create.
@@ -126,61 +188,71 @@ func (v *review) validate(t target, obj, old *object) error {
 	if v == nil {
 		return nil
 	}
-	return v.each(t, false, func() *object { return obj }, old,
-		func(*admissionv1.AdmissionResponse) error { return nil })
-}
-
-// each asks the hooks of one sort that match, and passes on what they answer. The object may change
-// from one to the next.
-func (v *review) each(t target, mutates bool, current func() *object, old *object,
-	each func(*admissionv1.AdmissionResponse) error) error {
 	for _, h := range v.hooks {
-		if h.mutates != mutates {
+		if h.mutates {
 			continue
 		}
-		request := v.request(t, current(), old)
-		if !h.matches(t, request, current(), old) {
-			continue
-		}
-		response, err := h.ask(v.call.http.Context(), request)
-		switch {
-		case err != nil && h.ignores:
-			continue
-		case err != nil:
-			return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: %w", h.name,
-				err))
-		case response == nil:
-			continue
-		}
-		for _, text := range response.Warnings {
-			v.call.warn(text)
-		}
-		if !response.Allowed {
-			return denied(h.name, response.Result)
-		}
-		if err := each(response); err != nil {
+		if _, _, err := v.ask(h, t, obj, old); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// request describes a write to a hook.
-func (v *review) request(t target, obj, old *object) *admissionv1.AdmissionRequest {
-	r := t.resource
-	kind, resource := metav1.GroupVersionKind(r.GroupVersionKind()), metav1.GroupVersionResource{
-		Group: r.Group, Version: r.Version, Resource: r.Plural}
-	request := &admissionv1.AdmissionRequest{
-		UID: uuid.NewUUID(), Kind: kind, RequestKind: &kind, Resource: resource,
-		RequestResource: &resource, SubResource: t.subresource, RequestSubResource: t.subresource,
-		Name: t.name, Namespace: t.namespace, Operation: admissionv1.Update, DryRun: &v.dryRun,
-		UserInfo: v.user,
-	}
+// ask asks one hook, if it is to be asked, and returns its answer and the form of the object that
+// it saw. The answer is nil if the hook has nothing to say.
+func (v *review) ask(h hook, t target, obj, old *object) (*admissionv1.AdmissionResponse,
+	*Resource, error) {
+	operation := admissionv1.Update
 	switch {
 	case obj == nil:
-		request.Operation = admissionv1.Delete
+		operation = admissionv1.Delete
 	case old == nil:
-		request.Operation = admissionv1.Create
+		operation = admissionv1.Create
+	}
+	form := h.form(t, operation, obj, old)
+	if form == nil {
+		return nil, nil, nil
+	}
+	body := v.bodyOf(form)
+	response, err := h.ask(v.context(), v.request(t, form, operation, obj.as(body), old.as(body)))
+	switch {
+	case err != nil && h.ignores:
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: %w",
+			h.name, err))
+	case response == nil:
+		return nil, nil, nil
+	}
+	for _, text := range response.Warnings {
+		v.call.warn(text)
+	}
+	if !response.Allowed {
+		return nil, nil, denied(h.name, response.Result)
+	}
+	return response, body, nil
+}
+
+// request describes a write to a hook, which sees the object in a form.
+func (v *review) request(t target, form *Resource, operation admissionv1.Operation,
+	obj, old *object) *admissionv1.AdmissionRequest {
+	kindOf := func(r *Resource) metav1.GroupVersionKind {
+		return metav1.GroupVersionKind(v.bodyOf(r).GroupVersionKind())
+	}
+	resourceOf := func(r *Resource) metav1.GroupVersionResource {
+		return metav1.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Plural}
+	}
+	requestKind, requestResource := kindOf(t.resource), resourceOf(t.resource)
+	request := &admissionv1.AdmissionRequest{
+		UID: uuid.NewUUID(), Kind: kindOf(form), RequestKind: &requestKind,
+		Resource: resourceOf(form), RequestResource: &requestResource,
+		SubResource: t.subresource, RequestSubResource: t.subresource,
+		Name: t.name, Namespace: t.namespace, Operation: operation, DryRun: &v.dryRun,
+		UserInfo: v.user,
+	}
+	if t.resource.isNamespaces() {
+		request.Namespace = t.name
 	}
 	if obj != nil {
 		request.Object.Raw = requestJSON(obj)
@@ -188,7 +260,7 @@ func (v *review) request(t target, obj, old *object) *admissionv1.AdmissionReque
 	if old != nil {
 		request.OldObject.Raw = requestJSON(old)
 	}
-	request.Options.Raw = v.optionsJSON(request.Operation)
+	request.Options.Raw = v.optionsJSON(operation)
 	return request
 }
 
@@ -236,15 +308,17 @@ func denied(name string, result *metav1.Status) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// mutatedLocked returns a copy of the object with the patches of the hooks that mutate. It releases
-// the lock meanwhile.
+// mutatedLocked returns the object with the patches of the hooks that mutate. It releases the lock
+// meanwhile.
 func (s *Server) mutatedLocked(t target, obj *object, old *version, w write) (*object, error) {
 	if w.review == nil {
 		return obj, nil
 	}
-	s.log.mu.Unlock()
-	defer s.log.mu.Lock()
-	return w.review.mutate(t, obj.copy(), t.shown(old))
+	err := s.unlocked(func() (err error) {
+		obj, err = w.review.mutate(t, obj, t.shown(old))
+		return err
+	})
+	return obj, err
 }
 
 // validatedLocked asks the hooks that do not mutate. It releases the lock meanwhile.
@@ -252,15 +326,33 @@ func (s *Server) validatedLocked(t target, obj *object, old *version, w write) e
 	if w.review == nil {
 		return nil
 	}
-	s.log.mu.Unlock()
-	defer s.log.mu.Lock()
-	return w.review.validate(t, obj, t.shown(old))
+	return s.unlocked(func() error { return w.review.validate(t, obj, t.shown(old)) })
 }
 
-// reviewDelete asks about the delete of old. The target of a delete of a collection has no name.
-func (c *call) reviewDelete(t target, old *version, o *metav1.DeleteOptions) error {
-	if old == nil {
-		return nil // it is not found
+// reviewedDeleteLocked asks about the delete of an object. It releases the lock meanwhile: if the
+// object is another one then, it asks again. asked is the target that the hooks see: that of a
+// delete of a collection has no name.
+func (s *Server) reviewedDeleteLocked(t, asked target, o *metav1.DeleteOptions, v *review) error {
+	c := s.log.collectionLocked(t.resource)
+	for {
+		old := c.get(t.key())
+		if v == nil || old == nil {
+			return nil
+		}
+		if err := checkPreconditions(t, o.Preconditions, &old.object.meta); err != nil {
+			return err
+		}
+		err := s.unlocked(func() error {
+			if _, err := v.mutate(asked, nil, t.shown(old)); err != nil {
+				return err
+			}
+			return v.validate(asked, nil, t.shown(old))
+		})
+		if err != nil || c.get(t.key()) == old {
+			return err
+		}
+		if err := v.context().Err(); err != nil {
+			return err
+		}
 	}
-	return c.review(o, o.DryRun).validate(t, nil, t.shown(old))
 }

@@ -19,7 +19,9 @@ type review struct{}
 
 func (*call) review(runtime.Object, []string) *review { return nil }
 
-func (*call) reviewDelete(target, *version, *metav1.DeleteOptions) error { return nil }
+func (*Server) reviewedDeleteLocked(_, _ target, _ *metav1.DeleteOptions, _ *review) error {
+	return nil
+}
 
 func (*Server) mutatedLocked(_ target, obj *object, _ *version, _ write) (*object, error) {
 	return obj, nil

@@ -31,7 +31,7 @@ func builtins() []*Resource {
 //	c created by PUT    d DELETE returns it      a in category "all"
 //	o orphans dependents by default      e has no dependents        r has replicas (scale)
 //	L name is a label   S name is a DNS-1035 service name                P name is a path segment
-//	R is a kind of reviews               A has the subresource approval
+//	R is a kind of reviews      A has the subresource approval     f finalizers need no domain
 const builtinTable = `
 	v1                           Pod                      pods                      po       nsguda
 	v1                           ConfigMap                configmaps                cm       nu
@@ -40,7 +40,7 @@ const builtinTable = `
 	v1                           Endpoints                endpoints                 ep       nuc
 	v1                           Namespace                namespaces                ns       sudL
 	v1                           Node                     nodes                     no       su
-	v1                           Event                    events                    ev       nuce
+	v1                           Event                    events                    ev       nucef
 	v1                           ServiceAccount           serviceaccounts           sa       nud
 	v1                           PersistentVolumeClaim    persistentvolumeclaims    pvc      nsud
 	v1                           PersistentVolume         persistentvolumes         pv       sud
@@ -56,22 +56,22 @@ const builtinTable = `
 	batch/v1                     CronJob                  cronjobs                  cj       nsgua
 	batch/v1                     Job                      jobs                      -        nsguao
 	autoscaling/v2               HorizontalPodAutoscaler  horizontalpodautoscalers  hpa      nsgua
-	coordination.k8s.io/v1       Lease                    leases                    -        nc
+	coordination.k8s.io/v1       Lease                    leases                    -        ncf
 	discovery.k8s.io/v1          EndpointSlice            endpointslices            -        ngu
 	events.k8s.io/v1             Event                    events                    ev       nuce
 	networking.k8s.io/v1         Ingress                  ingresses                 ing      nsgu
 	networking.k8s.io/v1         IngressClass             ingressclasses            -        gu
 	networking.k8s.io/v1         NetworkPolicy            networkpolicies           netpol   ngu
-	policy/v1                    PodDisruptionBudget      poddisruptionbudgets      pdb      nsg
+	policy/v1                    PodDisruptionBudget      poddisruptionbudgets      pdb      nsgf
 	rbac.authorization.k8s.io/v1 Role                     roles                     -        nucP
 	rbac.authorization.k8s.io/v1 RoleBinding              rolebindings              -        nucP
 	rbac.authorization.k8s.io/v1 ClusterRole              clusterroles              -        ucP
 	rbac.authorization.k8s.io/v1 ClusterRoleBinding       clusterrolebindings       -        ucP
-	admissionregistration.k8s.io/v1 MutatingWebhookConfiguration   mutatingwebhookconfigurations   - gu
-	admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations - gu
+	admissionregistration.k8s.io/v1 MutatingWebhookConfiguration   mutatingwebhookconfigurations   - guf
+	admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations - guf
 	scheduling.k8s.io/v1         PriorityClass            priorityclasses           pc       gu
 	storage.k8s.io/v1            StorageClass             storageclasses            sc       ud
-	apiextensions.k8s.io/v1      CustomResourceDefinition customresourcedefinitions crd,crds sg
+	apiextensions.k8s.io/v1      CustomResourceDefinition customresourcedefinitions crd,crds sgf
 `
 
 // builtinFields are the field selectors of the kinds that support more than name and namespace.
@@ -121,6 +121,7 @@ func parseBuiltin(words []string) *Resource {
 			childless:           has("e"),
 			review:              has("R"),
 			approval:            has("A"),
+			anyFinalizer:        has("f"),
 		},
 	}
 	if has("r") {

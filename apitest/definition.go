@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeversion "k8s.io/apimachinery/pkg/version"
@@ -141,10 +142,57 @@ func (s *Server) defineLocked(obj *object, old *version) error {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	if old == nil || !bytes.Equal(old.object.fields["spec"], obj.fields["spec"]) {
+		if err := s.refuseDefinitionLocked(&d, obj, old); err != nil {
+			return apierrors.NewInvalid(obj.gvk.GroupKind(), obj.meta.Name, field.ErrorList{err})
+		}
 		if err := s.serveDefinedLocked(&d, obj); err != nil {
 			return err
 		}
 		d.report(obj)
+	}
+	return nil
+}
+
+// refuseDefinitionLocked reports what the server cannot follow, with and without schemas: changes
+// that the stored objects do not allow, and names that another definition has. A real server stores
+// the latter, and does not serve the kind.
+func (s *Server) refuseDefinitionLocked(d *definition, obj *object, old *version) *field.Error {
+	at, names := field.NewPath("spec"), field.NewPath("spec", "names")
+	if d.Scope != "Cluster" && d.Scope != "Namespaced" {
+		return field.NotSupported(at.Child("scope"), d.Scope, []string{"Cluster", "Namespaced"})
+	}
+	for _, r := range s.log.resources.all {
+		if r.Group != d.Group || r.Plural == d.Names.Plural {
+			continue
+		}
+		if r.Kind == d.Names.Kind || slices.ContainsFunc(r.ShortNames, func(name string) bool {
+			return slices.Contains(d.Names.ShortNames, name)
+		}) {
+			return field.Invalid(names, d.Names.Kind, fmt.Sprintf("apitest: %s has this kind, or "+
+				"one of the short names; a real server would not serve it", r.GroupResource()))
+		}
+	}
+	if old == nil {
+		return nil
+	}
+	var was definition
+	_ = json.Unmarshal(old.object.fields["spec"], &was) // it was stored
+	switch {
+	case d.Scope != was.Scope:
+		return field.Invalid(at.Child("scope"), d.Scope, validation.FieldImmutableErrorMsg)
+	case d.Names.Kind != was.Names.Kind:
+		return field.Invalid(names.Child("kind"), d.Names.Kind, validation.FieldImmutableErrorMsg)
+	}
+	var status struct{ StoredVersions []string }
+	_ = json.Unmarshal(obj.fields["status"], &status) // the server has written it
+	for i, name := range status.StoredVersions {
+		if !slices.ContainsFunc(d.Versions, func(v definedVersion) bool { return v.Name == name }) {
+			return field.Invalid(field.NewPath("status", "storedVersions").Index(i), name,
+				fmt.Sprintf("missing from spec.versions; %[1]s was previously a storage version, "+
+					"and must remain in spec.versions until a storage migration ensures no data "+
+					"remains persisted in %[1]s and removes %[1]s from status.storedVersions",
+					name))
+		}
 	}
 	return nil
 }

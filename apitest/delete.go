@@ -17,12 +17,17 @@ import (
 //
 // There is no grace period: the server does the work of the kubelet at once. The finalizers of the
 // foreground and orphan policies are for the garbage collector.
-func (s *Server) delete(t target, options *metav1.DeleteOptions,
-	dryRun bool) (*version, *metav1.StatusDetails, error) {
+//
+// The hooks of review are asked about asked, which is t, or the collection that t is in.
+func (s *Server) delete(t, asked target, options *metav1.DeleteOptions,
+	review *review) (*version, *metav1.StatusDetails, error) {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.log.tickLocked(time.Now())
-	v, details, err := s.deleteLocked(t, options, dryRun)
+	if err := s.reviewedDeleteLocked(t, asked, options, review); err != nil {
+		return nil, nil, err
+	}
+	v, details, err := s.deleteLocked(t, options, isDryRun(options.DryRun))
 	s.settleLocked(t)
 	return v, details, err
 }

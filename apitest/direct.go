@@ -92,7 +92,7 @@ func (s *Server) Delete(obj Object) error {
 	if err != nil {
 		return fmt.Errorf("delete object: %w", err)
 	}
-	_, _, err = s.delete(t, background(), false)
+	_, _, err = s.delete(t, t, background(), nil)
 	return err
 }
 

@@ -129,7 +129,7 @@ func (c *call) update() error {
 	if err := c.checkName(obj); err != nil {
 		return err
 	}
-	replace := func(*version) (*object, error) { return obj, nil }
+	replace := func(*version) (*object, error) { return obj.copy(), nil }
 	v, created, err := c.server.update(c.target, obj.meta.UID, w, c.rescale(w, replace))
 	if err != nil {
 		return err
@@ -186,10 +186,7 @@ func (c *call) delete() error {
 		return apierrors.NewForbidden(c.resource.GroupResource(), c.name,
 			errors.New("this namespace may not be deleted"))
 	}
-	if err := c.reviewDelete(c.target, c.server.current(c.target), o); err != nil {
-		return err
-	}
-	v, details, err := c.server.delete(c.target, o, isDryRun(o.DryRun))
+	v, details, err := c.server.delete(c.target, c.target, o, c.review(o, o.DryRun))
 	switch {
 	case err != nil:
 		return err
@@ -220,13 +217,11 @@ func (c *call) deleteCollection() error {
 	if err != nil {
 		return err
 	}
+	review := c.review(o, o.DryRun)
 	for _, v := range items {
 		t := target{resource: c.resource, namespace: v.namespace, name: v.name}
-		if err := c.reviewDelete(c.target, v, o); err != nil {
-			return err
-		}
-		if _, _, err := c.server.delete(t, o, isDryRun(o.DryRun)); err != nil &&
-			!apierrors.IsNotFound(err) {
+		_, _, err := c.server.delete(t, c.target, o, review)
+		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}

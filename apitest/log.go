@@ -5,6 +5,7 @@ package apitest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -153,6 +154,10 @@ func (c *collection) get(key string) *version {
 	return nil
 }
 
+// maxStored is what a real server's storage takes. Built-in kinds are stored there in another form,
+// so the size of their JSON says nothing.
+const maxStored = 3 << 19
+
 // commitLocked writes obj as the next version of its key.
 func (l *revisionLog) commitLocked(c *collection, obj *object) (*version, error) {
 	rv := l.rv + 1
@@ -160,6 +165,9 @@ func (l *revisionLog) commitLocked(c *collection, obj *object) (*version, error)
 	enc, err := obj.encode(rv)
 	if err != nil {
 		return nil, err
+	}
+	if !c.resource.builtin && len(enc.json) > maxStored {
+		return nil, errors.New("etcdserver: request is too large")
 	}
 	v := &version{
 		encoded: enc, rv: rv, resource: c.resource, object: obj,

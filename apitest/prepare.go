@@ -4,9 +4,14 @@ package apitest
 
 import (
 	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
@@ -26,6 +31,34 @@ func matchNamespace(r *Resource, namespace string, meta *metav1.ObjectMeta) erro
 			"the namespace of the provided object does not match the namespace sent on the request")
 	}
 	return nil
+}
+
+// singleOwners removes the owner references that are there twice, and warns of them. A nil call is
+// a direct write.
+func (c *call) singleOwners(meta *metav1.ObjectMeta) {
+	var kept []metav1.OwnerReference
+	var twice []string
+	seen := map[types.UID]bool{}
+	for _, ref := range meta.OwnerReferences {
+		same := func(other metav1.OwnerReference) bool { return reflect.DeepEqual(ref, other) }
+		if seen[ref.UID] && slices.ContainsFunc(kept, same) {
+			twice = append(twice, string(ref.UID))
+			continue
+		}
+		seen[ref.UID] = true
+		kept = append(kept, ref)
+	}
+	if len(twice) == 0 || c == nil {
+		return
+	}
+	meta.OwnerReferences = kept
+	when := ""
+	if c.Verb == "patch" {
+		when = " after mutating admission happens"
+	}
+	c.warn(fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups "+
+		"owner references in 1.20+, and may reject such requests as early as 1.24; please fix "+
+		"your requests; duplicate UID(s) observed: %s", when, strings.Join(twice, ", ")))
 }
 
 const (
@@ -55,7 +88,7 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	if r.isNamespaces() {
 		prepareNamespace(obj)
 	}
-	defer r.fillDefaults(obj, nil)
+	defer r.complete(obj, nil)
 	if _, ok := obj.fields["status"]; ok || r.Group != "" {
 		return
 	}
@@ -85,7 +118,7 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 		keepRequest(obj, old, subresource)
 	}
 	if subresource != "status" {
-		r.fillDefaults(obj, old)
+		r.complete(obj, old)
 	}
 	if r.isNamespaces() {
 		labelNamespace(obj)
@@ -111,24 +144,44 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 	}
 }
 
-// fillDefaults fills in what an object of a built-in kind leaves out, by the rules of the kind.
-func (r *Resource) fillDefaults(obj, old *object) {
-	if r.rules == nil {
-		return
+// own fills in the defaults of an object, and notes which fields are the writer's: these, but not
+// those that admission or the server sets later.
+func (s *Server) own(t target, obj, old *object, w write) {
+	if t.resource.isNamespaces() {
+		labelNamespace(obj)
 	}
-	content := obj.content()
-	r.rules.Default(content, old.content())
+	if r := t.resource; r.rules != nil && t.subresource != "status" {
+		obj.fill(func(content map[string]any) { r.rules.Default(content) })
+	}
+	s.track(t, obj, old, w)
+}
+
+// complete fills in what an object of a built-in kind leaves out, and what the server decides, by
+// the rules of the kind.
+func (r *Resource) complete(obj, old *object) {
+	if r.rules != nil {
+		obj.fill(func(content map[string]any) {
+			r.rules.Default(content) // of what admission has added
+			r.rules.Complete(content, old.content())
+		})
+	}
+}
+
+// fill changes the object by its content.
+func (o *object) fill(change func(content map[string]any)) {
+	content := o.content()
+	change(content)
 	filled, err := fromContent(content)
 	if err != nil {
 		return // accept reports it
 	}
-	obj.fields = filled.fields
+	o.fields = filled.fields
 	for name, value := range content {
 		if value == nil { // parsed objects have no such field, and some kinds show it
-			obj.setField(name, json.RawMessage("null"))
+			o.setField(name, json.RawMessage("null"))
 		}
 	}
-	m, from := &obj.meta, &filled.meta
+	m, from := &o.meta, &filled.meta
 	m.Labels, m.Annotations, m.Finalizers = from.Labels, from.Annotations, from.Finalizers
 }
 
@@ -143,6 +196,8 @@ func (r *Resource) resetMeta(m, was *metav1.ObjectMeta) {
 		*m = reset
 	case r.keepsLabels():
 		m.Labels = was.Labels
+	case r.Group == "" && r.Plural == "pods":
+		m.OwnerReferences = was.OwnerReferences
 	}
 }
 

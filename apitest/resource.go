@@ -51,6 +51,7 @@ type traits struct {
 	childless           bool // the policy of a DELETE is ignored
 	review              bool // is answered, and not stored
 	approval            bool // a CertificateSigningRequest, with this subresource
+	anyFinalizer        bool // a finalizer needs no domain
 	// supports no other field selectors, and its error says so in another message
 	plainFieldErrors bool
 	name             nameRule

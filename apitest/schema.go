@@ -5,6 +5,7 @@ package apitest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -91,7 +92,8 @@ func (c *call) allowUnknown(err error, fieldValidation string) error {
 
 // warn adds a warning to the answer, which clients show to people.
 func (c *call) warn(text string) {
-	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+	header, err := utilnet.NewWarningHeader(299, "-", text)
+	if err == nil && !slices.Contains(c.w.Header()["Warning"], header) {
 		c.w.Header().Add("Warning", header)
 	}
 }

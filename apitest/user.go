@@ -5,6 +5,7 @@
 package apitest
 
 import (
+	"cmp"
 	"errors"
 	"iter"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"example.com/informerstack/apitest/internal/access"
 )
@@ -70,13 +72,26 @@ func (c *call) permitLocked(user authenticationv1.UserInfo, verb string) error {
 		subresource, _, _ := strings.Cut(c.Subresource, "/")
 		spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: verb, Group: c.Group,
 			Version: c.Version, Resource: c.Resource, Subresource: subresource,
-			Namespace: c.Namespace, Name: c.Name}
+			Namespace: c.Namespace, Name: cmp.Or(c.Name, c.selectedName())}
 	}
 	status := c.server.decideLocked(spec)
 	if status.Allowed {
 		return nil
 	}
 	return access.Forbidden(&spec, status.Reason)
+}
+
+// selectedName returns the name of the only object that a list or watch selects, or "".
+func (c *call) selectedName() string {
+	if c.Verb != "list" && c.Verb != "watch" {
+		return ""
+	}
+	selector, err := fields.ParseSelector(c.Query.Get("fieldSelector"))
+	if err != nil {
+		return ""
+	}
+	name, _ := selector.RequiresExactMatch("metadata.name")
+	return name
 }
 
 // mayCreateLocked refuses an apply or a PUT that would create an object without the permission.

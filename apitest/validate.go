@@ -3,9 +3,13 @@
 package apitest
 
 import (
+	"slices"
+	"strings"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -34,10 +38,26 @@ func (r *Resource) accept(obj, old *object, subresource string) error {
 func (r *Resource) validateMeta(obj, old *object) field.ErrorList {
 	at := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)
+	if r.builtin && !r.anyFinalizer {
+		errs = append(errs, plainFinalizers(obj.meta.Finalizers, at.Child("finalizers"))...)
+	}
 	if old != nil {
 		errs = append(errs, validation.ValidateObjectMetaUpdate(&obj.meta, &old.meta, at)...)
 		if !r.builtin {
 			errs = append(errs, errs...)
+		}
+	}
+	return errs
+}
+
+// plainFinalizers reports the finalizers without a domain that Kubernetes does not have.
+func plainFinalizers(finalizers []string, at *field.Path) (errs field.ErrorList) {
+	standard := []string{namespaceFinalizer, metav1.FinalizerOrphanDependents,
+		metav1.FinalizerDeleteDependents}
+	for i, f := range finalizers {
+		if !strings.Contains(f, "/") && !slices.Contains(standard, f) {
+			errs = append(errs, field.Invalid(at.Index(i), f,
+				"name is neither a standard finalizer name nor is it fully qualified"))
 		}
 	}
 	return errs

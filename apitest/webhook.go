@@ -11,6 +11,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"example.com/informerstack/apitest/internal/webhook"
 )
@@ -45,13 +46,34 @@ func (s *Server) webhooks(r *Resource) (all []hook) {
 
 func (s *Server) webhook(w *webhook.Webhook) hook {
 	return hook{
-		name: w.Name, mutates: w.Mutates, ignores: w.Ignores(), ask: w.Ask,
-		matches: func(t target, r *admissionv1.AdmissionRequest, obj, old *object) bool {
-			return w.RulesMatch(r, t.resource.Namespaced) &&
-				s.namespaceMatches(w.NamespaceSelector, t, obj, old) &&
-				(selects(w.ObjectSelector, obj) || selects(w.ObjectSelector, old))
+		name: w.Name, mutates: w.Mutates, again: w.Again, ignores: w.Ignores(), ask: w.Ask,
+		form: func(t target, operation admissionv1.Operation, obj, old *object) *Resource {
+			form := matchingForm(w, t, operation)
+			if form == nil || !s.namespaceMatches(w.NamespaceSelector, t, obj, old) ||
+				!(selects(w.ObjectSelector, obj) || selects(w.ObjectSelector, old)) {
+				return nil
+			}
+			return form
 		},
 	}
+}
+
+// matchingForm returns the version of the kind that the rules of a webhook name: that of the
+// request, or else another one, unless its matchPolicy is Exact.
+func matchingForm(w *webhook.Webhook, t target, operation admissionv1.Operation) *Resource {
+	forms := []*Resource{t.resource}
+	if w.Equivalent() {
+		forms = append(forms, t.resource.family.all...)
+	}
+	for i, form := range forms {
+		of := schema.GroupVersionResource{Group: form.Group, Version: form.Version,
+			Resource: form.Plural}
+		if (i == 0 || !form.unserved) &&
+			w.RulesMatch(operation, of, t.subresource, t.resource.Namespaced) {
+			return form
+		}
+	}
+	return nil
 }
 
 // selects reports whether the selector matches the labels of an object; a nil selector does.

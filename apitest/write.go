@@ -55,14 +55,15 @@ type write struct {
 // A write takes these steps, for a new object and for a change of one:
 //
 //	decode     the body becomes an object, with its schema's defaults   decode.go, patch.go
+//	default    the values that it leaves out, and the managed fields    prepare.go, managed.go
 //	mutate     the hooks that mutate change it                          admission.go
-//	default    the server's own values, and the managed fields          prepare.go, managed.go
+//	prepare    the server's own values                                  prepare.go
 //	validate   the rules of its kind, then the other hooks              validate.go, admission.go
 //	store      it takes the next resourceVersion                        log.go
 //
-// create and update mutate, and put takes the steps after that. The lock is held from the first
-// read on, but not while hooks are asked: if the stored object has changed then, put returns
-// errOvertaken.
+// create and update take the steps until mutate, and put those after it. The lock is held from the
+// first read on, but not while a change is computed or hooks are asked: if the stored object has
+// changed then, put returns errOvertaken.
 
 // errOvertaken says that an object has changed since a write began.
 var errOvertaken = errors.New("the object has changed meanwhile")
@@ -75,6 +76,7 @@ func (s *Server) create(t target, obj *object, w write) (*version, error) {
 	if err := matchNamespace(t.resource, t.namespace, &obj.meta); err != nil {
 		return nil, err
 	}
+	s.own(t, obj, nil, w)
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.log.tickLocked(time.Now())
@@ -113,7 +115,7 @@ func (s *Server) existsLocked(t target, obj *object) error {
 	return err
 }
 
-// mutation computes the object to store from the stored one; old is nil if it does not exist.
+// mutation computes a new object to store from the stored one; old is nil if it does not exist.
 type mutation func(old *version) (*object, error)
 
 // update replaces an object with the result of mutate. uid, if not empty, must be that of the
@@ -142,11 +144,14 @@ func (s *Server) updateOnce(t target, uid types.UID, w write,
 	if err := checkUID(t, uid, old); err != nil {
 		return nil, false, err
 	}
-	obj, err := mutate(t.resource.show(old))
+	var obj *object
+	err := s.unlocked(func() (err error) { // a patch may take long
+		obj, err = s.computed(t, old, w, mutate)
+		return err
+	})
 	if err != nil {
 		return nil, false, err
 	}
-	obj.gvk = t.resource.GroupVersionKind()
 	if old == nil {
 		if err := s.mayCreateLocked(t, obj, w); err != nil {
 			return nil, false, err
@@ -168,6 +173,29 @@ func (s *Server) updateOnce(t target, uid types.UID, w write,
 	return v, old == nil && err == nil, err
 }
 
+// computed returns the object that an update would store if there were no admission.
+func (s *Server) computed(t target, old *version, w write, mutate mutation) (*object, error) {
+	obj, err := mutate(t.resource.show(old))
+	if err != nil {
+		return nil, err
+	}
+	obj.gvk = t.resource.GroupVersionKind()
+	if old == nil {
+		obj.meta.ResourceVersion = ""
+	}
+	if t.subresource != "scale" { // its Scale was tracked
+		s.own(t, obj, t.shown(old), w)
+	}
+	return obj, nil
+}
+
+// unlocked calls a function, which may panic, without the lock.
+func (s *Server) unlocked(call func() error) error {
+	s.log.mu.Unlock()
+	defer s.log.mu.Lock()
+	return call()
+}
+
 // mayCreateLocked refuses an update that would create an object.
 func (s *Server) mayCreateLocked(t target, obj *object, w write) error {
 	if !w.direct {
@@ -178,12 +206,12 @@ func (s *Server) mayCreateLocked(t target, obj *object, w write) error {
 	return s.admitLocked(t, obj, w)
 }
 
-// putLocked takes the steps of a write from default to store. old is the version that obj replaces,
+// putLocked takes the steps of a write from prepare to store. old is the version that obj replaces,
 // or nil.
 func (s *Server) putLocked(t target, obj *object, old *version, w write) (*version, error) {
 	r, was := t.resource, t.shown(old)
 	sent, _ := strconv.ParseUint(obj.meta.ResourceVersion, 10, 63) // 0: none, or no version
-	// default
+	w.by.singleOwners(&obj.meta)
 	if old == nil {
 		t.name = obj.meta.Name
 		r.prepareForCreate(obj, w.direct)
@@ -192,9 +220,6 @@ func (s *Server) putLocked(t target, obj *object, old *version, w write) (*versi
 	}
 	if err := w.by.byUserLocked(obj, was); err != nil {
 		return nil, err
-	}
-	if t.subresource != "scale" { // its Scale was tracked
-		s.track(t, obj, was, w)
 	}
 	// validate
 	if err := r.accept(obj, was, t.subresource); err != nil {

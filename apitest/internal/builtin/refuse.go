@@ -319,14 +319,19 @@ func (f *findings) servicePorts(ports []corev1.ServicePort) {
 const isImmutable = "field is immutable when `immutable` is set"
 
 func checkConfigMap(c, old *corev1.ConfigMap) field.ErrorList {
-	f := &findings{}
+	f, size := &findings{}, 0
 	for _, key := range slices.Sorted(maps.Keys(c.Data)) {
 		f.key(key)
+		size += len(c.Data[key])
 		if _, ok := c.BinaryData[key]; ok {
 			f.invalid(field.NewPath("data").Key(key), key,
 				"duplicate of key present in binaryData")
 		}
 	}
+	for _, value := range c.BinaryData {
+		size += len(value)
+	}
+	f.size(field.NewPath(""), size)
 	if old != nil && old.Immutable != nil && *old.Immutable {
 		f.stays("immutable", c.Immutable, old.Immutable)
 		f.stays("data", c.Data, old.Data)
@@ -337,6 +342,13 @@ func checkConfigMap(c, old *corev1.ConfigMap) field.ErrorList {
 
 func (f *findings) key(key string) {
 	f.invalid(field.NewPath("data").Key(key), key, validation.IsConfigMapKey(key)...)
+}
+
+// size reports data that is too long.
+func (f *findings) size(at *field.Path, n int) {
+	if n > corev1.MaxSecretSize {
+		f.add(field.TooLong(at, "", corev1.MaxSecretSize))
+	}
 }
 
 // stays reports the change of a field of an immutable object.
@@ -355,10 +367,12 @@ var secretKeys = map[corev1.SecretType][]string{
 }
 
 func checkSecret(s, old *corev1.Secret) field.ErrorList {
-	f := &findings{}
+	f, size := &findings{}, 0
 	for _, key := range slices.Sorted(maps.Keys(s.Data)) {
 		f.key(key)
+		size += len(s.Data[key])
 	}
+	f.size(field.NewPath("data"), size)
 	for _, key := range secretKeys[s.Type] {
 		if _, ok := s.Data[key]; !ok {
 			f.add(field.Required(field.NewPath("data").Key(key), ""))

@@ -82,8 +82,15 @@ func All() map[string]*Rules {
 	return all
 }
 
-// Default fills in what obj leaves out. old is the object that it replaces, or nil.
-func (r *Rules) Default(obj, old map[string]any) {
+// Complete sets what is not the client's to decide. old is the object that obj replaces, or nil.
+func (r *Rules) Complete(obj, old map[string]any) {
+	if r != nil && r.typed != nil {
+		r.typed.complete(obj, old)
+	}
+}
+
+// Default sets what obj leaves out. These fields belong to the writer of the object.
+func (r *Rules) Default(obj map[string]any) {
 	if r == nil {
 		return
 	}
@@ -92,9 +99,6 @@ func (r *Rules) Default(obj, old map[string]any) {
 	}
 	if r.podSpec != "" {
 		fillPodSpec(obj, r.podSpec)
-	}
-	if r.typed != nil {
-		r.typed.complete(obj, old)
 	}
 }
 

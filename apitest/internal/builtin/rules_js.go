@@ -13,7 +13,10 @@ type Rules struct{}
 func All() map[string]*Rules { return nil }
 
 // Default does nothing.
-func (*Rules) Default(_, _ map[string]any) {}
+func (*Rules) Default(map[string]any) {}
+
+// Complete does nothing.
+func (*Rules) Complete(_, _ map[string]any) {}
 
 // Validate finds no error.
 func (*Rules) Validate(_, _ map[string]any, _ string) field.ErrorList { return nil }

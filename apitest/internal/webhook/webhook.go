@@ -43,17 +43,24 @@ const (
 type Webhook struct {
 	admissionregistrationv1.ValidatingWebhook
 	Mutates bool
+	Again   bool // it is asked again if a later one changes the object
 }
 
 // Read returns the webhooks in the JSON of a configuration.
 func Read(configuration []byte, mutates bool) []Webhook {
-	var read admissionregistrationv1.ValidatingWebhookConfiguration
+	var read struct {
+		Webhooks []struct {
+			admissionregistrationv1.ValidatingWebhook
+			ReinvocationPolicy admissionregistrationv1.ReinvocationPolicyType
+		}
+	}
 	if json.Unmarshal(configuration, &read) != nil {
 		return nil // with a scheme it cannot be stored
 	}
 	all := make([]Webhook, len(read.Webhooks))
 	for i, w := range read.Webhooks {
-		all[i] = Webhook{w, mutates}
+		all[i] = Webhook{w.ValidatingWebhook, mutates,
+			w.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy}
 	}
 	return all
 }
@@ -64,32 +71,33 @@ func (w *Webhook) Ignores() bool {
 		len(w.MatchConditions) == 0
 }
 
-// RulesMatch reports whether a rule of the webhook selects the write. namespaced is the scope of
-// the kind.
-func (w *Webhook) RulesMatch(r *admissionv1.AdmissionRequest, namespaced bool) bool {
-	return slices.ContainsFunc(w.Rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
-		return ruleMatches(rule, r, namespaced)
-	})
+// Equivalent reports whether the rules of the webhook select writes in other versions of a kind.
+func (w *Webhook) Equivalent() bool {
+	return w.MatchPolicy == nil || *w.MatchPolicy != admissionregistrationv1.Exact
 }
 
-func ruleMatches(rule admissionregistrationv1.RuleWithOperations, r *admissionv1.AdmissionRequest,
-	namespaced bool) bool {
+// RulesMatch reports whether a rule of the webhook selects a write. namespaced is the scope of the
+// kind.
+func (w *Webhook) RulesMatch(operation admissionv1.Operation, r schema.GroupVersionResource,
+	subresource string, namespaced bool) bool {
 	has := func(list []string, value string) bool {
 		return slices.Contains(list, "*") || slices.Contains(list, value)
 	}
-	operations := slices.Contains(rule.Operations, admissionregistrationv1.OperationAll) ||
-		slices.Contains(rule.Operations, admissionregistrationv1.OperationType(r.Operation))
-	scope := true
-	if rule.Scope != nil && *rule.Scope != admissionregistrationv1.AllScopes {
-		scope = (*rule.Scope == admissionregistrationv1.NamespacedScope) == namespaced
-	}
-	return operations && scope && has(rule.APIGroups, r.Resource.Group) &&
-		has(rule.APIVersions, r.Resource.Version) &&
-		slices.ContainsFunc(rule.Resources, func(pattern string) bool {
-			plural, subresource, _ := strings.Cut(pattern, "/")
-			return (plural == "*" || plural == r.Resource.Resource) &&
-				(subresource == r.SubResource || subresource == "*")
-		})
+	return slices.ContainsFunc(w.Rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
+		operations := slices.Contains(rule.Operations, admissionregistrationv1.OperationAll) ||
+			slices.Contains(rule.Operations, admissionregistrationv1.OperationType(operation))
+		scope := true
+		if rule.Scope != nil && *rule.Scope != admissionregistrationv1.AllScopes {
+			scope = (*rule.Scope == admissionregistrationv1.NamespacedScope) == namespaced
+		}
+		return operations && scope && has(rule.APIGroups, r.Group) &&
+			has(rule.APIVersions, r.Version) &&
+			slices.ContainsFunc(rule.Resources, func(pattern string) bool {
+				plural, below, _ := strings.Cut(pattern, "/")
+				return (plural == "*" || plural == r.Resource) &&
+					(below == subresource || below == "*")
+			})
+	})
 }
 
 // Ask makes the request that the webhook describes. It blocks until the answer, the timeout of the

@@ -21,6 +21,7 @@ import (
 //	/forbid    no, with a message and a code
 //	/report    no, with the request as the message
 //	/label     yes, with a patch that adds the label "seen"
+//	/count     yes, with a patch that sets the label "count" to the number of labels
 //	/spoil     yes, with a patch that cannot be applied
 //	/other     yes, with the uid of another request
 //	/fail      an error of HTTP
@@ -53,6 +54,14 @@ func review(w http.ResponseWriter, r *http.Request) {
 	case "/label":
 		response.Allowed, response.PatchType = true, &patchType
 		response.Patch = []byte(`[{"op":"add","path":"/metadata/labels/seen","value":"yes"}]`)
+	case "/count":
+		var object struct {
+			Metadata struct{ Labels map[string]string }
+		}
+		_ = json.Unmarshal(request.Object.Raw, &object) // then it has no labels
+		response.Allowed, response.PatchType = true, &patchType
+		response.Patch = fmt.Appendf(nil, `[{"op":"add","path":"/metadata/labels/count","value":"%d"}]`,
+			len(object.Metadata.Labels))
 	case "/spoil":
 		response.Allowed, response.PatchType = true, &patchType
 		response.Patch = []byte(`[{"op":"remove","path":"/absent"}]`)
