@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/store"
@@ -178,23 +179,23 @@ func (m *randomWorld) write() {
 
 // reassign adds and removes some shards, or changes all.
 func (m *randomWorld) reassign() {
-	owned := m.shards.caches.owned.clone()
+	owned := m.shards.caches.owned.Clone()
 	switch m.random.IntN(8) {
 	case 0:
 		owned = allShards(m.shards.config.Count)
 	case 1:
-		owned = newShardSet(m.shards.config.Count)
+		owned = sets.New[Shard]()
 	default:
 		for range 1 + m.random.IntN(4) {
 			shard := Shard(m.random.IntN(m.shards.config.Count))
 			if m.random.IntN(2) == 0 {
-				owned.add(shard)
+				owned.Insert(shard)
 			} else {
-				owned.remove(shard)
+				owned.Delete(shard)
 			}
 		}
 	}
-	m.event("manager", "own %v", owned.words)
+	m.event("manager", "own %v", sets.List(owned))
 	m.shards.caches.assign(owned)
 }
 

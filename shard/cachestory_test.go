@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/apitest"
@@ -125,7 +126,7 @@ func TestStory_AListIsRefused(t *testing.T) {
 			refuses.Store(false)
 			w.settled(time.Minute)
 			var want []string
-			for _, key := range w.in(newShardSet(8, 1)) {
+			for _, key := range w.in(sets.New[Shard](1)) {
 				want = append(want, "add "+key, "tombstone "+key)
 			}
 			require.NotEmpty(t, want)
@@ -144,13 +145,13 @@ func TestStory_ShardComesBackAtOnce(t *testing.T) {
 		skips.take()
 		w.own(2)
 		w.own(1, 2)
-		assert.False(t, w.shards.caches.stored().has(1))
+		assert.False(t, w.shards.caches.status().stored.Has(1))
 		w.settled(2 * time.Second)
 		var want, updates []string
-		for _, key := range w.in(newShardSet(8, 1)) {
+		for _, key := range w.in(sets.New[Shard](1)) {
 			want = append(want, "add "+key, "tombstone "+key)
 		}
-		for _, key := range w.in(newShardSet(8, 2)) {
+		for _, key := range w.in(sets.New[Shard](2)) {
 			updates = append(updates, "update "+key, "update "+key)
 		}
 		require.NotEmpty(t, want)
@@ -179,14 +180,14 @@ func newShardsWait(w *cacheWorld, fault apitest.Fault) {
 	heal := w.server.Faults().Add(fault)
 	w.own(2, 3)
 	for range 10 {
-		w.update(w.in(newShardSet(8, 2, 3))...)
+		w.update(w.in(sets.New[Shard](2, 3))...)
 		w.after(2 * time.Second)
-		for _, key := range w.in(newShardSet(8, 2)) {
+		for _, key := range w.in(sets.New[Shard](2)) {
 			writes := w.history[key]
 			assert.Equal(w.t, writes[len(writes)-1].version, w.stored(key))
 		}
 	}
-	assert.Equal(w.t, newShardSet(8, 2), w.shards.caches.stored())
+	assert.Equal(w.t, sets.New[Shard](2), w.shards.caches.status().stored)
 	assert.Zero(w.t, w.informer.Status().Reflector.Failures, "the reflector is well")
 	heal()
 	w.settled(15 * time.Minute)
@@ -215,8 +216,8 @@ func changeWhileListed(w *cacheWorld, late bool) {
 	}
 	all := allShards(w.shards.config.Count)
 	away := shardOf("away", w.shards.config.Count)
-	all.remove(away)
-	w.own(slices.Collect(all.each())...)
+	all.Delete(away)
+	w.own(sets.List(all)...)
 	w.after(2 * time.Second)
 	keys := someKeys(60)
 	w.update(keys[:30]...)
@@ -274,7 +275,7 @@ func TestStory_SlowHandlers(t *testing.T) {
 		w.after(2 * time.Second)
 		w.own(1)
 		w.after(2 * time.Second)
-		assert.Equal(t, len(w.in(newShardSet(8, 1))), len(w.informer.GetStore().ListKeys()))
+		assert.Equal(t, len(w.in(sets.New[Shard](1))), len(w.informer.GetStore().ListKeys()))
 		w.update(someKeys(40)...)
 		w.own(1, 2)
 		w.settled(5 * time.Minute)
@@ -367,7 +368,7 @@ func TestStory_TheListIsNewerThanTheWatch(t *testing.T) {
 func TestStory_TheListIsOlderThanTheWatch(t *testing.T) {
 	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
 		w.startWith(1)
-		kept := w.in(newShardSet(8, 1))
+		kept := w.in(sets.New[Shard](1))
 		require.Greater(t, len(kept), 3)
 		w.lateLists(1, 5*time.Second)
 		w.own(1, 2)
@@ -382,10 +383,10 @@ func TestStory_TheListIsOlderThanTheWatch(t *testing.T) {
 		}, w.handler.take(), "while the list is under way")
 		w.settled(10 * time.Second)
 		var want []string
-		for _, key := range w.in(newShardSet(8, 1)) {
+		for _, key := range w.in(sets.New[Shard](1)) {
 			want = append(want, "update "+key) // without a change
 		}
-		for _, key := range w.in(newShardSet(8, 2)) {
+		for _, key := range w.in(sets.New[Shard](2)) {
 			want = append(want, "add "+key)
 		}
 		assert.ElementsMatch(t, want, w.handler.take())

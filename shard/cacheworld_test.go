@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -195,7 +196,7 @@ func (w *cacheWorld) close() {
 // own changes what the process owns.
 func (w *cacheWorld) own(shards ...Shard) {
 	w.event("manager", "own %v", shards)
-	w.shards.caches.assign(newShardSet(w.shards.config.Count, shards...))
+	w.shards.caches.assign(sets.New[Shard](shards...))
 }
 
 func (w *cacheWorld) ownAll() { w.shards.caches.assign(allShards(w.shards.config.Count)) }
@@ -274,7 +275,7 @@ func (w *cacheWorld) in(shards shardSet) []string {
 		if last == nil {
 			continue
 		}
-		if shard, _ := w.by.shard(last, w.shards.config.Count); shards.has(shard) {
+		if shard, _ := w.by.shard(last, w.shards.config.Count); shards.Has(shard) {
 			keys = append(keys, key)
 		}
 	}
@@ -300,7 +301,7 @@ func (w *cacheWorld) settled(d time.Duration) {
 	w.t.Helper()
 	w.after(d)
 	owned := w.shards.caches.owned
-	assert.Equal(w.t, owned, w.shards.caches.stored(), "every owned shard is stored")
+	assert.Equal(w.t, owned, w.shards.caches.status().stored, "every owned shard is stored")
 	want := w.in(owned)
 	keys := w.informer.GetStore().ListKeys()
 	slices.Sort(keys)
@@ -337,13 +338,13 @@ func (w *cacheWorld) check() {
 		return
 	}
 	w.cache.mu.Lock()
-	assert.True(w.t, w.cache.held.within(w.cache.wanted))
-	assert.True(w.t, w.cache.storedShards.within(w.cache.held), "C3")
+	assert.True(w.t, w.cache.wanted.IsSuperset(w.cache.held))
+	assert.True(w.t, w.cache.held.IsSuperset(w.cache.stored), "C3")
 	assert.Equal(w.t, len(w.cache.unwritten) > 0, w.cache.isUnwritten.Load())
-	assert.True(w.t, w.cache.leftovers.and(w.cache.held).empty(), "C4")
+	assert.Empty(w.t, w.cache.leftovers.Intersection(w.cache.held), "C4")
 	w.cache.mu.Unlock()
 	reached, _ := number(w.informer.Status().ResourceVersion)
-	stored := w.cache.stored()
+	stored := w.cache.status().stored
 	for key, writes := range w.history {
 		has := w.stored(key)
 		for i, write := range writes {
@@ -353,12 +354,12 @@ func (w *cacheWorld) check() {
 			end := i+1 == len(writes) || writes[i+1].version > reached
 			if write.object == nil {
 				shard, _ := w.by.shard(writes[i-1].object, w.shards.config.Count)
-				assert.False(w.t, end && has != 0 && has <= reached && stored.has(shard),
+				assert.False(w.t, end && has != 0 && has <= reached && stored.Has(shard),
 					"%s@%d is stored, deleted at %d, reached %d", key, has, write.version, reached)
 				continue
 			}
 			shard, _ := w.by.shard(write.object, w.shards.config.Count)
-			if end && stored.has(shard) {
+			if end && stored.Has(shard) {
 				assert.True(w.t, has >= write.version || w.goneSince(writes[i:], has, stored),
 					"%s@%d is stored instead of %d, reached %d", key, has, write.version, reached)
 			}
@@ -374,7 +375,7 @@ func (w *cacheWorld) goneSince(writes []write, has uint64, stored shardSet) bool
 			return true
 		}
 		shard, _ := w.by.shard(wrote.object, w.shards.config.Count)
-		return !stored.has(shard)
+		return !stored.Has(shard)
 	})
 }
 

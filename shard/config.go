@@ -54,10 +54,6 @@ type Config struct {
 	// replica. Then their context is done. The shard moves when they have returned. 0 means
 	// DefaultDrainTimeout.
 	DrainTimeout time.Duration
-
-	// Observe, if set, is called with each change of a shard's state in this process, in order. It
-	// must be quick, and must not call the Shards.
-	Observe func(Move)
 }
 
 // check returns the mistakes in the config.

@@ -24,10 +24,10 @@ import (
 // With a controller of another module, the key is tried again after a pause instead: a quarter of
 // the time that the shard has been in its state, between 50 ms and 2 s.
 //
-// value returns the value by which the key's object is assigned to a shard, see ValueOfNamespace
-// and ValueIn, or false if it is not known. A key without a value is reconciled only by a process
-// that owns all shards, and no shard moves meanwhile. In any other process it is dropped, since its
-// object may belong to another replica.
+// value returns the value by which the key's object is assigned to a shard, see ValueIn, or false
+// if it is not known. A key without a value is reconciled only by a process that owns all shards,
+// and no shard moves meanwhile. In any other process it is dropped, since its object may belong to
+// another replica.
 //
 // A function that measures or traces reconcile belongs into next: outside of the guard, a key that
 // waits or is dropped seems to be a success.
@@ -107,9 +107,7 @@ func (s *Shards) refuse(
 		slot.park(refused)
 		return controller.Result{}, nil
 	}
-	slot.mu.Lock()
-	waited := time.Since(slot.since)
-	slot.mu.Unlock()
+	waited := time.Since(slot.look().since)
 	return controller.Result{RequeueAfter: min(max(waited/4, leastPause), mostPause)}, nil
 }
 
@@ -166,12 +164,6 @@ func FencingTokenFromContext(ctx context.Context) (leaderelection.FencingToken, 
 	return r.token, true
 }
 
-// ValueOfNamespace is the value of a key "namespace/name" in a group that is sharded ByNamespace.
-func ValueOfNamespace(key string) (string, bool) {
-	namespace, _, err := store.SplitMetaNamespaceKey(key)
-	return namespace, err == nil
-}
-
 // recaller is the indexer of an informer with Options: it knows the values of objects that it
 // holds, and of those that it held until a moment ago.
 type recaller interface {
@@ -199,6 +191,6 @@ func ValueIn(indexer store.Indexer, by By) func(key string) (string, bool) {
 		if err != nil || !ok {
 			return "", false
 		}
-		return by.Value(obj)
+		return by.valueOf(obj)
 	}
 }

@@ -89,14 +89,14 @@ func TestReconcile(t *testing.T) {
 			s, _ := shards(t, test.state)
 			s.ownsAll.Store(test.all)
 			next := func(context.Context, string) (controller.Result, error) {
-				_, running, _ := s.slots[0].look()
+				running := s.slots[0].look().running
 				assert.Equal(t, 1, running)
 				return controller.Result{RequeueAfter: called}, nil
 			}
 			result, err := Reconcile(s, test.value, next)(t.Context(), "key")
 			assert.NoError(t, err)
 			assert.Equal(t, test.after, result.RequeueAfter)
-			_, running, _ := s.slots[0].look()
+			running := s.slots[0].look().running
 			assert.Zero(t, running)
 			wantUnknown := uint64(0)
 			if test.name == "unknown, owns some" {
@@ -194,19 +194,8 @@ func TestReconcile_Panics(t *testing.T) {
 	s, _ := shards(t, Active)
 	reconcile := guarded(s, func(context.Context) error { panic("boom") })
 	assert.Panics(t, func() { _, _ = reconcile(t.Context(), "key") })
-	_, running, _ := s.slots[0].look()
+	running := s.slots[0].look().running
 	assert.Zero(t, running)
-}
-
-func TestValueOfNamespace(t *testing.T) {
-	value, ok := ValueOfNamespace("ns/a")
-	assert.Equal(t, "ns", value)
-	assert.True(t, ok)
-	value, ok = ValueOfNamespace("a")
-	assert.Empty(t, value)
-	assert.True(t, ok)
-	_, ok = ValueOfNamespace("a/b/c")
-	assert.False(t, ok)
 }
 
 // A store of its own has the values of its objects.
@@ -272,7 +261,7 @@ func TestValueIn_TransformsAndForms(t *testing.T) {
 					ofTyped := ValueIn(typed, by)
 					valueOf, wants := ValueIn(w.informer.GetIndexer(), by), map[string]string{}
 					for _, key := range w.informer.GetStore().ListKeys() {
-						want, ok := by.Value(w.history[key][0].object)
+						want, ok := by.valueOf(w.history[key][0].object)
 						require.True(t, ok)
 						wants[key] = want
 					}
@@ -303,8 +292,9 @@ func BenchmarkReconcile(b *testing.B) {
 	plain := func(ctx context.Context, _ string) (controller.Result, error) {
 		return controller.Result{}, ctx.Err()
 	}
+	value := func(key string) (string, bool) { return key, true }
 	for name, reconcile := range map[string]controller.ReconcileFunc[string]{
-		"plain": plain, "guarded": Reconcile(s, ValueOfNamespace, plain),
+		"plain": plain, "guarded": Reconcile(s, value, plain),
 	} {
 		b.Run(name, func(b *testing.B) {
 			ctx, cancel := context.WithCancel(context.Background())
@@ -332,7 +322,7 @@ func TestSlot_Park(t *testing.T) {
 			for _, next := range []State{Acquiring, Active, Elsewhere} {
 				term := &pausedTerm{Context: context.Background()}
 				r := newRight(term, leaderelection.FencingToken{})
-				s := &slot{state: Elsewhere}
+				s := &slot{slotStatus: slotStatus{state: Elsewhere}}
 				s.set(state, r, nil)
 				term.over = over
 				queued := 0
@@ -359,20 +349,18 @@ func TestSlot_Park(t *testing.T) {
 
 // The right of a shard ends with its ownership, for the reason of the change: G2.
 func TestSlot_Right(t *testing.T) {
-	s := &slot{state: Acquiring}
+	s := &slot{slotStatus: slotStatus{state: Acquiring}}
 	r := newRight(context.Background(), leaderelection.FencingToken{UID: "u", Transitions: 3})
 	for _, state := range []State{Syncing, Active, Draining} {
-		move := s.set(state, r, nil)
-		assert.Equal(t, r.token, move.Token)
+		assert.Equal(t, r.token, s.set(state, r, nil).token)
 		assert.True(t, r.valid())
-		assert.Equal(t, move.Time, s.since)
 	}
-	move := s.set(Elsewhere, nil, ErrLost)
-	assert.Equal(t, r.token, move.Token)
-	assert.Equal(t, ErrLost, move.Err)
+	m := s.set(Elsewhere, nil, ErrLost)
+	assert.Equal(t, r.token, m.token)
+	assert.Equal(t, ErrLost, m.err)
 	assert.False(t, r.valid())
 	assert.ErrorIs(t, context.Cause(r.ctx), ErrLost)
-	_, _, right := s.look()
+	right := s.look().right
 	assert.Nil(t, right)
-	assert.Zero(t, s.set(Acquiring, nil, nil).Token)
+	assert.Zero(t, s.set(Acquiring, nil, nil).token)
 }

@@ -5,10 +5,12 @@ package shard
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/sharding"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Shard is the number of one virtual shard of a group: 0 <= Shard < Config.Count.
@@ -68,9 +70,9 @@ func ByFunc(value func(obj metav1.Object) string) By {
 	}}
 }
 
-// Value returns the value of obj. It returns false if a transform has removed it, or if obj is no
+// valueOf returns the value of obj. It returns false if a transform has removed it, or if obj is no
 // API object.
-func (b By) Value(obj any) (string, bool) {
+func (b By) valueOf(obj any) (string, bool) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return "", false
@@ -80,7 +82,7 @@ func (b By) Value(obj any) (string, bool) {
 
 // shard returns the shard of obj in a group of count shards, or false if obj has no value.
 func (b By) shard(obj any, count int) (Shard, bool) {
-	value, ok := b.Value(obj)
+	value, ok := b.valueOf(obj)
 	return shardOf(value, count), ok
 }
 
@@ -89,12 +91,12 @@ func (b By) selectable() bool { return b.field != "" }
 
 // selector returns the text of ListOptions.ShardSelector for the objects of set. It is "" for all
 // shards. A server has no selector for nothing: the set must not be empty.
-func (b By) selector(set shardSet) string {
-	if set.all() {
+func (b By) selector(set shardSet, count int) string {
+	if set.Len() == count {
 		return ""
 	}
 	var wanted []sharding.ShardRangeRequirement
-	for _, r := range set.ranges() {
+	for _, r := range ranges(set, count) {
 		wanted = append(wanted, sharding.ShardRangeRequirement{
 			Key: b.field, Start: fmt.Sprintf("0x%016x", r.first), End: r.end(),
 		})
@@ -145,4 +147,59 @@ func (r hashRange) end() string {
 		return "0x10000000000000000"
 	}
 	return fmt.Sprintf("0x%016x", r.last+1)
+}
+
+// shardSet is a set of the shards of one group. A set that another goroutine may have does not
+// change any more: clone it first.
+type shardSet = sets.Set[Shard]
+
+// allShards is the set of every shard of a group.
+func allShards(count int) shardSet {
+	set := make(shardSet, count)
+	for s := range Shard(count) {
+		set.Insert(s)
+	}
+	return set
+}
+
+// ranges returns the hashes of all shards in the set, in order, with adjacent ranges merged.
+func ranges(set shardSet, count int) []hashRange {
+	var merged []hashRange
+	next := Shard(-1) // after the shards of the last range
+	for _, shard := range sets.List(set) {
+		r := rangeOf(shard, count)
+		if shard == next {
+			merged[len(merged)-1].last = r.last
+		} else {
+			merged = append(merged, r)
+		}
+		next = shard + 1
+	}
+	return merged
+}
+
+// widen returns set with the smallest gaps filled, so that it has at most limit ranges.
+func widen(set shardSet, limit int) shardSet {
+	type gap struct{ after, before Shard }
+	var gaps []gap
+	shards := sets.List(set)
+	for i := 1; i < len(shards); i++ {
+		if shards[i] > shards[i-1]+1 {
+			gaps = append(gaps, gap{shards[i-1], shards[i]})
+		}
+	}
+	excess := len(gaps) + 1 - limit
+	if excess <= 0 {
+		return set
+	}
+	slices.SortStableFunc(gaps, func(a, b gap) int {
+		return int((a.before - a.after) - (b.before - b.after))
+	})
+	wide := set.Clone()
+	for _, g := range gaps[:excess] {
+		for s := g.after + 1; s < g.before; s++ {
+			wide.Insert(s)
+		}
+	}
+	return wide
 }

@@ -5,6 +5,8 @@ package shard
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"example.com/informerstack/store"
 )
 
@@ -93,7 +95,7 @@ func (c *informerCache) written(objs ...any) {
 	for _, obj := range objs {
 		key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
 		if err == nil { // always: the store has its key
-			delete(c.unwritten, c.keys.hash(key))
+			delete(c.unwritten, key)
 		}
 	}
 	c.writtenLocked()
@@ -102,9 +104,9 @@ func (c *informerCache) written(objs ...any) {
 // writtenLocked notes the shards that are stored now.
 func (c *informerCache) writtenLocked() {
 	c.isUnwritten.Store(len(c.unwritten) > 0)
-	if len(c.unwritten) == 0 && !c.fresh.empty() {
-		c.storedShards = c.storedShards.plus(c.fresh)
-		c.fresh = newShardSet(c.count)
+	if len(c.unwritten) == 0 && c.fresh.Len() > 0 {
+		c.stored = c.stored.Union(c.fresh)
+		c.fresh = sets.New[Shard]()
 		c.changed()
 	}
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
@@ -55,7 +56,7 @@ func (s *Shards) Options(by By, o informer.Options) informer.Options {
 	if by.value == nil {
 		panic(zeroBy)
 	}
-	c := newInformerCache(by, s.config.Count, s.cacheChanged)
+	c := newInformerCache(by, s.config.Count, s.wakeUp)
 	if o.Reflector.WatchListPageSize == 1 {
 		o.Reflector.WatchListPageSize = 2 // a list of one object is a question, see ListStream
 	}
@@ -115,48 +116,48 @@ func kindOf(example runtime.Object) string {
 type informerCache struct {
 	by      By
 	count   int
-	changed func() // Shards.cacheChanged
+	changed func() // Shards.wakeUp
 
 	example runtime.Object // set when the informer starts
 	store   store.Indexer  // set when it is made
 
-	hasAnswer   atomic.Bool // of the server to a list
-	lastListed  atomic.Pointer[time.Time]
-	isUnwritten atomic.Bool // unwritten is not empty
-	unselected  atomic.Bool // the server has sent others than were selected, since the last list
+	listed      atomic.Pointer[time.Time] // see cacheStatus
+	isUnwritten atomic.Bool               // unwritten is not empty
+	unselected  atomic.Bool               // since the last list, others than selected were sent
 
-	mu           sync.Mutex
-	keys         keys
-	wanted       shardSet
-	moves        int           // number of changes of wanted
-	left         []int         // of each shard, the move in which it was last given up
-	moved        chan struct{} // closed when wanted changes
-	held         shardSet
-	leftovers    shardSet
-	removed      shardSet // leftovers that the last list removes, if the reflector takes it
-	storedShards shardSet
-	fresh        shardSet            // held shards that are stored once nothing is unwritten
-	unwritten    map[uint64]struct{} // keys of the last list that the store does not have yet
-	ahead        ahead
-	watch        *selectiveWatch // the newest; nil after a list of the reflector
-	nextList     time.Time       // beside a watch: not before
-	paged        *listing        // the newest list of the reflector, if a page of it is missing
-	backoff      wait.Backoff    // of failed lists beside a watch
+	mu        sync.Mutex
+	keys      keys
+	wanted    shardSet
+	answered  bool          // see cacheStatus
+	moves     int           // number of changes of wanted
+	left      []int         // of each shard, the move in which it was last given up
+	moved     chan struct{} // closed when wanted changes
+	held      shardSet
+	leftovers shardSet
+	removed   shardSet // leftovers that the last list removes, if the reflector takes it
+	stored    shardSet
+	fresh     shardSet            // held shards that are stored once nothing is unwritten
+	unwritten map[string]struct{} // keys of the last list that the store does not have yet
+	ahead     ahead
+	watch     *selectiveWatch // the newest; nil after a list of the reflector
+	nextList  time.Time       // beside a watch: not before
+	paged     *listing        // the newest list of the reflector, if a page of it is missing
+	backoff   wait.Backoff    // of failed lists beside a watch
 }
 
 // ahead is what was passed on, and is newer than the reflector's resourceVersion: a list was older
 // than the watch beside it. The next watch brings these changes again.
 type ahead struct {
-	upTo   map[uint64]uint64 // by key, the version up to which its changes were passed on
+	upTo   map[string]uint64 // by key, the version up to which its changes were passed on
 	newest uint64            // version of all
 }
 
 func newInformerCache(by By, count int, changed func()) *informerCache {
-	none := newShardSet(count)
+	none := sets.New[Shard]()
 	return &informerCache{
 		by: by, count: count, changed: changed, keys: newKeys(by), wanted: none, held: none,
-		leftovers: none, removed: none, storedShards: none, fresh: none,
-		unwritten: map[uint64]struct{}{}, moved: make(chan struct{}), left: make([]int, count),
+		leftovers: none, removed: none, stored: none, fresh: none,
+		unwritten: map[string]struct{}{}, moved: make(chan struct{}), left: make([]int, count),
 		backoff: newBackoff(),
 	}
 }
@@ -171,40 +172,55 @@ func newBackoff() wait.Backoff {
 func (c *informerCache) assign(owned shardSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if first := time.Now().Add(coalesce); c.isSettledLocked() && c.nextList.Before(first) {
+		c.nextList = first
+	}
 	c.moves++
-	for shard := range c.wanted.minus(owned).each() {
+	for shard := range c.wanted.Difference(owned) {
 		c.left[shard] = c.moves
 	}
 	c.wanted = owned
-	c.leftovers = c.leftovers.plus(c.held.minus(owned))
-	c.held, c.storedShards = c.held.and(owned), c.storedShards.and(owned)
-	c.fresh = c.fresh.and(owned)
+	c.leftovers = c.leftovers.Union(c.held.Difference(owned))
+	c.held, c.stored = c.held.Intersection(owned), c.stored.Intersection(owned)
+	c.fresh = c.fresh.Intersection(owned)
 	close(c.moved)
 	c.moved = make(chan struct{})
 }
 
+// isSettledLocked reports whether what is wanted is held, and nothing else is stored.
+func (c *informerCache) isSettledLocked() bool {
+	return c.held.Equal(c.wanted) && c.leftovers.Len() == 0
+}
+
 // stayedLocked returns the shards of set that were wanted all the time since a move.
 func (c *informerCache) stayedLocked(set shardSet, since int) shardSet {
-	stayed := set.clone()
-	for shard := range set.each() {
+	stayed := set.Clone()
+	for shard := range set {
 		if c.left[shard] > since {
-			stayed.remove(shard)
+			stayed.Delete(shard)
 		}
 	}
 	return stayed
 }
 
-// stored implements cache.
-func (c *informerCache) stored() shardSet {
+// status implements cache.
+func (c *informerCache) status() cacheStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.storedShards
+	status := cacheStatus{
+		stored: c.stored, answered: c.answered,
+		filters: !c.by.selectable() || c.unselected.Load(),
+	}
+	if listed := c.listed.Load(); listed != nil {
+		status.listed = *listed
+	}
+	return status
 }
 
 // item is an object that was received.
 type item struct {
 	version string
-	key     uint64 // its hash
+	key     string
 	value   string
 	shard   Shard
 }
@@ -216,7 +232,7 @@ func (c *informerCache) item(obj runtime.Object) (item, error) {
 	}
 	value, _ := c.by.value(m) // "" without one, as on the server
 	return item{
-		version: m.GetResourceVersion(), key: c.keys.hashOf(m), value: value,
+		version: m.GetResourceVersion(), key: store.MetaObjectToName(m).String(), value: value,
 		shard: shardOf(value, c.count),
 	}, nil
 }
@@ -231,39 +247,25 @@ func (c *informerCache) selectable(wanted shardSet) (requested shardSet, selecto
 		return allShards(c.count), ""
 	}
 	requested = widen(wanted, maxRanges)
-	return requested, c.by.selector(requested)
+	return requested, c.by.selector(requested, c.count)
 }
 
 // received notes the shard of an object in an answer to a request of some shards.
 func (c *informerCache) received(ctx context.Context, shard Shard, requested shardSet) {
-	if !requested.has(shard) && c.unselected.CompareAndSwap(false, true) {
+	if !requested.Has(shard) && c.unselected.CompareAndSwap(false, true) {
 		klog.FromContext(ctx).Info("Server does not select by shard: it sends all objects, and "+
 			"those of other replicas are dropped here. Enable its feature gate "+
 			"ShardedListAndWatch to save the transfer", "by", c.by.field)
 	}
 }
 
-// answered implements cache.
-func (c *informerCache) answered() bool { return c.hasAnswer.Load() }
-
-// progress implements cache.
-func (c *informerCache) progress() (last time.Time) {
-	if at := c.lastListed.Load(); at != nil {
-		last = *at
-	}
-	return last
-}
-
 // listedObject notes that a list has brought an object.
 func (c *informerCache) listedObject() {
 	now := time.Now()
-	if last := c.lastListed.Load(); last == nil || now.Sub(*last) > time.Second {
-		c.lastListed.Store(&now)
+	if last := c.listed.Load(); last == nil || now.Sub(*last) > time.Second {
+		c.listed.Store(&now)
 	}
 }
-
-// filters implements cache.
-func (c *informerCache) filters() bool { return !c.by.selectable() || c.unselected.Load() }
 
 // number is a resourceVersion that can be compared, of a state that can be requested.
 func number(resourceVersion string) (n uint64, ok bool) {

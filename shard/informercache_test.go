@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/informer"
@@ -67,66 +68,66 @@ func of(shard Shard, key, version string) *corev1.ConfigMap {
 func TestInformerCache_AShardMovesWhileItIsListed(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		c := newInformerCache(byName, 8, func() {})
-		c.assign(newShardSet(8, 1, 2))
-		assert.True(t, c.leftovers.empty())
+		c.assign(sets.New[Shard](1, 2))
+		assert.Empty(t, c.leftovers)
 		l := beginList(c)
-		c.assign(newShardSet(8, 1))
+		c.assign(sets.New[Shard](1))
 		if back {
-			c.assign(newShardSet(8, 1, 2))
+			c.assign(sets.New[Shard](1, 2))
 		}
 		c.endList(t, l, "7", inShard(1), inShard(2))
-		assert.Equal(t, newShardSet(8, 1), c.held, "back: %v", back)
-		assert.Equal(t, newShardSet(8, 2), c.leftovers)
+		assert.Equal(t, sets.New[Shard](1), c.held, "back: %v", back)
+		assert.Equal(t, sets.New[Shard](2), c.leftovers)
 		assert.Equal(t, 1, len(c.unwritten))
-		c.assign(newShardSet(8, 1, 2, 3))
-		assert.Equal(t, newShardSet(8, 2), c.leftovers, "they are still there")
-		assert.False(t, c.isSettled())
-		assert.Equal(t, newShardSet(8, 1, 3), beginList(c).wanted, "the next list removes them")
+		c.assign(sets.New[Shard](1, 2, 3))
+		assert.Equal(t, sets.New[Shard](2), c.leftovers, "they are still there")
+		assert.False(t, c.isSettledLocked())
+		assert.Equal(t, sets.New[Shard](1, 3), beginList(c).wanted, "the next list removes them")
 		c.listedAt(t, "8", inShard(1))
-		assert.True(t, c.leftovers.empty())
-		assert.Equal(t, newShardSet(8, 1, 3), c.held)
-		assert.False(t, c.isSettled(), "and the one after that brings them again")
-		assert.Equal(t, newShardSet(8, 1, 2, 3), beginList(c).wanted)
+		assert.Empty(t, c.leftovers)
+		assert.Equal(t, sets.New[Shard](1, 3), c.held)
+		assert.False(t, c.isSettledLocked(), "and the one after that brings them again")
+		assert.Equal(t, sets.New[Shard](1, 2, 3), beginList(c).wanted)
 	}
 }
 
 // C3: a shard is stored when the store has all that was listed of it, and it was not given up.
 func TestInformerCache_Stored(t *testing.T) {
 	c := newInformerCache(byName, 8, func() {})
-	c.assign(newShardSet(8, 1))
+	c.assign(sets.New[Shard](1))
 	c.listedAt(t, "7", inShard(1))
-	assert.True(t, c.stored().empty())
+	assert.Empty(t, c.status().stored)
 	c.written(inShard(1))
-	assert.Equal(t, newShardSet(8, 1), c.stored())
+	assert.Equal(t, sets.New[Shard](1), c.status().stored)
 
-	c.assign(newShardSet(8, 1, 2))
+	c.assign(sets.New[Shard](1, 2))
 	c.listedAt(t, "8", inShard(1), inShard(2))
 	assert.Equal(t, 1, len(c.unwritten), "of the new shard")
-	assert.Equal(t, newShardSet(8, 1), c.stored())
-	c.assign(newShardSet(8, 1))
+	assert.Equal(t, sets.New[Shard](1), c.status().stored)
+	c.assign(sets.New[Shard](1))
 	c.written(inShard(2))
-	c.assign(newShardSet(8, 1, 2))
-	assert.Equal(t, newShardSet(8, 1), c.stored(), "it has come back, and was not listed again")
+	c.assign(sets.New[Shard](1, 2))
+	assert.Equal(t, sets.New[Shard](1), c.status().stored, "it is back, and was not listed again")
 
 	c.listedAt(t, "9", inShard(1))
 	l := beginList(c)
-	c.assign(newShardSet(8, 2))
-	c.assign(newShardSet(8, 1, 2))
+	c.assign(sets.New[Shard](2))
+	c.assign(sets.New[Shard](1, 2))
 	c.endList(t, l, "9")
-	assert.Equal(t, newShardSet(8, 2), c.stored())
+	assert.Equal(t, sets.New[Shard](2), c.status().stored)
 
 	c.listedAt(t, "10", inShard(2))
 	c.listedAt(t, "11", inShard(1), inShard(2))
-	assert.Equal(t, newShardSet(8, 2), c.stored())
+	assert.Equal(t, sets.New[Shard](2), c.status().stored)
 	c.listedAt(t, "12", inShard(2))
-	assert.Equal(t, newShardSet(8, 1, 2), c.stored(), "the object is gone that was not written")
+	assert.Equal(t, sets.New[Shard](1, 2), c.status().stored, "what was not written is gone")
 }
 
 // A store that replaces its content has a list at once, but not with an earlier one of the same
 // version.
 func TestInformerCache_AListReplacesTheContent(t *testing.T) {
 	c := newInformerCache(byName, 8, func() {})
-	c.assign(newShardSet(8, 1))
+	c.assign(sets.New[Shard](1))
 	o := metav1.ListOptions{}
 	l := c.beginPage(&o)
 	c.endPage(t.Context(), l, metav1.ListMeta{ResourceVersion: "7", Continue: "one"})
@@ -135,9 +136,9 @@ func TestInformerCache_AListReplacesTheContent(t *testing.T) {
 	c.endList(t, l, "8", inShard(1))
 	x := c.wrapIndexer(store.New(store.MetaNamespaceKeyFunc, store.Options{}))
 	require.NoError(t, x.Replace([]any{inShard(2)}, "7"))
-	assert.True(t, c.stored().empty(), "an earlier list")
+	assert.Empty(t, c.status().stored, "an earlier list")
 	require.NoError(t, x.Replace([]any{inShard(1)}, "7"))
-	assert.Equal(t, newShardSet(8, 1), c.stored())
+	assert.Equal(t, sets.New[Shard](1), c.status().stored)
 	assert.False(t, c.isUnwritten.Load())
 }
 
@@ -145,13 +146,13 @@ func TestInformerCache_AListReplacesTheContent(t *testing.T) {
 // before, count no more: the versions of a server that was restored are lower.
 func TestInformerCache_AListBeginsAnew(t *testing.T) {
 	c := newInformerCache(byName, 8, func() {})
-	c.assign(newShardSet(8, 1))
+	c.assign(sets.New[Shard](1))
 	c.listedAt(t, "90", inShard(1))
 	lw := listWatch{nil, c}
 	old := lw.prepare(t.Context(), &metav1.ListOptions{ResourceVersion: "90"})
 	i, err := c.item(inShard(1))
 	require.NoError(t, err)
-	c.ahead = ahead{upTo: map[uint64]uint64{i.key: 5}, newest: 99}
+	c.ahead = ahead{upTo: map[string]uint64{i.key: 5}, newest: 99}
 	assert.Equal(t, watch.Bookmark, c.judge(old, watch.Modified, i))
 
 	c.listedAt(t, "7", inShard(1))
@@ -168,34 +169,34 @@ func TestInformerCache_Received(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quietLogs()
 		c := newInformerCache(ByUID, 8, func() {})
-		c.assign(newShardSet(8, 1))
-		assert.Zero(t, c.progress())
+		c.assign(sets.New[Shard](1))
+		assert.Zero(t, c.status().listed)
 		uids := map[Shard]*corev1.ConfigMap{}
 		for _, key := range someKeys(200) {
 			uids[shardOf(key, 8)] = versioned(key, "5", key)
 		}
 		l := beginList(c)
 		assert.True(t, l.takes(t.Context(), uids[1]))
-		assert.Equal(t, time.Now(), c.progress())
-		assert.False(t, c.filters())
+		assert.Equal(t, time.Now(), c.status().listed)
+		assert.False(t, c.status().filters)
 		time.Sleep(2 * time.Second)
 		assert.False(t, l.takes(t.Context(), uids[2]))
-		assert.True(t, c.filters())
+		assert.True(t, c.status().filters)
 		assert.True(t, l.takes(t.Context(), uids[1]))
-		assert.Equal(t, time.Now(), c.progress())
+		assert.Equal(t, time.Now(), c.status().listed)
 		c.endList(t, l, "7")
-		assert.True(t, c.filters(), "the list had one of another shard")
+		assert.True(t, c.status().filters, "the list had one of another shard")
 		assert.True(t, l.takes(t.Context(), &runtime.Unknown{}), "the reflector says what is wrong")
 		assert.Len(t, l.listed, 1)
 		c.listedAt(t, "8", uids[1])
-		assert.False(t, c.filters())
-		c.received(t.Context(), 1, newShardSet(8, 1))
-		assert.False(t, c.filters())
-		c.received(t.Context(), 2, newShardSet(8, 1))
-		assert.True(t, c.filters())
-		c.assign(newShardSet(8))
+		assert.False(t, c.status().filters)
+		c.received(t.Context(), 1, sets.New[Shard](1))
+		assert.False(t, c.status().filters)
+		c.received(t.Context(), 2, sets.New[Shard](1))
+		assert.True(t, c.status().filters)
+		c.assign(sets.New[Shard]())
 		c.listedAt(t, "9")
-		assert.True(t, c.filters(), "an empty list says nothing")
+		assert.True(t, c.status().filters, "an empty list says nothing")
 	})
 }
 
@@ -236,9 +237,9 @@ func TestIndexer_CountsWhatWasWritten(t *testing.T) {
 	x := c.wrapIndexer(inner).(transactionIndexer)
 	a, b := of(1, "ns/a", "5"), of(1, "ns/b", "5")
 	begin := func() {
-		c.assign(newShardSet(8))
-		c.leftovers = newShardSet(8)
-		c.assign(newShardSet(8, 1))
+		c.assign(sets.New[Shard]())
+		c.leftovers = sets.New[Shard]()
+		c.assign(sets.New[Shard](1))
 		c.listedAt(t, "7", a, b)
 	}
 	for _, err := range []error{errors.New("full"), nil} {
@@ -250,11 +251,11 @@ func TestIndexer_CountsWhatWasWritten(t *testing.T) {
 			begin()
 			assert.Equal(t, err, write())
 			assert.Equal(t, err == nil, len(c.unwritten) == 1, name)
-			assert.True(t, c.stored().empty(), name)
+			assert.Empty(t, c.status().stored, name)
 		}
 		begin()
 		assert.Equal(t, err, x.Replace([]any{a, b}, "7"))
-		assert.Equal(t, err == nil, c.stored().has(1))
+		assert.Equal(t, err == nil, c.status().stored.Has(1))
 	}
 	both := []store.Transaction{{Object: a}, {Object: b}}
 	for _, test := range []struct {
@@ -268,6 +269,6 @@ func TestIndexer_CountsWhatWasWritten(t *testing.T) {
 		inner.txn = test.err
 		assert.Same(t, test.err, x.Transaction(both...))
 		assert.Len(t, c.unwritten, test.unwritten)
-		assert.Equal(t, test.unwritten == 0, c.stored().has(1))
+		assert.Equal(t, test.unwritten == 0, c.status().stored.Has(1))
 	}
 }

@@ -3,19 +3,12 @@
 package shard
 
 import (
-	"hash/maphash"
 	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // keys knows the values, and so the shards, of the objects that an informer holds, and for some
 // time of those that it held before: queues and guards have only the key of an object that is gone.
-//
-// A key is remembered as its hash, so an object takes about 35 bytes. Two keys with one hash would
-// be taken for one. The seed is random, and among ten million keys there are two with a probability
-// of 3 in a million.
 //
 //	K1  held has a key once the informer's reflector may have its object, and until the reflector
 //	    has its delete
@@ -24,9 +17,8 @@ import (
 type keys struct {
 	// byNamespace is true if the key alone decides on the value. Then the maps are empty.
 	byNamespace  bool
-	seed         maphash.Seed
-	held         map[uint64]string
-	gone, before map[uint64]string
+	held         map[string]string
+	gone, before map[string]string
 	turned       time.Time // when before was gone
 }
 
@@ -38,80 +30,54 @@ var maxGone = 1 << 20
 
 func newKeys(by By) keys {
 	return keys{
-		byNamespace: by.field == ByNamespace.field, seed: maphash.MakeSeed(),
-		held: map[uint64]string{}, gone: map[uint64]string{}, turned: time.Now(),
+		byNamespace: by.field == ByNamespace.field,
+		held:        map[string]string{}, gone: map[string]string{}, turned: time.Now(),
 	}
 }
 
-// hash is the hash of a key.
-func (k *keys) hash(key string) uint64 { return maphash.String(k.seed, key) }
-
-// hashOf is the hash of the key of an object.
-func (k *keys) hashOf(m metav1.Object) uint64 {
-	var h maphash.Hash
-	h.SetSeed(k.seed)
-	if namespace := m.GetNamespace(); namespace != "" {
-		_, _ = h.WriteString(namespace)
-		_ = h.WriteByte('/')
-	}
-	_, _ = h.WriteString(m.GetName())
-	return h.Sum64()
-}
-
-func (k *keys) hold(hash uint64, value string) {
+func (k *keys) hold(key, value string) {
 	if !k.byNamespace {
-		k.held[hash] = value
+		k.held[key] = value
 	}
 }
 
 // forget notes that an object is gone, or has another value now.
-func (k *keys) forget(hash uint64, value string) {
+func (k *keys) forget(key, value string) {
 	if !k.byNamespace {
-		delete(k.held, hash)
+		delete(k.held, key)
 		k.turn()
-		k.gone[hash] = value
+		k.gone[key] = value
 	}
 }
 
 // replace makes held the keys of a list.
-func (k *keys) replace(listed map[uint64]string) {
+func (k *keys) replace(listed map[string]string) {
 	if k.byNamespace {
 		return
 	}
 	k.turn()
-	for hash, value := range k.held {
-		if _, still := listed[hash]; !still {
-			k.gone[hash] = value
+	for key, value := range k.held {
+		if _, still := listed[key]; !still {
+			k.gone[key] = value
 		}
 	}
 	k.held = listed
 }
 
-// heldValue returns the value of a key that is held.
-func (k *keys) heldValue(key string) (string, bool) {
-	if k.byNamespace {
-		namespace, _, namespaced := strings.Cut(key, "/")
-		if !namespaced {
-			namespace = ""
-		}
-		return namespace, true
-	}
-	value, ok := k.held[k.hash(key)]
-	return value, ok
-}
-
 // value returns the value of a key that is held or was held.
-func (k *keys) value(key string) (string, bool) {
-	if value, ok := k.heldValue(key); ok {
+func (k *keys) value(key string) (value string, ok bool) {
+	if k.byNamespace {
+		return key[:max(strings.Index(key, "/"), 0)], true
+	}
+	if value, ok = k.held[key]; ok {
 		return value, true
 	}
 	k.turn()
-	hash := k.hash(key)
-	value, ok := k.gone[hash]
-	if !ok {
-		if value, ok = k.before[hash]; ok {
-			k.gone[hash] = value // a key that is retried stays known
-		}
+	if value, ok = k.gone[key]; ok {
+		return value, true
+	}
+	if value, ok = k.before[key]; ok {
+		k.gone[key] = value // a key that is retried stays known
 	}
 	return value, ok
 }
@@ -122,7 +88,7 @@ func (k *keys) turn() {
 	if age < goneFor && len(k.gone) < maxGone {
 		return
 	}
-	k.before, k.gone, k.turned = k.gone, map[uint64]string{}, time.Now()
+	k.before, k.gone, k.turned = k.gone, map[string]string{}, time.Now()
 	if age >= 2*goneFor {
 		k.before = nil
 	}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/client"
@@ -127,7 +128,7 @@ func (w *kindWorld) replace() {
 
 func (w *kindWorld) own(shards ...Shard) {
 	w.event("manager", "own %v", shards)
-	w.shards.caches.assign(newShardSet(8, shards...))
+	w.shards.caches.assign(sets.New[Shard](shards...))
 	w.settle()
 }
 
@@ -219,13 +220,13 @@ func (w *kindWorld) after(d time.Duration) {
 func (w *kindWorld) isRight() {
 	w.t.Helper()
 	owned := w.shards.caches.owned
-	require.Equal(w.t, owned, w.shards.caches.stored(), "every owned shard is stored")
+	require.Equal(w.t, owned, w.shards.caches.status().stored, "every owned shard is stored")
 	want, has := map[string]string{}, map[string]string{}
 	if w.isServed {
 		all, err := w.server.List("websites.example.com", "")
 		require.NoError(w.t, err)
 		for _, obj := range all {
-			if shard, _ := ByUID.shard(&obj, 8); owned.has(shard) {
+			if shard, _ := ByUID.shard(&obj, 8); owned.Has(shard) {
 				want["default/"+obj.GetName()] = obj.GetResourceVersion()
 			}
 		}
@@ -328,7 +329,7 @@ func TestKind_NothingIsOwnedBeforeItIsServed(t *testing.T) {
 		t := w.t
 		w.start()
 		assert.True(t, w.informer.HasSynced())
-		running, _ := w.shards.caches.silent()
+		running := w.shards.caches.status().silent
 		assert.Zero(t, running)
 		w.after(time.Hour)
 		require.NoError(t, w.informer.Err())
@@ -353,11 +354,11 @@ func TestKind_ARequiredKindHasNoAnswer(t *testing.T) {
 		assert.False(t, w.informer.HasSynced())
 		var missing *served.NotServedError
 		require.ErrorAs(t, w.informer.Err(), &missing)
-		running, _ := w.shards.caches.silent()
+		running := w.shards.caches.status().silent
 		assert.Equal(t, 1, running)
 		w.define(true)
 		w.after(time.Second)
-		running, _ = w.shards.caches.silent()
+		running = w.shards.caches.status().silent
 		assert.Zero(t, running)
 	})
 }
@@ -557,17 +558,17 @@ func (m *kindModel) see() {
 // checkClaims compares what is stored of the shards that are stored with what CurrentAsOf says.
 func (m *kindModel) checkClaims() {
 	m.t.Helper()
-	asOf, shards := m.informer.Health().CurrentAsOf, m.shards.caches.stored()
+	asOf, shards := m.informer.Health().CurrentAsOf, m.shards.caches.status().stored
 	stored := map[string]bool{}
 	for _, obj := range m.informer.GetStore().List() {
 		stored[string(obj.(metav1.Object).GetUID())] = true
 	}
 	for uid, since := range m.visible {
-		assert.False(m.t, shards.has(shardOf(uid, 8)) && since.Before(asOf) && !stored[uid],
+		assert.False(m.t, shards.Has(shardOf(uid, 8)) && since.Before(asOf) && !stored[uid],
 			"%s is missing, current as of %v", uid, asOf)
 	}
 	for uid, since := range m.hidden {
-		assert.False(m.t, shards.has(shardOf(uid, 8)) && since.Before(asOf) && stored[uid],
+		assert.False(m.t, shards.Has(shardOf(uid, 8)) && since.Before(asOf) && stored[uid],
 			"%s is there, current as of %v", uid, asOf)
 	}
 }

@@ -22,26 +22,26 @@ import (
 const (
 	// GroupLabel has the group's name. A selector with it finds all Leases of the group.
 	GroupLabel = "informerstack.example.com/shard-group"
-	// CountAnnotation of a shard's Lease is the number of the group's shards.
-	CountAnnotation = "informerstack.example.com/shard-count"
-	// SeenAnnotation of a member's Lease is a resourceVersion: the member acts on no shard that had
+	// countAnnotation of a shard's Lease is the number of the group's shards.
+	countAnnotation = "informerstack.example.com/shard-count"
+	// seenAnnotation of a member's Lease is a resourceVersion: the member acts on no shard that had
 	// another holder, or no Lease, at that version.
-	SeenAnnotation = "informerstack.example.com/shard-seen"
-	// HolderAnnotation of a shard's Lease is "UID/HOLDER" as a member has written it: the UID of
+	seenAnnotation = "informerstack.example.com/shard-seen"
+	// holderAnnotation of a shard's Lease is "UID/HOLDER" as a member has written it: the UID of
 	// the Lease and its holder, perhaps "". If one of them differs, another client has edited,
 	// created or restored the Lease, and an owner may not know that yet. A member that creates a
 	// Lease does not know the UID.
-	HolderAnnotation = "informerstack.example.com/shard-holder"
-	// LeavingAnnotation of a member's Lease says that the member gives up its shards. It is "done"
+	holderAnnotation = "informerstack.example.com/shard-holder"
+	// leavingAnnotation of a member's Lease says that the member gives up its shards. It is "done"
 	// when the member has given them up, and has released the Lease.
-	LeavingAnnotation = "informerstack.example.com/shard-leaving"
+	leavingAnnotation = "informerstack.example.com/shard-leaving"
 	hasLeft           = "done"
-	// LimitAnnotation of a member's Lease is how many shards the member takes at most, "3" or, if
+	// limitAnnotation of a member's Lease is how many shards the member takes at most, "3" or, if
 	// it cannot fill its caches, "3 stuck". Without it the member takes its share.
-	LimitAnnotation = "informerstack.example.com/shard-limit"
-	// ByAnnotation of a member's Lease has the kinds of objects that the member shares, and by
+	limitAnnotation = "informerstack.example.com/shard-limit"
+	// byAnnotation of a member's Lease has the kinds of objects that the member shares, and by
 	// which value: "k8s.io/api/core/v1.Pod=uid,apps/v1/Deployment=namespace".
-	ByAnnotation = "informerstack.example.com/shard-by"
+	byAnnotation = "informerstack.example.com/shard-by"
 )
 
 // leases reads and writes the Leases of a group.
@@ -86,7 +86,7 @@ func (l leases) free(s Shard) *coordinationv1.Lease {
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: l.shardName(s), Namespace: l.namespace, Labels: l.labels(),
-			Annotations: map[string]string{CountAnnotation: l.count},
+			Annotations: map[string]string{countAnnotation: l.count},
 		},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: new(""), LeaseTransitions: new(int32(0)),
@@ -104,7 +104,7 @@ func (l leases) given(old *coordinationv1.Lease, holder string) *coordinationv1.
 	lease.Spec.HolderIdentity = &holder
 	lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
 	lease.Spec.LeaseTransitions = new(int32(tokenOf(old).Transitions) + 1)
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, HolderAnnotation, mark(lease, holder))
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, holderAnnotation, mark(lease, holder))
 	return lease
 }
 
@@ -113,11 +113,11 @@ func (l leases) released(old *coordinationv1.Lease) *coordinationv1.Lease {
 	lease := old.DeepCopy()
 	now := metav1.NowMicro()
 	lease.Spec.HolderIdentity, lease.Spec.RenewTime = new(""), &now
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, HolderAnnotation, mark(lease, ""))
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, holderAnnotation, mark(lease, ""))
 	return lease
 }
 
-// mark is the HolderAnnotation of a Lease that a member writes.
+// mark is the holderAnnotation of a Lease that a member writes.
 func mark(lease *coordinationv1.Lease, holder string) string {
 	return string(lease.UID) + "/" + holder
 }
@@ -125,12 +125,12 @@ func mark(lease *coordinationv1.Lease, holder string) string {
 // isEdited reports whether another client than a member has written the holder of a shard's Lease,
 // or may have.
 func isEdited(lease *coordinationv1.Lease) bool {
-	return lease.Annotations[HolderAnnotation] != mark(lease, holderOf(lease))
+	return lease.Annotations[holderAnnotation] != mark(lease, holderOf(lease))
 }
 
 // checkCount returns a configError if a Lease is of a group with another number of shards.
 func (l leases) checkCount(lease *coordinationv1.Lease) error {
-	count, ok := lease.Annotations[CountAnnotation]
+	count, ok := lease.Annotations[countAnnotation]
 	if !ok || count == l.count {
 		return nil
 	}
@@ -140,9 +140,9 @@ func (l leases) checkCount(lease *coordinationv1.Lease) error {
 }
 
 // foreign is the error of a Lease that has the name of a shard's.
-func (l leases) foreign(lease *coordinationv1.Lease) error {
+func (l leases) foreign(name string) error {
 	return fmt.Errorf("lease %s/%s has no label %s=%s, so it is not this group's: delete it, or "+
-		"choose another Name for the group", l.namespace, lease.Name, GroupLabel, l.group)
+		"choose another Name for the group", l.namespace, name, GroupLabel, l.group)
 }
 
 // configError says that this process cannot be a member beside the others.

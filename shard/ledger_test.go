@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/leaderelection"
@@ -86,18 +87,18 @@ func (l *ledger) end(c *call) {
 
 // moved checks G2 and G3: the context of a reconcile ends with the right of its process at the
 // latest, and no shard is released while a reconcile runs.
-func (l *ledger) moved(p *process, m Move) {
+func (l *ledger) moved(p *process, m move) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.calls {
-		if c.p != p || c.shard != m.Shard || p.dead {
+		if c.p != p || c.shard != m.shard || p.dead {
 			continue
 		}
-		if m.Released() && c.ctx.Err() == nil {
-			l.w.t.Errorf("G2: %s still works for shard %d: %v", p.name, m.Shard, m)
+		if m.released() && c.ctx.Err() == nil {
+			l.w.t.Errorf("G2: %s still works for shard %d: %v", p.name, m.shard, m)
 		}
-		if m.To == Releasing {
-			l.w.t.Errorf("G3: %s still works for shard %d: %v", p.name, m.Shard, m)
+		if m.to == Releasing {
+			l.w.t.Errorf("G3: %s still works for shard %d: %v", p.name, m.shard, m)
 		}
 	}
 }
@@ -219,10 +220,9 @@ type fakeCache struct {
 }
 
 func newFakeCache(p *process, o *objects) *fakeCache {
-	count := p.config.Count
 	c := &fakeCache{
 		p: p, objects: o, events: make(chan int, 100_000), changed: make(chan struct{}, 1),
-		owned: newShardSet(count), held: newShardSet(count),
+		owned: sets.New[Shard](), held: sets.New[Shard](),
 	}
 	o.mu.Lock()
 	o.watchers[c] = struct{}{}
@@ -234,28 +234,19 @@ func newFakeCache(p *process, o *objects) *fakeCache {
 func (c *fakeCache) assign(owned shardSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.owned, c.held = owned, c.held.and(owned)
+	c.owned, c.held = owned, c.held.Intersection(owned)
 	select {
 	case c.changed <- struct{}{}:
 	default:
 	}
 }
 
-// stored implements cache.
-func (c *fakeCache) stored() shardSet {
+// status implements cache.
+func (c *fakeCache) status() cacheStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.held
+	return cacheStatus{stored: c.held, answered: true}
 }
-
-// filters implements cache.
-func (c *fakeCache) filters() bool { return false }
-
-// answered implements cache.
-func (c *fakeCache) answered() bool { return true }
-
-// progress implements cache.
-func (c *fakeCache) progress() time.Time { return time.Time{} }
 
 // run works until ctx is done.
 func (c *fakeCache) run(ctx context.Context) {
@@ -281,9 +272,9 @@ func (c *fakeCache) run(ctx context.Context) {
 // lose makes the cache list what it holds again.
 func (c *fakeCache) lose() {
 	c.mu.Lock()
-	c.held, c.lost = newShardSet(c.p.config.Count), time.Now()
+	c.held, c.lost = sets.New[Shard](), time.Now()
 	c.mu.Unlock()
-	c.p.cacheChanged()
+	c.p.wakeUp()
 	select {
 	case c.changed <- struct{}{}:
 	default:
@@ -300,16 +291,16 @@ func (c *fakeCache) lostNow() bool {
 func (c *fakeCache) has(key int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.held.has(Shard(key % c.p.config.Count))
+	return c.held.Has(Shard(key % c.p.config.Count))
 }
 
 // list lists the shards that are owned but not held. Whatever changes in the meantime is an event
 // that is still queued.
 func (c *fakeCache) list(ctx context.Context) {
 	c.mu.Lock()
-	missing := c.owned.minus(c.held)
+	missing := c.owned.Difference(c.held)
 	c.mu.Unlock()
-	if missing.empty() {
+	if missing.Len() == 0 {
 		return
 	}
 	done.Sleep(ctx, c.takes())
@@ -317,15 +308,15 @@ func (c *fakeCache) list(ctx context.Context) {
 		done.Sleep(ctx, time.Second)
 	}
 	c.mu.Lock()
-	c.held = c.held.plus(missing).and(c.owned)
-	listed := c.held.and(missing)
+	c.held = c.held.Union(missing).Intersection(c.owned)
+	listed := c.held.Intersection(missing)
 	c.mu.Unlock()
 	for key := range c.objects.versions {
-		if listed.has(Shard(key % c.p.config.Count)) {
+		if listed.Has(Shard(key % c.p.config.Count)) {
 			c.enqueue(key)
 		}
 	}
-	c.p.cacheChanged()
+	c.p.wakeUp()
 }
 
 // version returns the version of an object, as the process knows it.

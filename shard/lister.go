@@ -25,19 +25,15 @@ func (s *Shards) newLister() informer.SharedIndexInformer {
 		Namespace: s.config.Namespace, LabelSelector: GroupLabel + "=" + s.config.Name,
 		// Without its answer this process would know no other member.
 		Reflector: reflector.Options{ListDeadline: s.config.LeaseDuration},
-		NewReflector: func(
-			lw reflector.ListerWatcher, example any, to reflector.Store, options reflector.Options,
-		) *reflector.Reflector {
-			return reflector.New(&listFirst{ListerWatcher: lw}, example, to, options)
+		WrapListerWatcher: func(
+			_ context.Context, lw reflector.ListerWatcher, _ runtime.Object,
+		) reflector.ListerWatcher {
+			return &listFirst{ListerWatcher: lw}
 		},
 	})
 	_, err := lister.AddTypedEventHandler(informer.TypedResourceEventHandlerFuncs[lease]{
-		AddFunc: s.saw,
-		UpdateFunc: func(older, newer lease) {
-			if !sameVersion(older, newer) {
-				s.saw(newer)
-			}
-		},
+		AddFunc:    s.saw,
+		UpdateFunc: func(_, newer lease) { s.saw(newer) },
 		DeleteFunc: func(informer.DeletedObject[lease]) { s.wakeUp() },
 	}, informer.HandlerOptions{})
 	if err != nil {

@@ -68,7 +68,7 @@ type listing struct {
 	wanted    shardSet
 	requested shardSet
 	since     int               // the number of moves when it began
-	listed    map[uint64]string // values by key, as in keys.held
+	listed    map[string]string // values by key, as in keys.held
 	foreign   bool              // it has objects that were not requested
 	version   string            // of the first page
 	next      string            // the continue token of the next page
@@ -79,16 +79,16 @@ type listing struct {
 // next one: this one removes their objects, so that the next one brings an event for each: C4. If
 // no watch has followed the last list, the reflector may have failed to store that.
 func (c *informerCache) newListingLocked() *listing {
-	c.leftovers = c.leftovers.plus(c.removed)
+	c.leftovers = c.leftovers.Union(c.removed)
 	return &listing{
-		cache: c, wanted: c.wanted.minus(c.leftovers), since: c.moves, listed: map[uint64]string{},
-		notBefore: c.ahead.newest,
+		cache: c, wanted: c.wanted.Difference(c.leftovers), since: c.moves,
+		listed: map[string]string{}, notBefore: c.ahead.newest,
 	}
 }
 
 // choose makes options select what the list does. A list is not older than what is held.
 func (l *listing) choose(options *metav1.ListOptions) {
-	if l.wanted.empty() { // an answer needs a version; a limit of one would make it a question
+	if l.wanted.Len() == 0 { // an answer needs a version; a limit of one would make it a question
 		*options = metav1.ListOptions{Limit: 2, TimeoutSeconds: options.TimeoutSeconds}
 		l.requested = allShards(l.cache.count)
 		return
@@ -121,9 +121,9 @@ func (l *listing) takes(ctx context.Context, obj runtime.Object) bool {
 		return true // the reflector says what is wrong
 	}
 	l.cache.listedObject()
-	l.foreign = l.foreign || !l.requested.has(i.shard)
+	l.foreign = l.foreign || !l.requested.Has(i.shard)
 	l.cache.received(ctx, i.shard, l.requested)
-	if !l.wanted.has(i.shard) {
+	if !l.wanted.Has(i.shard) {
 		return false
 	}
 	l.listed[i.key] = i.value
@@ -135,7 +135,7 @@ func (l *listing) ends(m metav1.ListMeta) (token string) {
 	if l.version == "" {
 		l.version = m.ResourceVersion
 	}
-	if l.wanted.empty() {
+	if l.wanted.Len() == 0 {
 		return ""
 	}
 	return m.Continue
@@ -161,21 +161,22 @@ func (c *informerCache) endPage(ctx context.Context, l *listing, m metav1.ListMe
 // listedLocked notes that the reflector has all of a list, and replaces the content of the store.
 func (c *informerCache) listedLocked(l *listing) {
 	c.paged, c.ahead, c.nextList = nil, ahead{}, time.Now().Add(listPause)
-	if !l.wanted.empty() {
+	if l.wanted.Len() > 0 {
 		c.unselected.Store(l.foreign)
 	}
 	c.held = c.stayedLocked(l.wanted, l.since)
-	c.removed, c.leftovers = c.leftovers.minus(l.wanted), l.wanted.minus(c.held)
+	c.removed, c.leftovers = c.leftovers.Difference(l.wanted), l.wanted.Difference(c.held)
 	c.keys.replace(l.listed)
-	c.fresh = c.held.minus(c.storedShards)
+	c.fresh = c.held.Difference(c.stored)
 	clear(c.unwritten)
 	for key, value := range l.listed {
-		if c.fresh.has(shardOf(value, c.count)) {
+		if c.fresh.Has(shardOf(value, c.count)) {
 			c.unwritten[key] = struct{}{}
 		}
 	}
 	c.writtenLocked()
-	if c.hasAnswer.CompareAndSwap(false, true) {
+	if !c.answered {
+		c.answered = true
 		c.changed()
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	goruntime "runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -25,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -141,9 +141,9 @@ func TestTransfer_IsInProportion(t *testing.T) {
 			w.wrote("ns/"+obj.Name, "create", obj)
 		}
 		own := func(shards Shard) float64 {
-			owned := newShardSet(64)
+			owned := sets.New[Shard]()
 			for s := range shards {
-				owned.add(s)
+				owned.Insert(s)
 			}
 			w.received.Store(0)
 			w.shards.caches.assign(owned)
@@ -177,11 +177,11 @@ func TestTransfer_ShardsComeOneByOne(t *testing.T) {
 		w.create(someKeys(640)...)
 		w.start()
 		w.settled(newestPeriod / 2) // no list for the newest version delays the next ones
-		owned := newShardSet(o.count)
+		owned := sets.New[Shard]()
 		w.received.Store(0)
 		for s := range Shard(o.count) {
-			owned.add(s)
-			w.shards.caches.assign(owned.clone())
+			owned.Insert(s)
+			w.shards.caches.assign(owned.Clone())
 			time.Sleep(20 * time.Millisecond)
 		}
 		w.settled(3 * time.Second)
@@ -208,24 +208,24 @@ func TestListing_OnlyTheReflectorsListsCount(t *testing.T) {
 		assert.Equal(t, token, m.Continue)
 	}
 	page(t.Context(), metav1.ListOptions{Limit: 1}, "")
-	assert.True(t, c.held.empty(), "a question")
+	assert.Empty(t, c.held, "a question")
 
 	page(t.Context(), metav1.ListOptions{Limit: 2, ResourceVersion: "0"}, "one")
 	page(t.Context(), metav1.ListOptions{Limit: 1}, "a question, with more objects")
-	assert.True(t, c.held.empty())
+	assert.Empty(t, c.held)
 	page(t.Context(), metav1.ListOptions{Limit: 2, Continue: "one"}, "")
-	assert.True(t, c.held.all(), "pages, and a question beside them")
+	assert.Equal(t, allShards(c.count), c.held, "pages, and a question beside them")
 
-	c.assign(newShardSet(8))
-	c.assign(newShardSet(8, 1))
-	assert.True(t, c.held.empty())
+	c.assign(sets.New[Shard]())
+	c.assign(sets.New[Shard](1))
+	assert.Empty(t, c.held)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	page(ctx, metav1.ListOptions{ResourceVersion: "0"}, "")
-	assert.True(t, c.held.empty(), "given up")
-	c.leftovers = newShardSet(8)
+	assert.Empty(t, c.held, "given up")
+	c.leftovers = sets.New[Shard]()
 	page(t.Context(), metav1.ListOptions{ResourceVersion: "0", Limit: 1}, "")
-	assert.Equal(t, newShardSet(8, 1), c.held)
+	assert.Equal(t, sets.New[Shard](1), c.held)
 }
 
 // streaming is a server that streams its lists.
@@ -280,9 +280,9 @@ func TestListWatch_BadAnswers(t *testing.T) {
 			}}, c}
 			_, err := lw.ListStream(t.Context(), metav1.ListOptions{}, nil)
 			assert.Error(t, err)
-			assert.True(t, c.held.empty())
-			assert.True(t, c.stored().empty())
-			assert.False(t, c.answered())
+			assert.Empty(t, c.held)
+			assert.Empty(t, c.status().stored)
+			assert.False(t, c.status().answered)
 			assert.Equal(t, err, lw.newRelist("7").run(t.Context()))
 			if test.err != nil {
 				assert.ErrorIs(t, err, test.err)
@@ -373,37 +373,37 @@ func TestListing_IsNotOlder(t *testing.T) {
 }
 
 func TestWiden(t *testing.T) {
-	set := newShardSet(64, 0, 1, 5, 7, 8, 20, 63)
+	set := sets.New[Shard](0, 1, 5, 7, 8, 20, 63)
 	for limit, want := range map[int][]Shard{
 		5: {0, 1, 5, 7, 8, 20, 63},
 		4: {0, 1, 5, 6, 7, 8, 20, 63},
 		3: {0, 1, 2, 3, 4, 5, 6, 7, 8, 20, 63},
 	} {
-		assert.Equal(t, want, slices.Collect(widen(set, limit).each()), "limit %d", limit)
+		assert.Equal(t, want, sets.List(widen(set, limit)), "limit %d", limit)
 	}
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
 		count := 1 + random.IntN(300)
-		set := newShardSet(count)
+		set := sets.New[Shard]()
 		for range random.IntN(count) {
-			set.add(Shard(random.IntN(count)))
+			set.Insert(Shard(random.IntN(count)))
 		}
 		limit := 1 + random.IntN(20)
 		wide := widen(set, limit)
-		assert.True(t, set.within(wide))
-		assert.LessOrEqual(t, len(wide.ranges()), limit)
+		assert.True(t, wide.IsSuperset(set))
+		assert.LessOrEqual(t, len(ranges(wide, count)), limit)
 	}
 }
 
 // A group of many shards sends selectors that fit into a URL everywhere.
 func TestSelector_IsBounded(t *testing.T) {
 	c := newInformerCache(ByNamespace, 6400, func() {})
-	every := newShardSet(6400)
+	every := sets.New[Shard]()
 	for s := Shard(0); s < 6400; s += 3 {
-		every.add(s)
+		every.Insert(s)
 	}
 	requested, selector := c.selectable(every)
-	assert.True(t, every.within(requested))
+	assert.True(t, requested.IsSuperset(every))
 	assert.Less(t, len(selector), 6<<10)
 }
 
@@ -411,15 +411,12 @@ func TestSelector_IsBounded(t *testing.T) {
 func TestKeys_AreForgottenAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKeys(ByUID)
-		m := configMap("ns/a")
-		assert.Equal(t, k.hash("ns/a"), k.hashOf(m))
-		assert.Equal(t, k.hash("a"), k.hashOf(configMap("a")))
 		known := func(key string) bool { _, ok := k.value(key); return ok }
-		k.hold(k.hash("ns/a"), "uid-a")
-		k.hold(k.hash("ns/b"), "uid-b")
+		k.hold("ns/a", "uid-a")
+		k.hold("ns/b", "uid-b")
 		time.Sleep(24 * time.Hour)
-		k.forget(k.hash("ns/a"), "uid-a")
-		k.forget(k.hash("ns/b"), "uid-b")
+		k.forget("ns/a", "uid-a")
+		k.forget("ns/b", "uid-b")
 		for range 10 {
 			time.Sleep(goneFor - time.Second)
 			assert.True(t, known("ns/a"))
@@ -428,9 +425,9 @@ func TestKeys_AreForgottenAfterAWhile(t *testing.T) {
 		time.Sleep(2 * goneFor)
 		assert.False(t, known("ns/a"))
 
-		k.hold(k.hash("ns/c"), "uid-c")
+		k.hold("ns/c", "uid-c")
 		time.Sleep(3 * goneFor)
-		k.replace(map[uint64]string{k.hash("ns/d"): "uid-d"})
+		k.replace(map[string]string{"ns/d": "uid-d"})
 		assert.True(t, known("ns/c"), "a list has shown that it is gone")
 		assert.Empty(t, k.before)
 		assert.Len(t, k.gone, 1)
@@ -439,11 +436,11 @@ func TestKeys_AreForgottenAfterAWhile(t *testing.T) {
 		defer func(most int) { maxGone = most }(maxGone)
 		maxGone = 100
 		for i := range 3 * maxGone {
-			k.forget(uint64(i), strconv.Itoa(i))
+			k.forget(strconv.Itoa(i), strconv.Itoa(i))
 			assert.LessOrEqual(t, len(k.gone)+len(k.before), 2*maxGone)
 			for age := range min(i+1, maxGone) { // the last ones are known
-				_, gone := k.gone[uint64(i-age)]
-				_, before := k.before[uint64(i-age)]
+				_, gone := k.gone[strconv.Itoa(i-age)]
+				_, before := k.before[strconv.Itoa(i-age)]
 				assert.True(t, gone || before, "%d of %d", i-age, i)
 			}
 		}
@@ -452,9 +449,9 @@ func TestKeys_AreForgottenAfterAWhile(t *testing.T) {
 
 func TestKeys_OfNamespacesNeedNoMemory(t *testing.T) {
 	k := newKeys(ByNamespace)
-	k.hold(k.hash("ns/a"), "ns")
-	k.forget(k.hash("ns/b"), "ns")
-	k.replace(map[uint64]string{5: "ns"})
+	k.hold("ns/a", "ns")
+	k.forget("ns/b", "ns")
+	k.replace(map[string]string{"ns/c": "ns"})
 	assert.Empty(t, k.held)
 	assert.Empty(t, k.gone)
 	for key, want := range map[string]string{"ns/a": "ns", "a": ""} {

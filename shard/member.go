@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -35,13 +35,12 @@ type membership struct {
 	identity string
 	burn     context.CancelCauseFunc // ends the attempt to begin a term
 
-	mu      sync.Mutex
-	created bool // a creation was sent
-	begun   bool // the term has begun
-	leaving bool
-	back    bool   // the server was restored: M3
-	seen    string // the newest version that this member has obeyed: M2
-	limit   limit  // that the next renewal announces
+	seen     string                // the newest version that was obeyed: M2. The elector's
+	created  atomic.Bool           // a creation was sent
+	begun    atomic.Bool           // the term has begun
+	leaving  atomic.Bool           // it gives up its shards, as the next renewal says
+	limit    atomic.Pointer[limit] // that the next renewal has; nil is unlimited
+	restored atomic.Bool           // this process has noticed a restore of the server: M3
 }
 
 // elector returns the elector of a membership. It never waits for another candidate.
@@ -86,10 +85,10 @@ func (m *membership) follow(known string, lease *coordinationv1.Lease) error {
 	if !back {
 		return nil
 	}
-	begun := m.goBack()
+	m.restored.Store(true)
 	err := fmt.Errorf("%w: the server was restored: Lease %s has version %s, older than before",
 		leaderelection.ErrLost, lease.Name, lease.ResourceVersion)
-	if !begun {
+	if !m.begun.Load() {
 		m.burn(err)
 	}
 	return err
@@ -99,11 +98,7 @@ func (m *membership) follow(known string, lease *coordinationv1.Lease) error {
 func (m *membership) Create(
 	ctx context.Context, lease *coordinationv1.Lease, opts metav1.CreateOptions,
 ) (*coordinationv1.Lease, error) {
-	m.mu.Lock()
-	used := m.created
-	m.created = true
-	m.mu.Unlock()
-	if used {
+	if m.created.Swap(true) {
 		return nil, fmt.Errorf("%w: Lease %s was deleted", leaderelection.ErrLost, lease.Name)
 	}
 	known, _ := m.shards.synced()
@@ -120,10 +115,7 @@ func (m *membership) Create(
 func (m *membership) Update(
 	ctx context.Context, lease *coordinationv1.Lease, opts metav1.UpdateOptions,
 ) (*coordinationv1.Lease, error) {
-	m.mu.Lock()
-	begun := m.begun
-	m.mu.Unlock()
-	if !begun && holderOf(lease) != "" {
+	if !m.begun.Load() && holderOf(lease) != "" {
 		err := fmt.Errorf("create Lease %s: the answer came too late", lease.Name)
 		m.burn(err)
 		return nil, err
@@ -136,53 +128,16 @@ func (m *membership) Update(
 	return updated, m.follow(known, updated)
 }
 
-// begin notes that the term has begun.
-func (m *membership) begin() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.begun = true
-}
-
-// leave makes the next renewals say that this member gives up its shards.
-func (m *membership) leave() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.leaving = true
-}
-
-// take makes the next renewals say how many shards this member takes.
-func (m *membership) take(l limit) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.limit = l
-}
-
 // announced is the limit that the next renewal has.
 func (m *membership) announced() limit {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.limit
-}
-
-// goBack notes that the server was restored: M3. It reports whether the term has begun.
-func (m *membership) goBack() (begun bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.back = true
-	return m.begun
-}
-
-// wentBack reports whether this process has noticed a restore of the server: M3.
-func (m *membership) wentBack() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.back
+	if l := m.limit.Load(); l != nil {
+		return *l
+	}
+	return unlimited
 }
 
 // annotated returns the Lease with what other members must know: M2.
 func (m *membership) annotated(lease *coordinationv1.Lease) *coordinationv1.Lease {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	annotations := maps.Clone(lease.Annotations)
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -190,17 +145,17 @@ func (m *membership) annotated(lease *coordinationv1.Lease) *coordinationv1.Leas
 	if seen := m.shards.obeyed(m.identity); newer(seen, m.seen) {
 		m.seen = seen
 	}
-	annotations[SeenAnnotation] = m.seen // whatever the Lease says: a person may have edited it
-	annotations[ByAnnotation] = m.shards.caches.bys()
-	delete(annotations, LimitAnnotation)
-	if m.limit != unlimited {
-		annotations[LimitAnnotation] = m.limit.String()
+	annotations[seenAnnotation] = m.seen // whatever the Lease says: a person may have edited it
+	annotations[byAnnotation] = m.shards.caches.bys()
+	delete(annotations, limitAnnotation)
+	if l := m.announced(); l != unlimited {
+		annotations[limitAnnotation] = l.String()
 	}
 	switch {
 	case holderOf(lease) == "":
-		annotations[LeavingAnnotation] = hasLeft
-	case m.leaving:
-		annotations[LeavingAnnotation] = "true"
+		annotations[leavingAnnotation] = hasLeft
+	case m.leaving.Load():
+		annotations[leavingAnnotation] = "true"
 	}
 	lease.Annotations = annotations
 	return lease
@@ -276,7 +231,7 @@ func (p *peer) observe(lease *coordinationv1.Lease, now time.Time) (changed bool
 	if duration := leaseDuration(lease); duration > 0 && p.present() {
 		p.duration = max(duration, p.least)
 	}
-	if holderOf(lease) == "" && lease.Annotations[LeavingAnnotation] == hasLeft {
+	if holderOf(lease) == "" && lease.Annotations[leavingAnnotation] == hasLeft {
 		p.over = true // its elector has released it: P1
 	}
 	return before != p.present() || leaving != p.leaving() || stale != p.stale ||
@@ -304,7 +259,7 @@ func (p *peer) present() bool {
 }
 
 func (p *peer) leaving() bool {
-	return p.lease != nil && p.lease.Annotations[LeavingAnnotation] != ""
+	return p.lease != nil && p.lease.Annotations[leavingAnnotation] != ""
 }
 
 // expiry is when the member's term is over, if nothing new is seen until then.
@@ -321,7 +276,7 @@ func (p *peer) limit() limit {
 	if p.lease == nil {
 		return unlimited
 	}
-	return parseLimit(p.lease.Annotations[LimitAnnotation])
+	return parseLimit(p.lease.Annotations[limitAnnotation])
 }
 
 // diedYoung reports whether the member has lived for a short time, and has neither left nor shown
@@ -342,7 +297,7 @@ func (p *peer) seen() string {
 	if p.lease == nil {
 		return ""
 	}
-	seen := p.lease.Annotations[SeenAnnotation]
+	seen := p.lease.Annotations[seenAnnotation]
 	if _, ok := number(seen); !ok || newer(seen, p.lease.ResourceVersion) {
 		return ""
 	}

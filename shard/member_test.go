@@ -32,7 +32,8 @@ func TestMembership_VersionsGoBack(t *testing.T) {
 	} {
 		for _, begun := range []bool{false, true} {
 			written, burnt := s.written, false
-			m := &membership{shards: s, begun: begun, burn: func(error) { burnt = true }}
+			m := &membership{shards: s, burn: func(error) { burnt = true }}
+			m.begun.Store(begun)
 			err := m.follow(step.known, &coordinationv1.Lease{
 				ObjectMeta: metav1.ObjectMeta{ResourceVersion: step.version},
 			})
@@ -41,7 +42,7 @@ func TestMembership_VersionsGoBack(t *testing.T) {
 			} else {
 				assert.NoError(t, err, "%+v", step)
 			}
-			assert.Equal(t, step.back, m.wentBack(), "%+v", step)
+			assert.Equal(t, step.back, m.restored.Load(), "%+v", step)
 			assert.Equal(t, step.back && !begun, burnt, "a term that has not begun must not")
 			if !begun {
 				s.written = written
@@ -106,7 +107,7 @@ func TestMembership_TheAnswerCameTooLate(t *testing.T) {
 func TestMembership_Annotations(t *testing.T) {
 	s := newShards(t, 1)
 	s.caches.uses("v1.Pod", ByUID)
-	m := &membership{shards: s, identity: "a", limit: unlimited}
+	m := &membership{shards: s, identity: "a"}
 	for _, step := range []struct {
 		version string
 		state   State
@@ -114,29 +115,29 @@ func TestMembership_Annotations(t *testing.T) {
 		holder  string
 		want    map[string]string
 	}{
-		{"10", Elsewhere, func() {}, "a", map[string]string{SeenAnnotation: "10"}},
-		{"11", Acquiring, func() {}, "a", map[string]string{SeenAnnotation: "10"}},
-		{"12", Elsewhere, func() { m.take(limit{most: 3}) }, "a", map[string]string{
-			SeenAnnotation: "12", LimitAnnotation: "3",
+		{"10", Elsewhere, func() {}, "a", map[string]string{seenAnnotation: "10"}},
+		{"11", Acquiring, func() {}, "a", map[string]string{seenAnnotation: "10"}},
+		{"12", Elsewhere, func() { m.limit.Store(&limit{most: 3}) }, "a", map[string]string{
+			seenAnnotation: "12", limitAnnotation: "3",
 		}},
-		{"12", Elsewhere, func() { m.take(unlimited) }, "a", map[string]string{
-			SeenAnnotation: "12",
+		{"12", Elsewhere, func() { m.limit.Store(&unlimited) }, "a", map[string]string{
+			seenAnnotation: "12",
 		}},
-		{"13", Elsewhere, m.leave, "a", map[string]string{
-			SeenAnnotation: "13", LeavingAnnotation: "true",
+		{"13", Elsewhere, func() { m.leaving.Store(true) }, "a", map[string]string{
+			seenAnnotation: "13", leavingAnnotation: "true",
 		}},
 		{"13", Elsewhere, func() {}, "", map[string]string{
-			SeenAnnotation: "13", LeavingAnnotation: hasLeft,
+			seenAnnotation: "13", leavingAnnotation: hasLeft,
 		}},
 	} {
 		require.NoError(t, s.lister.GetStore().Replace(nil, step.version))
 		s.slots[0].set(step.state, nil, nil)
 		step.change()
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Annotations: map[string]string{"note": "kept", LimitAnnotation: "7"},
+			Annotations: map[string]string{"note": "kept", limitAnnotation: "7"},
 		}}
 		lease.Spec.HolderIdentity = &step.holder
-		step.want["note"], step.want[ByAnnotation] = "kept", "v1.Pod=uid"
+		step.want["note"], step.want[byAnnotation] = "kept", "v1.Pod=uid"
 		assert.Equal(t, step.want, m.annotated(lease).Annotations)
 	}
 }
@@ -163,7 +164,8 @@ func TestStory_AnOlderVersionIsRead(t *testing.T) {
 	story(t, 1, func(w *world) {
 		a := w.process("a")
 		name := a.leases.memberName(a.Status().Identity)
-		m := &membership{leases: a.leases, shards: a.Shards, begun: true}
+		m := &membership{leases: a.leases, shards: a.Shards}
+		m.begun.Store(true)
 		_, err := m.Get(t.Context(), "group-m-other", metav1.GetOptions{})
 		assert.True(t, apierrors.IsNotFound(err), err)
 		_, err = m.Get(t.Context(), name, metav1.GetOptions{})
@@ -224,7 +226,7 @@ func TestMembership_Obeyed(t *testing.T) {
 			list = append(list, test.lease)
 		}
 		require.NoError(t, s.lister.GetStore().Replace(list, "10"))
-		s.slots[0] = &slot{state: test.state, running: test.running}
+		s.slots[0] = &slot{slotStatus: slotStatus{state: test.state, running: test.running}}
 		if test.state.owned() {
 			s.slots[0].right = newRight(t.Context(), tokenOf(mine))
 		}
@@ -244,7 +246,7 @@ func TestPeer_Observe(t *testing.T) {
 		stale, renewed, present bool
 		over                    bool
 	}
-	none, done := map[string]string(nil), map[string]string{LeavingAnnotation: hasLeft}
+	none, done := map[string]string(nil), map[string]string{leavingAnnotation: hasLeft}
 	for i, step := range []struct {
 		version, uid, holder string
 		seconds              int32
@@ -264,10 +266,10 @@ func TestPeer_Observe(t *testing.T) {
 		{"9", "u", "c", 120, 0, none, false, known{"b", minute, false, true, false, false}},
 		{"10", "u", "b", 60, 0, none, true, known{"b", minute, false, true, true, false}},
 		{"10", "v", "b", 60, 0, none, false, known{"b", minute, false, true, true, false}},
-		{"11", "v", "b", 60, 0, map[string]string{LeavingAnnotation: "true"}, true,
+		{"11", "v", "b", 60, 0, map[string]string{leavingAnnotation: "true"}, true,
 			known{"b", minute, false, true, true, false}},
 		{"12", "v", "b", 60, 0, map[string]string{
-			LeavingAnnotation: "true", LimitAnnotation: "3",
+			leavingAnnotation: "true", limitAnnotation: "3",
 		}, true, known{"b", minute, false, true, true, false}},
 		{"", "", "", 0, 0, none, true, known{"b", minute, false, true, false, false}},
 		{"13", "w", "b", 60, 5 * minute, none, true, known{"b", minute, true, true, true, false}},
@@ -338,7 +340,7 @@ func TestLease_WithoutFields(t *testing.T) {
 	assert.Zero(t, leaseDuration(empty))
 	leases := leases{count: "8"}
 	assert.NoError(t, leases.checkCount(empty))
-	empty.Annotations = map[string]string{CountAnnotation: "9"}
+	empty.Annotations = map[string]string{countAnnotation: "9"}
 	assert.Error(t, leases.checkCount(empty))
 
 	empty.Spec.HolderIdentity = new("a")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// limit is how many shards a member takes at most, as the LimitAnnotation of its Lease says.
+// limit is how many shards a member takes at most, as the limitAnnotation of its Lease says.
 type limit struct {
 	most  int
 	stuck bool // it cannot use more: it does not fill its caches, or takes no shard
@@ -18,7 +18,7 @@ type limit struct {
 
 var unlimited = limit{most: math.MaxInt}
 
-// String is the value of a LimitAnnotation.
+// String is the value of a limitAnnotation.
 func (l limit) String() string {
 	text := strconv.Itoa(l.most)
 	if l.stuck {
@@ -72,14 +72,6 @@ const (
 	paceStuck   pacePhase = "stuck"
 )
 
-// firstPhase is the phase in which a term begins.
-func (s *Shards) firstPhase() pacePhase {
-	if s.gradual {
-		return paceWaiting
-	}
-	return paceFull
-}
-
 // In LeaseDurations:
 const (
 	// A shard must become active within syncWithin after it was acquired, or after the last object
@@ -102,37 +94,13 @@ const (
 // brings another object.
 func (t *tenure) syncUntil(since time.Time) time.Time {
 	until, most := since, since.Add(syncAtMost*t.shards.config.LeaseDuration)
-	if last := t.shards.caches.progress(); last.After(since) {
+	if last := t.shards.caches.status().listed; last.After(since) {
 		until = last
 	}
 	if until = until.Add(syncWithin * t.shards.config.LeaseDuration); until.After(most) {
 		until = most
 	}
 	return until
-}
-
-// load is what this member has.
-type load struct {
-	owned, active int
-	syncing       time.Time // when the oldest shard that is not active began to sync; or zero
-}
-
-func (t *tenure) load() (l load) {
-	for _, slot := range t.shards.slots {
-		slot.mu.Lock()
-		state, since := slot.state, slot.since
-		slot.mu.Unlock()
-		if state.owned() {
-			l.owned++
-		}
-		switch {
-		case state == Active:
-			l.active++
-		case state == Syncing && (l.syncing.IsZero() || since.Before(l.syncing)):
-			l.syncing = since
-		}
-	}
-	return l
 }
 
 // adjust decides on the limit of this member, which its next renewal announces. It is called after
@@ -179,7 +147,8 @@ func (t *tenure) adjust(now time.Time) {
 	if p.phase != paceFull && now.Before(p.next) {
 		t.at(p.next)
 	}
-	t.member.take(p.limit(l))
+	limit := p.limit(l)
+	t.member.limit.Store(&limit)
 }
 
 // grow begins a step.

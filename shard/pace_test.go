@@ -24,7 +24,7 @@ func TestPace_LimitsInAnAnnotation(t *testing.T) {
 		assert.Equal(t, unlimited, p.limit(), "no Lease")
 		p.lease = &coordinationv1.Lease{}
 		assert.Equal(t, unlimited, p.limit(), "no annotation")
-		p.lease.Annotations = map[string]string{LimitAnnotation: text}
+		p.lease.Annotations = map[string]string{limitAnnotation: text}
 		assert.Equal(t, l, p.limit())
 	}
 	assert.Equal(t, unlimited, parseLimit(unlimited.String()))
@@ -68,9 +68,11 @@ func TestPace_Load(t *testing.T) {
 		if state != Syncing {
 			since = since.Add(-time.Hour)
 		}
-		tn.shards.slots = append(tn.shards.slots, &slot{state: state, since: since})
+		tn.shards.slots = append(tn.shards.slots, &slot{
+			slotStatus: slotStatus{state: state, since: since},
+		})
 	}
-	assert.Equal(t, load{owned: 6, active: 2, syncing: now}, tn.load())
+	assert.Equal(t, load{held: 8, owned: 6, active: 2, syncing: now}, tn.load())
 	for _, slot := range tn.shards.slots {
 		assert.True(t, slot.mu.TryLock())
 	}

@@ -136,12 +136,12 @@ func TestStory_AVersionThatIsNoNumberWasNotSeen(t *testing.T) {
 		b.endWatches()
 		w.after(10 * time.Second)
 		w.editMember(b, func(lease *coordinationv1.Lease) {
-			lease.Annotations[SeenAnnotation] = "none"
+			lease.Annotations[seenAnnotation] = "none"
 			lease.Annotations["note"] = "kept"
 		})
 		w.editShard(b.owns()[0], setHolder(a.Status().Identity))
 		w.after(10 * time.Second) // b sees that late
-		seen := w.memberLease(b).Annotations[SeenAnnotation]
+		seen := w.memberLease(b).Annotations[seenAnnotation]
 		_, ok := number(seen)
 		assert.True(t, ok, seen)
 		assert.Equal(t, "kept", w.memberLease(b).Annotations["note"])

@@ -11,9 +11,10 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// plan is the assignment, with what it was computed from.
+// plan is the assignment, with what it was computed from. It does not change any more.
 type plan struct {
 	members []string
 	limits  map[string]limit // of the members that have one
@@ -54,7 +55,7 @@ func (t *tenure) meet(v view, now time.Time) {
 	}
 	t.obeyedAll, t.alone = "", true
 	own := t.shards.peerLocked(t.shards.leases.memberName(t.me), t.me).lease
-	t.isKnown = own != nil && own.Annotations[LimitAnnotation] == ""
+	t.isKnown = own != nil && own.Annotations[limitAnnotation] == ""
 	for name, p := range t.shards.peers {
 		if v.members[name] == nil {
 			p.list(nil, now)
@@ -137,7 +138,13 @@ func (t *tenure) askLocked(p *peer, now time.Time) {
 	}
 	p.asking = true
 	name, asked := p.name, now
-	t.request(t.reading(name), func(lease *coordinationv1.Lease, err error) {
+	t.request(func(ctx context.Context) (*coordinationv1.Lease, error) {
+		lease, err := t.shards.leases.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return lease, err
+	}, func(lease *coordinationv1.Lease, err error) {
 		if err != nil {
 			t.shards.noteError(t.led, err)
 		}
@@ -183,7 +190,7 @@ func (t *tenure) arrange(v view, now time.Time) {
 	}
 	slices.Sort(next.members)
 	for s, o := range next.owners {
-		if state, _, _ := t.shards.slots[s].look(); state != Acquiring {
+		if t.shards.slots[s].look().state != Acquiring {
 			continue
 		}
 		// A shard that this member is taking counts already: otherwise it would take one too many

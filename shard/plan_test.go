@@ -22,7 +22,7 @@ import (
 func TestArrange_PlansAgainWhenAStuckMemberTakesAShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShards(t, 2)
-		member := &membership{shards: s, identity: "a", limit: unlimited}
+		member := &membership{shards: s, identity: "a"}
 		a := newTenure(s, member, context.Background())
 		version := 0
 		lease := func(holder string) *coordinationv1.Lease {
@@ -75,7 +75,7 @@ func TestArrange_PlansAgainWhenAStuckMemberTakesAShard(t *testing.T) {
 func TestArrange_CountsWhatIsBeingAcquired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShards(t, 2)
-		a := newTenure(s, &membership{shards: s, identity: "a", limit: unlimited},
+		a := newTenure(s, &membership{shards: s, identity: "a"},
 			context.Background())
 		mine := s.leases.given(s.leases.free(0), "a")
 		now := time.Now()
@@ -99,13 +99,13 @@ func TestMeet_WhatTheOthersHaveObeyed(t *testing.T) {
 			return &coordinationv1.Lease{
 				ObjectMeta: metav1.ObjectMeta{
 					Name: s.leases.memberName(identity), ResourceVersion: "50",
-					Annotations: map[string]string{SeenAnnotation: seen},
+					Annotations: map[string]string{seenAnnotation: seen},
 				},
 				Spec: coordinationv1.LeaseSpec{HolderIdentity: &identity},
 			}
 		}
 		for range 20 { // in any order of the members
-			a := newTenure(s, &membership{shards: s, identity: "a", limit: unlimited}, quiet())
+			a := newTenure(s, &membership{shards: s, identity: "a"}, quiet())
 			clear(s.peers)
 			v := view{
 				version: "50", shards: make([]*coordinationv1.Lease, 2),
@@ -192,7 +192,7 @@ func TestStory_ADeadMemberCannotBeRead(t *testing.T) {
 func TestArrange_ASlowMemberIsNotStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShards(t, 8)
-		a := newTenure(s, &membership{shards: s, identity: "a", limit: unlimited}, quiet())
+		a := newTenure(s, &membership{shards: s, identity: "a"}, quiet())
 		v := view{shards: make([]*coordinationv1.Lease, 8)}
 		pass := func() {
 			a.shards.peers["g-m-c"] = cmp.Or(a.shards.peers["g-m-c"], &peer{

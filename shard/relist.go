@@ -35,7 +35,7 @@ type relist struct {
 	selected  *reflector.Selection // by the inner watch, which has ended; or nil
 	inferred  error                // of a list that was not requested
 	items     []runtime.Object
-	meanwhile map[uint64]change // by key, the newest changes that the watch has brought since then
+	meanwhile map[string]change // by key, the newest changes that the watch has brought since then
 	unordered bool              // one of them has a version that cannot be compared
 	newer     ahead             // set by merge
 }
@@ -43,7 +43,7 @@ type relist struct {
 // change is a change of an object that was passed on.
 type change struct {
 	obj     runtime.Object // a copy, because a transform may change it; nil if it is gone
-	key     uint64
+	key     string
 	value   string
 	version uint64
 }
@@ -55,7 +55,7 @@ func (lw listWatch) newRelist(resourceVersion string) *relist {
 	defer c.mu.Unlock()
 	return &relist{
 		listing: c.newListingLocked(), lw: lw, from: resourceVersion, asOf: time.Now(),
-		meanwhile: map[uint64]change{},
+		meanwhile: map[string]change{},
 	}
 }
 
@@ -132,7 +132,7 @@ func (r *relist) keep(e watch.Event, i item, received watch.EventType) {
 	version, ok := number(i.version)
 	r.unordered = r.unordered || !ok
 	c := change{key: i.key, value: i.value, version: version}
-	if received != watch.Deleted && r.wanted.has(i.shard) {
+	if received != watch.Deleted && r.wanted.Has(i.shard) {
 		c.obj = e.Object.DeepCopyObject()
 	}
 	r.meanwhile[i.key] = c
@@ -149,13 +149,13 @@ func (r *relist) merge() bool {
 	if !ok || !known || r.unordered || version < from { // or the server was restored
 		return false
 	}
-	maps.DeleteFunc(r.meanwhile, func(_ uint64, c change) bool { return c.version <= version })
+	maps.DeleteFunc(r.meanwhile, func(_ string, c change) bool { return c.version <= version })
 	r.items = slices.DeleteFunc(r.items, func(obj runtime.Object) bool {
 		i, err := r.cache.item(obj)
 		_, changed := r.meanwhile[i.key]
 		return err == nil && changed
 	})
-	r.newer.upTo = map[uint64]uint64{}
+	r.newer.upTo = map[string]uint64{}
 	for _, c := range slices.SortedFunc(maps.Values(r.meanwhile), func(a, b change) int {
 		return cmp.Compare(a.version, b.version)
 	}) {

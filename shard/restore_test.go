@@ -265,10 +265,10 @@ func TestStory_ADeadMemberInACopy(t *testing.T) {
 // came afterwards.
 func TestPeer_SeenBeforeARestore(t *testing.T) {
 	p := &peer{lease: &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		ResourceVersion: "100", Annotations: map[string]string{SeenAnnotation: "99"},
+		ResourceVersion: "100", Annotations: map[string]string{seenAnnotation: "99"},
 	}}}
 	assert.Equal(t, "99", p.seen())
-	p.lease.Annotations[SeenAnnotation] = "101"
+	p.lease.Annotations[seenAnnotation] = "101"
 	assert.Empty(t, p.seen())
 }
 

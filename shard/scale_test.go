@@ -139,8 +139,8 @@ func TestScale(t *testing.T) {
 		})
 		moves := make([]int, w.count)
 		for _, m := range w.log[before:] {
-			if m.Acquired() {
-				moves[m.Shard]++
+			if m.acquired() {
+				moves[m.shard]++
 			}
 		}
 		assert.LessOrEqual(t, slices.Max(moves), 2)

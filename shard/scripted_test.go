@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/informer"
@@ -145,9 +146,9 @@ func TestStory_ADeleteArrivesTwice(t *testing.T) {
 		shard := shardOf("ns", 8)
 		gone := versioned("ns/a", "12", "u")
 		w.deletesWhileItLists(versioned("ns/a", "7", "u"), gone, gone)
-		w.caches.assign(newShardSet(8, shard))
+		w.caches.assign(sets.New[Shard](shard))
 		after(20 * time.Second)
-		assert.True(t, w.caches.stored().has(shard), "the shard is stored")
+		assert.True(t, w.caches.status().stored.Has(shard), "the shard is stored")
 		assert.Empty(t, w.keys())
 	})
 }
@@ -161,9 +162,9 @@ func TestStory_AnUnknownObjectIsDeleted(t *testing.T) {
 			scriptedStory(t, ByNamespace, o, func(w *scriptedWorld) {
 				shard := shardOf("ns", 8)
 				w.deletesWhileItLists(versioned("ns/b", "7", "u"), versioned("ns/a", "12", "u"))
-				w.caches.assign(newShardSet(8, shard))
+				w.caches.assign(sets.New[Shard](shard))
 				after(10 * time.Minute)
-				assert.True(t, w.caches.stored().has(shard), "the shard is stored")
+				assert.True(t, w.caches.status().stored.Has(shard), "the shard is stored")
 				assert.Equal(t, []string{"ns/b"}, w.keys())
 			})
 		})
@@ -182,7 +183,7 @@ func TestStory_AnObjectIsListedTwice(t *testing.T) {
 					})
 					w.caches.assign(allShards(8))
 					after(10 * time.Minute)
-					assert.True(t, w.caches.stored().all(), "all shards are stored")
+					assert.Len(t, w.caches.status().stored, 8, "all shards are stored")
 				})
 			})
 		}
@@ -195,11 +196,11 @@ func TestStory_VersionsThatAreNoNumbers(t *testing.T) {
 		w.lists(func(metav1.ListOptions) (runtime.Object, error) {
 			return listOf("v9", versioned("ns/a", "v7", "u")), nil
 		})
-		w.caches.assign(newShardSet(8, 1, 2))
+		w.caches.assign(sets.New[Shard](1, 2))
 		after(10 * time.Minute)
 		w.caches.assign(allShards(8))
 		after(10 * time.Minute)
-		assert.True(t, w.caches.stored().all(), "all shards are stored")
+		assert.Len(t, w.caches.status().stored, 8, "all shards are stored")
 		assert.Equal(t, []string{"ns/a"}, w.keys())
 	})
 }
@@ -245,7 +246,7 @@ func TestStory_AnObjectOfAnotherTypeIsListed(t *testing.T) {
 		})
 		w.caches.assign(allShards(8))
 		after(time.Minute)
-		assert.True(t, w.caches.stored().all(), "all shards are stored")
+		assert.Len(t, w.caches.status().stored, 8, "all shards are stored")
 		assert.Equal(t, []string{"ns/a"}, w.keys())
 	})
 }

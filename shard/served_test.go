@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -39,10 +40,9 @@ type brokenCache struct {
 }
 
 func (c *brokenCache) assign(owned shardSet) {}
-func (c *brokenCache) stored() shardSet      { return c.holds }
-func (c *brokenCache) answered() bool        { return c.answers }
-func (c *brokenCache) progress() time.Time   { return c.last }
-func (c *brokenCache) filters() bool         { return false }
+func (c *brokenCache) status() cacheStatus {
+	return cacheStatus{stored: c.holds, answered: c.answers, listed: c.last}
+}
 
 // processWith starts a replica with a cache, which has an answer and may hold nothing.
 func (w *world) processWith(name string, c *brokenCache) *process {
@@ -63,8 +63,8 @@ func (w *world) unserved(d time.Duration, play func(at time.Duration)) []time.Du
 		w.after(step)
 		for s := range sum {
 			if !slices.ContainsFunc(w.processes, func(p *process) bool {
-				state, _, right := p.slots[s].look()
-				return !p.dead && state == Active && right.valid()
+				now := p.slots[s].look()
+				return !p.dead && now.state == Active && now.right.valid()
 			}) {
 				sum[s] += step
 			}
@@ -86,7 +86,7 @@ func TestStory_AMemberThatCannotFillItsCachesGivesItsShardsBack(t *testing.T) {
 	gradualStory(t, 16, func(w *world) {
 		a := w.process("a")
 		w.after(time.Second)
-		broken := &brokenCache{answers: true, holds: newShardSet(16)}
+		broken := &brokenCache{answers: true, holds: sets.New[Shard]()}
 		b := w.processWith("b", broken)
 		bound := syncWithin * DefaultLeaseDuration
 		w.after(bound - time.Second)
@@ -109,7 +109,7 @@ func TestStory_AMemberThatCannotFillItsCachesGivesItsShardsBack(t *testing.T) {
 		assert.Less(t, sum(lost), 5*time.Minute, "one shard at a time: %v", lost)
 
 		broken.holds = allShards(16)
-		b.cacheChanged()
+		b.wakeUp()
 		w.after((stuckFor<<mostTries)*DefaultLeaseDuration + 10*DefaultRetryPeriod)
 		w.loads(8, 8)
 		assert.True(t, b.Ready())
@@ -122,7 +122,7 @@ func TestStory_ASlowListIsNoFailure(t *testing.T) {
 	gradualStory(t, 16, func(w *world) {
 		w.process("a")
 		w.after(time.Second)
-		slow := &brokenCache{answers: true, holds: newShardSet(16)}
+		slow := &brokenCache{answers: true, holds: sets.New[Shard]()}
 		b := w.processWith("b", slow)
 		w.after(5 * time.Second)
 		for range syncAtMost - 2 {
@@ -142,14 +142,14 @@ func TestStory_ASlowListIsNoFailure(t *testing.T) {
 // If no other member can do better, one that is slow keeps its shards: it may still succeed.
 func TestStory_AMemberThatIsAloneKeepsItsShards(t *testing.T) {
 	gradualStory(t, 16, func(w *world) {
-		broken := &brokenCache{answers: true, holds: newShardSet(16)}
+		broken := &brokenCache{answers: true, holds: sets.New[Shard]()}
 		a := w.processWith("a", broken)
 		w.after(2 * syncWithin * DefaultLeaseDuration)
 		assert.Len(t, a.owns(), 16)
 		assert.Error(t, a.Check(0))
 		assert.False(t, a.Ready())
 		broken.holds = allShards(16)
-		a.cacheChanged()
+		a.wakeUp()
 		w.after(2 * DefaultRetryPeriod)
 		w.loads(16)
 		assert.NoError(t, a.Check(0))
@@ -165,7 +165,7 @@ func TestStory_InformersThatStartAfterTheShards(t *testing.T) {
 		w.after(20 * time.Second)
 		w.loads(8, 8)
 		assert.True(t, b.Ready())
-		b.register(&brokenCache{holds: newShardSet(16)})
+		b.register(&brokenCache{holds: sets.New[Shard]()})
 		w.after(syncWithin*DefaultLeaseDuration + 3*DefaultRetryPeriod)
 		w.loads(16, 0)
 		assert.False(t, b.Ready())
@@ -242,7 +242,7 @@ func TestStory_ANewMemberTakesItsShareInSteps(t *testing.T) {
 		}
 		assert.Equal(t, []int{0, 2, 4, 8, 16}, steps)
 		assert.True(t, b.Ready())
-		assert.Empty(t, w.memberLease(b).Annotations[LimitAnnotation])
+		assert.Empty(t, w.memberLease(b).Annotations[limitAnnotation])
 	})
 }
 
@@ -379,15 +379,15 @@ func TestStory_AMoveDoesNotChangeTheBackoff(t *testing.T) {
 		require.Greater(t, calls, 6)
 		failures, attempts := c.Queue().NumRequeues("key"), calls
 
-		cache.holds = newShardSet(1)
-		a.cacheChanged()
+		cache.holds = sets.New[Shard]()
+		a.wakeUp()
 		w.after(10 * time.Minute)
 		assert.Equal(t, attempts, calls)
 		assert.Equal(t, 1, refused, "it waits")
 		assert.Equal(t, failures, c.Queue().NumRequeues("key"))
 
 		cache.holds = allShards(1)
-		a.cacheChanged()
+		a.wakeUp()
 		w.after(time.Second)
 		assert.Equal(t, attempts+1, calls, "it is tried at once")
 		assert.Equal(t, failures+1, c.Queue().NumRequeues("key"))

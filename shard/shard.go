@@ -16,10 +16,10 @@
 // no reconcile begins, the running ones end, then its Lease is cleared, and the new owner takes it.
 // A shard of a member that is over can be taken as it is. No other state is kept on the server.
 //
-// Read hash.go and set.go (objects and shards), assign.go (which member is to own which shard),
-// lease.go and member.go (the Leases, and when a member is over), slot.go and guard.go (the right
-// to act), tenure.go (the state machine), transfer.go (the writes), then informercache.go,
-// listwatch.go, watch.go and relist.go (the caches). Then go test -v ./shard.
+// Read hash.go (objects and shards), assign.go (which member is to own which shard), lease.go and
+// member.go (the Leases, and when a member is over), slot.go and guard.go (the right to act),
+// tenure.go (the state machine), transfer.go (the writes), then informercache.go, listwatch.go,
+// watch.go and relist.go (the caches). Then go test -v ./shard.
 //
 // Goroutines: Run has one for the informer of the Leases, one for the elector of the membership,
 // one for the manager, and one for each request of it. All have ended when Run returns. Each watch
@@ -76,9 +76,11 @@ type Shards struct {
 	passes  atomic.Uint64                   // of the manager
 	plans   atomic.Uint64                   // how often it has computed an assignment
 	unknown atomic.Uint64                   // keys that were dropped: their shard was not known
-	gradual bool                            // new members take their shares in steps; tests may not
 	lagging atomic.Pointer[time.Time]       // since when the caches have not done what they should
 	ready   atomic.Pointer[context.Context] // of the term in which it was ready
+
+	firstPhase pacePhase  // in which a term begins: waiting. Tests may begin with full
+	observe    func(move) // called with each move, in order; nil but in tests
 
 	// ended are the earlier identities of this process: no work of theirs is left. It belongs to
 	// the goroutine of Run or of the manager, which are never busy at the same time.
@@ -88,6 +90,7 @@ type Shards struct {
 	lister  informer.SharedIndexInformer // of the Leases; Run sets it first
 	peers   map[string]*peer             // by the name of the Lease
 	status  Status
+	plan    plan   // the newest
 	shown   string // the newest version that lister has had: M3
 	written string // the version of the last write of a membership: M3
 }
@@ -100,12 +103,12 @@ func New(config Config) (*Shards, error) {
 	}
 	s := &Shards{
 		config: config, leases: newLeases(&config), caches: newCaches(config.Count),
-		wake: make(chan struct{}, 1), gradual: true, ended: map[string]bool{},
+		wake: make(chan struct{}, 1), firstPhase: paceWaiting, ended: map[string]bool{},
 		peers: map[string]*peer{},
 		slots: make([]*slot, config.Count),
 	}
 	for i := range s.slots {
-		s.slots[i] = &slot{state: Elsewhere}
+		s.slots[i] = &slot{slotStatus: slotStatus{state: Elsewhere}}
 	}
 	probe := &membership{leases: s.leases, shards: s, identity: config.newIdentity()}
 	if _, err := probe.elector(); err != nil { // it checks the durations
@@ -183,6 +186,7 @@ func (s *Shards) peerLocked(name, identity string) *peer {
 	return p
 }
 
+// wakeUp makes the manager look at everything. It does not block.
 func (s *Shards) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
@@ -201,12 +205,12 @@ func (s *Shards) obeyed(identity string) string {
 		return ""
 	}
 	for shard, slot := range s.slots {
-		state, running, right := slot.look()
+		now := slot.look()
 		switch {
-		case state == Acquiring, running > 0 && !state.owned():
+		case now.state == Acquiring, now.running > 0 && !now.state.owned():
 			return ""
-		case !state.owned():
-		case !isGrant(s.stored(Shard(shard)), identity, right):
+		case !now.state.owned():
+		case !isGrant(s.stored(Shard(shard)), identity, now.right):
 			return ""
 		}
 	}
@@ -227,15 +231,16 @@ func (s *Shards) join(ctx context.Context) error {
 	defer burn(nil)
 	member := &membership{
 		leases: s.leases, shards: s, identity: s.config.newIdentity(), burn: burn,
-		limit: (&pace{phase: s.firstPhase()}).limit(load{}),
 	}
+	first := (&pace{phase: s.firstPhase}).limit(load{})
+	member.limit.Store(&first)
 	elector, err := member.elector()
 	if err != nil {
 		return err
 	}
 	var worked error
 	err = elector.Lead(joining, func(led context.Context) {
-		member.begin()
+		member.begun.Store(true)
 		s.mu.Lock()
 		s.status.Terms++
 		s.mu.Unlock()
@@ -246,7 +251,7 @@ func (s *Shards) join(ctx context.Context) error {
 	s.ended[member.identity] = true
 	s.lagging.Store(nil)
 	s.forget(ctx, member)
-	if member.wentBack() {
+	if member.restored.Load() {
 		s.noteError(ctx, errRestored)
 		done.Sleep(ctx, s.config.LeaseDuration)
 		return errRestored
@@ -273,14 +278,15 @@ func (s *Shards) waitForCaches(ctx context.Context) {
 	s.lagging.Store(&began)
 	defer s.lagging.Store(nil)
 	for ctx.Err() == nil {
-		running, made := s.caches.silent()
-		if running == 0 && (made == 0 || time.Since(began) > syncWithin*s.config.LeaseDuration) {
+		caches := s.caches.status()
+		patient := time.Since(began) <= syncWithin*s.config.LeaseDuration
+		if caches.silent == 0 && (caches.made == 0 || !patient) {
 			s.caches.expectNone()
 			return
 		}
 		s.mu.Lock()
 		s.status.LastError = fmt.Errorf("join: no answer yet to a list of %d informers; %d others "+
-			"do not run yet", running, made)
+			"do not run yet", caches.silent, caches.made)
 		s.status.LastErrorTime = time.Now()
 		s.mu.Unlock()
 		timer := time.NewTimer(s.config.RetryPeriod)
@@ -314,7 +320,7 @@ func (s *Shards) checkBy(p *peer, now time.Time) error {
 	if !p.alive(now) || s.ended[p.identity] {
 		return nil
 	}
-	mine, others := s.caches.bys(), p.lease.Annotations[ByAnnotation]
+	mine, others := s.caches.bys(), p.lease.Annotations[byAnnotation]
 	if mine == others {
 		return nil
 	}
@@ -332,7 +338,7 @@ func (s *Shards) checkBy(p *peer, now time.Time) error {
 	return nil
 }
 
-// bysOf returns the values by which each kind is shared, as a ByAnnotation has them.
+// bysOf returns the values by which each kind is shared, as a byAnnotation has them.
 func bysOf(annotation string) map[string][]string {
 	bys := map[string][]string{}
 	for use := range strings.SplitSeq(annotation, ",") {
@@ -360,7 +366,7 @@ func (s *Shards) checkCount(ctx context.Context) error {
 		return fmt.Errorf("read or create Lease %s: %w", name, err)
 	}
 	if lease.Labels[GroupLabel] != s.config.Name {
-		return s.leases.foreign(lease)
+		return s.leases.foreign(name)
 	}
 	return s.leases.checkCount(lease)
 }

@@ -31,12 +31,11 @@ func (d deafLister) Err() error { return d.err }
 func TestStatus(t *testing.T) {
 	s, _ := shards(t, Active)
 	s.slots[0].enter()
-	s.moved(Move{From: Acquiring, To: Active})
-	s.status.Members = []MemberStatus{{Identity: "a"}}
-	s.status.Shards = []ShardStatus{{Owner: "a"}}
+	s.moved(move{from: Acquiring, to: Active})
+	s.plan = plan{owners: []owner{{member: "a"}}, targets: []string{"a"}}
 	status := s.Status()
 	assert.Equal(t, []ShardStatus{{
-		State: Active, Since: s.slots[0].since, Running: 1, Owner: "a",
+		State: Active, Since: s.slots[0].since, Running: 1, Owner: "a", Target: "a",
 		Token: leaderelection.FencingToken{UID: "u", Transitions: 3},
 	}}, status.Shards)
 	assert.Equal(t, map[string]int{MoveAcquired: 1}, status.Moves)
@@ -57,12 +56,12 @@ func TestStatus(t *testing.T) {
 func TestStatus_Moves(t *testing.T) {
 	s, _ := shards(t, Elsewhere)
 	lost := errors.New("lost")
-	for _, m := range []Move{
-		{From: Elsewhere, To: Acquiring}, {From: Acquiring, To: Syncing},
-		{From: Syncing, To: Active}, {From: Active, To: Draining},
-		{From: Draining, To: Releasing},
-		{From: Acquiring, To: Elsewhere, Err: lost}, {From: Active, To: Elsewhere, Err: lost},
-		{From: Active, To: Draining, Err: lost},
+	for _, m := range []move{
+		{from: Elsewhere, to: Acquiring}, {from: Acquiring, to: Syncing},
+		{from: Syncing, to: Active}, {from: Active, to: Draining},
+		{from: Draining, to: Releasing},
+		{from: Acquiring, to: Elsewhere, err: lost}, {from: Active, to: Elsewhere, err: lost},
+		{from: Active, to: Draining, err: lost},
 	} {
 		s.moved(m)
 	}
@@ -121,8 +120,9 @@ func TestPlan_Status(t *testing.T) {
 	}
 	assert.Equal(t, []MemberStatus{
 		{Identity: "a", Shards: 1, Target: 1},
-		{Identity: "b", Target: 1, Stuck: true, Limited: true}, {Identity: "gone", Shards: 1},
-	}, p.status())
+		{Identity: "b", Target: 1, Stuck: true, Limited: true},
+		{Identity: "gone", Shards: 1, Leaving: true},
+	}, p.status(map[string]bool{"gone": true}))
 }
 
 func TestNew_RefusesInvalidConfigs(t *testing.T) {
@@ -223,7 +223,7 @@ func TestShards_CheckBy(t *testing.T) {
 		"v1.Pod=namespace,v1.Pod=uid": false, "v1.Pod=namespace,v1.Secret=owner": true,
 	} {
 		lease := &coordinationv1.Lease{}
-		lease.Annotations = map[string]string{ByAnnotation: bys}
+		lease.Annotations = map[string]string{byAnnotation: bys}
 		lease.Spec.HolderIdentity = new("b_1")
 		p := &peer{lease: lease, identity: "b_1", since: now, duration: time.Minute}
 		assert.Equal(t, fails, s.checkBy(p, now) != nil, bys)

@@ -134,7 +134,7 @@ func (s *simulation) pause(d time.Duration) {
 func (s *simulation) note() {
 	for _, p := range s.living {
 		for _, shard := range p.owns() {
-			if state, _, _ := p.slots[shard].look(); state == Active {
+			if state := p.slots[shard].look().state; state == Active {
 				s.served[shard] = time.Now()
 			}
 		}
@@ -427,7 +427,7 @@ func (s *simulation) calm() {
 	sick := s.random.IntN(2) == 0 && !s.living[0].broken.Load() // one at least is well
 	for _, p := range s.living {
 		if !sick && p.broken.Swap(false) {
-			p.cacheChanged()
+			p.wakeUp()
 		}
 	}
 	end := time.Now().Add(simDeadline + simRetry + simBound)
@@ -450,7 +450,7 @@ func (s *simulation) calm() {
 	s.pause(30 * time.Second)
 	s.world.mu.Lock()
 	for _, m := range s.log[before:] {
-		if !limited && (m.Acquired() || m.Released()) {
+		if !limited && (m.acquired() || m.released()) {
 			s.t.Errorf("I5: moves while nothing changes: %v", m)
 		}
 	}
@@ -501,8 +501,8 @@ func (s *simulation) settled() bool {
 		limited = limited || slices.ContainsFunc(members, isLimited)
 		n := 0
 		for shard, slot := range p.slots {
-			state, _, right := slot.look()
-			if state == Active && right.token == tokenOf(s.lease(Shard(shard))) {
+			now := slot.look()
+			if now.state == Active && now.right.token == tokenOf(s.lease(Shard(shard))) {
 				owners[Shard(shard)]++
 				n++
 			}

@@ -5,7 +5,6 @@ package shard
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -19,39 +18,29 @@ type State string
 // The states.
 const (
 	Elsewhere State = "elsewhere" // another replica has the shard, or no replica
-	Acquiring State = "acquiring" // the shard's Lease is being written, or the answer was lost
+	Acquiring State = "acquiring" // the shard's Lease is being written
 	Syncing   State = "syncing"   // owned; the caches list its objects
 	Active    State = "active"    // owned, and its keys are reconciled
 	Draining  State = "draining"  // owned; no reconcile begins, and the running ones come to an end
-	Releasing State = "releasing" // the shard's Lease is being cleared, or the answer was lost
+	Releasing State = "releasing" // the shard's Lease is being cleared
 )
 
 // owned reports whether the process has the right to act for the shard.
 func (s State) owned() bool { return s == Syncing || s == Active || s == Draining }
 
-// Move is a change of the state of one shard in this process.
-type Move struct {
-	Shard    Shard
-	From, To State
-	Token    leaderelection.FencingToken // of the shard that was acquired or is given up
-	Err      error                       // why the shard was lost, or the write failed
-	Time     time.Time
+// move is a change of the state of one shard in this process.
+type move struct {
+	shard    Shard
+	from, to State
+	token    leaderelection.FencingToken // of the shard that was acquired or is given up
+	err      error                       // why the shard was lost
 }
 
-// Acquired reports whether the process owns the shard since this change.
-func (m Move) Acquired() bool { return !m.From.owned() && m.To.owned() }
+// acquired reports whether the process owns the shard since this change.
+func (m move) acquired() bool { return !m.from.owned() && m.to.owned() }
 
-// Released reports whether the process owned the shard until this change.
-func (m Move) Released() bool { return m.From.owned() && !m.To.owned() }
-
-// String is a line for a log.
-func (m Move) String() string {
-	text := fmt.Sprintf("shard %d: %s -> %s", m.Shard, m.From, m.To)
-	if m.Err != nil {
-		text += fmt.Sprintf(" (%v)", m.Err)
-	}
-	return text
-}
+// released reports whether the process owned the shard until this change.
+func (m move) released() bool { return m.from.owned() && !m.to.owned() }
 
 // The causes of the end of a reconcile's context, see context.Cause.
 var (
@@ -70,12 +59,17 @@ var (
 //	G4  no key is parked while the state is Elsewhere, or is Active and right is valid. (A right
 //	    may end before the manager changes the state.)
 type slot struct {
-	mu      sync.Mutex
+	mu sync.Mutex
+	slotStatus
+	parked map[controller.Refused]struct{} // keys that wait for Active or Elsewhere: G4
+}
+
+// slotStatus is a slot at one moment.
+type slotStatus struct {
 	state   State
 	since   time.Time // when the state was reached
 	running int       // calls of reconcile, also those that were begun under an earlier right
 	right   *right
-	parked  map[controller.Refused]struct{} // keys that wait for Active or Elsewhere: G4
 }
 
 // right is the right to act for a shard: from its acquisition until the shard is released or lost,
@@ -117,11 +111,10 @@ func (s *slot) leave() (last bool) {
 	return s.running == 0 && s.state != Active
 }
 
-// look returns the state, the running calls and the right.
-func (s *slot) look() (State, int, *right) {
+func (s *slot) look() slotStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state, s.running, s.right
+	return s.slotStatus
 }
 
 // park makes a key wait until the shard is active, or another replica's. Then the key is queued, to
@@ -142,35 +135,29 @@ func (s *slot) park(key controller.Refused) {
 	}
 }
 
-// set changes the state, and queues the keys that have waited for it.
-func (s *slot) set(to State, r *right, why error) Move {
-	move, parked := s.change(to, r, why)
-	for key := range parked {
-		key.Requeue()
-	}
-	return move
-}
-
-// change changes the state. If it ends the ownership, it ends the right, for that reason.
-func (s *slot) change(
-	to State, r *right, why error,
-) (move Move, parked map[controller.Refused]struct{}) {
+// set changes the state, and queues the keys that have waited for it. If it ends the ownership, it
+// ends the right, for that reason.
+func (s *slot) set(to State, r *right, why error) move {
+	var parked map[controller.Refused]struct{}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if to == Active || to == Elsewhere {
 		parked, s.parked = s.parked, nil
 	}
-	move = Move{From: s.state, To: to, Err: why, Time: time.Now()}
+	m := move{from: s.state, to: to, err: why}
 	if r != nil {
 		s.right = r
 	}
 	if s.right != nil {
-		move.Token = s.right.token
+		m.token = s.right.token
 	}
 	if !to.owned() && s.right != nil {
 		s.right.end(why)
 		s.right = nil
 	}
-	s.state, s.since = to, move.Time
-	return move, parked
+	s.state, s.since = to, time.Now()
+	s.mu.Unlock()
+	for key := range parked {
+		key.Requeue()
+	}
+	return m
 }

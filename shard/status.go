@@ -61,15 +61,18 @@ type MemberStatus struct {
 const (
 	MoveAcquired = "acquired"
 	MoveReleased = "released" // in good order
-	MoveLost     = "lost"     // see Move.Err
+	MoveLost     = "lost"     // its Lease was changed, or the membership is over
 )
 
 // Status returns a snapshot. It waits for nothing, but it copies the state of every shard.
 func (s *Shards) Status() Status {
 	s.mu.Lock()
-	status := s.status
-	status.Shards, status.Members = slices.Clone(status.Shards), slices.Clone(status.Members)
+	status, plan := s.status, s.plan
 	status.Moves = maps.Clone(status.Moves)
+	leaving := map[string]bool{}
+	for _, p := range s.peers {
+		leaving[p.identity] = p.leaving()
+	}
 	if s.lister != nil && !status.Joined {
 		if err := s.lister.Err(); err != nil {
 			status.LastError = err
@@ -77,19 +80,18 @@ func (s *Shards) Status() Status {
 	}
 	s.mu.Unlock()
 	status.Group, status.Unknown = s.config.Name, s.unknown.Load()
-	status.Ready, status.Filtering = s.Ready(), s.caches.filtering()
-	if status.Shards == nil {
-		status.Shards = make([]ShardStatus, len(s.slots))
-	}
+	status.Ready, status.Filtering = s.Ready(), s.caches.status().filtering
+	status.Members, status.Shards = plan.status(leaving), make([]ShardStatus, len(s.slots))
 	for i, slot := range s.slots {
-		shard := &status.Shards[i]
-		slot.mu.Lock()
-		shard.Shard, shard.State = Shard(i), slot.state
-		shard.Since, shard.Running = slot.since, slot.running
-		if slot.right != nil {
-			shard.Token = slot.right.token
+		now, shard := slot.look(), &status.Shards[i]
+		shard.Shard, shard.State = Shard(i), now.state
+		shard.Since, shard.Running = now.since, now.running
+		if now.right != nil {
+			shard.Token = now.right.token
 		}
-		slot.mu.Unlock()
+		if plan.owners != nil {
+			shard.Owner, shard.Target = plan.owners[i].member, plan.targets[i]
+		}
 	}
 	return status
 }
@@ -111,16 +113,14 @@ func (s *Shards) Ready() bool {
 func (s *Shards) Check(maxStuck time.Duration) error {
 	var stuck []string
 	for i, slot := range s.slots {
-		slot.mu.Lock()
-		limit := maxStuck
-		if slot.state == Draining {
+		now, limit := slot.look(), maxStuck
+		if now.state == Draining {
 			limit += s.config.DrainTimeout
 		}
-		waiting := slot.state == Draining || !slot.state.owned()
-		if slot.running > 0 && waiting && time.Since(slot.since) > limit {
+		waiting := now.state == Draining || !now.state.owned()
+		if now.running > 0 && waiting && time.Since(now.since) > limit {
 			stuck = append(stuck, fmt.Sprint(i))
 		}
-		slot.mu.Unlock()
 	}
 	if stuck == nil {
 		return s.checkCaches(maxStuck)
@@ -154,14 +154,14 @@ func (s *Shards) noteError(ctx context.Context, err error) {
 }
 
 // moved counts a move.
-func (s *Shards) moved(move Move) {
+func (s *Shards) moved(m move) {
 	kind := ""
 	switch {
-	case move.Acquired():
+	case m.acquired():
 		kind = MoveAcquired
-	case move.Released() && move.Err != nil:
+	case m.released() && m.err != nil:
 		kind = MoveLost
-	case move.Released():
+	case m.released():
 		kind = MoveReleased
 	default:
 		return
@@ -176,18 +176,12 @@ func (s *Shards) moved(move Move) {
 
 // publish makes the results of a pass known: to Status, Ready and the guard.
 func (t *tenure) publish() {
-	joined, owned := !t.over() && !t.leaving, 0
+	joined := !t.over() && !t.leaving
 	complete := t.pace.phase == paceFull && t.isKnown // to the others, too
-	for s, slot := range t.shards.slots {
-		state, _, _ := slot.look()
-		if state.owned() {
-			owned++
-		}
-		if state != Active && len(t.plan.targets) > 0 && t.plan.targets[s] == t.me {
-			complete = false
-		}
+	for s, target := range t.plan.targets {
+		complete = complete && (target != t.me || t.shards.slots[s].look().state == Active)
 	}
-	t.shards.ownsAll.Store(owned == len(t.shards.slots))
+	t.shards.ownsAll.Store(t.load().owned == len(t.shards.slots))
 	switch {
 	case !joined, t.pace.phase == paceStuck:
 		t.shards.ready.Store(nil)
@@ -197,30 +191,18 @@ func (t *tenure) publish() {
 
 	t.shards.mu.Lock()
 	defer t.shards.mu.Unlock()
-	status := &t.shards.status
-	status.Identity, status.Joined = t.me, joined
-	status.Members = t.plan.status()
-	for i := range status.Members {
-		p := t.shards.peers[t.shards.leases.memberName(status.Members[i].Identity)]
-		status.Members[i].Leaving = p != nil && p.leaving()
-	}
-	if status.Shards == nil {
-		status.Shards = make([]ShardStatus, len(t.shards.slots))
-	}
-	for s := range t.plan.owners {
-		status.Shards[s].Owner = t.plan.owners[s].member
-		status.Shards[s].Target = t.plan.targets[s]
-	}
+	t.shards.status.Identity, t.shards.status.Joined = t.me, joined
+	t.shards.plan = t.plan
 }
 
 // status returns the members of a plan, by name.
-func (p *plan) status() []MemberStatus {
+func (p *plan) status(leaving map[string]bool) []MemberStatus {
 	members := map[string]*MemberStatus{}
 	member := func(identity string) *MemberStatus {
 		if members[identity] == nil {
 			l, limited := p.limits[identity]
 			members[identity] = &MemberStatus{
-				Identity: identity, Stuck: l.stuck, Limited: limited,
+				Identity: identity, Stuck: l.stuck, Limited: limited, Leaving: leaving[identity],
 			}
 		}
 		return members[identity]

@@ -37,12 +37,12 @@ func TestStory_OneReplicaOwnsAll(t *testing.T) {
 		assert.Empty(t, holderOf(w.lease(3)))
 		var states []State
 		for _, m := range w.log {
-			if m.Shard != 3 {
+			if m.shard != 3 {
 				continue
 			}
-			states = append(states, m.To)
-			owned := m.From.owned() || m.To.owned()
-			assert.Equal(t, owned, m.Token == tokenOf(w.lease(3)), m)
+			states = append(states, m.to)
+			owned := m.from.owned() || m.to.owned()
+			assert.Equal(t, owned, m.token == tokenOf(w.lease(3)), m)
 		}
 		assert.Equal(t, []State{
 			Acquiring, Syncing, Active, Draining, Releasing, Elsewhere,
@@ -86,7 +86,7 @@ func TestStory_AReplicaThatIsCutOffStops(t *testing.T) {
 		w.loads(8, 0)
 		w.after(2 * DefaultRetryPeriod)
 		w.loads(16, 0)
-		assert.True(t, b.caches.owned.empty(), "its informers hold nothing")
+		assert.Empty(t, b.caches.owned, "its informers hold nothing")
 		b.cutOff(false)
 		w.after(2 * DefaultRetryPeriod)
 		w.loads(8, 8)
@@ -270,8 +270,8 @@ func TestStory_AHolderThatWasReplaced(t *testing.T) {
 	})
 }
 
-// If the answer to the acquisition of a shard is lost, the replica reads the Lease before it works
-// for the shard.
+// If the answer to the acquisition of a shard is lost, the replica does not work for the shard
+// before it has acquired it again.
 func TestStory_AnAnswerIsLost(t *testing.T) {
 	for _, code := range []int{500, 504, 409} {
 		story(t, 1, func(w *world) {
@@ -285,7 +285,7 @@ func TestStory_AnAnswerIsLost(t *testing.T) {
 			a := w.process("a")
 			w.after(2 * DefaultRetryPeriod)
 			w.loads(1)
-			assert.Equal(t, 1, tokenOf(w.lease(0)).Transitions)
+			assert.Equal(t, 2, tokenOf(w.lease(0)).Transitions)
 			if err := a.Status().LastError; code == 409 {
 				assert.NoError(t, err, "conflicts are normal")
 			} else {
@@ -401,7 +401,7 @@ func TestStory_AnotherCountIsRefused(t *testing.T) {
 func TestStory_AnotherCountAppears(t *testing.T) {
 	story(t, 8, func(w *world) {
 		a := w.process("a")
-		w.editShard(3, func(l *coordinationv1.Lease) { l.Annotations[CountAnnotation] = "16" })
+		w.editShard(3, func(l *coordinationv1.Lease) { l.Annotations[countAnnotation] = "16" })
 		w.after(time.Second)
 		assert.True(t, a.returned())
 		assert.ErrorContains(t, a.err, "the group has 16 shards, as Lease default/group-3 says")
@@ -479,7 +479,7 @@ func TestStory_TheWatchLags(t *testing.T) {
 // Run can be called again, but not while it runs.
 func TestRun_Twice(t *testing.T) {
 	story(t, 4, func(w *world) {
-		a := w.process("a", func(c *Config) { c.Observe = nil })
+		a := w.process("a")
 		assert.ErrorIs(t, a.Run(t.Context()), ErrRunning)
 		a.stop()
 		w.after(time.Second)

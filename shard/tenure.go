@@ -6,10 +6,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/internal/helpers/done"
@@ -22,8 +22,9 @@ const maxRequests = 4
 
 // tenure is the work of one term of membership: the manager of this process's shards.
 //
-//	T1  an acquisition counts when the server's answer to it, or to a read after it, names this
-//	    identity: a write without an answer is in doubt, and its state does not change
+//	T1  an acquisition counts when the server has answered it. If a write without an answer was
+//	    done, the informer shows that: a shard that names this identity is acquired again, and one
+//	    that names no member, or another one, is released
 //	T2  a shard that was to be released is not acted for again before it is acquired again
 //	T3  while a shard is acquired, the member does not say that it has obeyed a newer version (M2)
 //
@@ -36,7 +37,6 @@ type tenure struct {
 	led, term context.Context // led is done when the member is to leave, term when its term is over
 
 	claims    []claim
-	answers   map[Shard]*coordinationv1.Lease // that are newer than the view
 	plan      plan
 	pace      pace
 	isKnown   bool        // this member's Lease, and that it has no limit
@@ -51,21 +51,22 @@ type tenure struct {
 
 // claim is what the manager remembers about one shard.
 type claim struct {
-	busy    bool      // a request is under way
-	sent    time.Time // acquireTime of the last acquisition in this term
-	doubt   bool      // the last write may have been done
-	retry   time.Time // not before
-	reads   int       // after writes in doubt, since the last acquisition
-	missing string    // the version that first showed no Lease of the shard
-	newest  string    // the newest version of the Lease that was seen
+	answer  *coordinationv1.Lease // of the last write, while it is newer than the view
+	busy    bool                  // a write is under way
+	sent    time.Time             // acquireTime of the last acquisition in this term
+	retry   time.Time             // not before
+	base    string                // the version that the last write replaces; "" if it creates one
+	refused bool                  // the server has another version; the informer shows base
+	missing string                // the version that first showed no Lease of the shard
+	newest  string                // the newest version of the Lease that was seen
 }
 
 func newTenure(s *Shards, member *membership, led context.Context) *tenure {
 	return &tenure{
 		shards: s, member: member, me: member.identity, led: led,
 		term: leaderelection.TermContext(led), claims: make([]claim, len(s.slots)),
-		answers: map[Shard]*coordinationv1.Lease{}, results: make(chan func(), maxRequests),
-		pace: pace{phase: member.shards.firstPhase(), began: time.Now()},
+		results: make(chan func(), maxRequests),
+		pace:    pace{phase: s.firstPhase, began: time.Now()},
 	}
 }
 
@@ -115,22 +116,23 @@ func (t *tenure) pass(now time.Time) (more bool) {
 	if t.over() {
 		t.drop()
 		t.publish()
-		return t.requests > 0 || t.working()
+		return t.requests > 0 || t.load().running > 0
 	}
 	t.meet(v, now)
 	if t.led.Err() != nil || t.failure != nil {
 		t.leaving = true
-		t.member.leave()
+		t.member.leaving.Store(true)
 	}
 	t.arrange(v, now)
 	for s, lease := range v.shards {
-		t.step(Shard(s), lease, v.version, now)
+		t.step(Shard(s), lease, now)
 	}
 	t.sync()
 	t.adjust(now)
 	t.sweep(now)
 	t.publish()
-	return !t.leaving || t.requests > 0 || t.working() || t.holding()
+	l := t.load()
+	return !t.leaving || t.requests > 0 || l.running > 0 || l.held > 0
 }
 
 // at asks for a pass at that time at the latest.
@@ -141,35 +143,38 @@ func (t *tenure) at(when time.Time) {
 }
 
 // over reports whether this member may not act any more: M3.
-func (t *tenure) over() bool { return t.term.Err() != nil || t.member.wentBack() }
+func (t *tenure) over() bool { return t.term.Err() != nil || t.member.restored.Load() }
 
 // look returns the Leases as this member knows them: as the informer has seen them, or as newer
 // answers say. A Lease that is older than it was seen before is of another history.
 func (t *tenure) look() view {
 	v := t.shards.read()
-	for s, lease := range t.answers {
-		if newer(lease.ResourceVersion, v.version) {
-			v.shards[s] = lease
+	for s, lease := range v.shards {
+		c := &t.claims[s]
+		switch {
+		case c.answer == nil:
+		case newer(c.answer.ResourceVersion, v.version):
+			lease = c.answer
 			t.at(time.Now().Add(t.shards.config.RetryPeriod))
+		default:
+			if newer(c.answer.ResourceVersion, c.newest) {
+				c.newest = c.answer.ResourceVersion
+			}
+			c.answer = nil
+		}
+		if v.shards[s] = lease; lease == nil {
+			c.missing = cmp.Or(c.missing, v.version)
 			continue
 		}
-		delete(t.answers, s)
-		if c := &t.claims[s]; newer(lease.ResourceVersion, c.newest) {
-			c.newest = lease.ResourceVersion
+		if c.refused && lease.ResourceVersion != c.base {
+			c.refused, c.retry = false, time.Time{}
 		}
-	}
-	for s, lease := range v.shards {
-		switch c := &t.claims[s]; {
-		case lease == nil:
-			c.missing = cmp.Or(c.missing, v.version)
-		default:
-			v.back = v.back || newer(c.newest, lease.ResourceVersion)
-			c.missing, c.newest = "", lease.ResourceVersion
-			t.failure = cmp.Or(t.failure, t.shards.leases.checkCount(lease))
-		}
+		v.back = v.back || newer(c.newest, lease.ResourceVersion)
+		c.missing, c.newest = "", lease.ResourceVersion
+		t.failure = cmp.Or(t.failure, t.shards.leases.checkCount(lease))
 	}
 	if v.back {
-		t.member.goBack()
+		t.member.restored.Store(true)
 	}
 	return v
 }
@@ -183,8 +188,9 @@ func (t *tenure) look() view {
 //	    └────── Releasing ◀───── Draining ◀────┘
 //
 // A shard that is lost, and every shard when the term is over, is Elsewhere at once.
-func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now time.Time) {
-	state, running, right := t.shards.slots[s].look()
+func (t *tenure) step(s Shard, lease *coordinationv1.Lease, now time.Time) {
+	slot := t.shards.slots[s].look()
+	state, running, right := slot.state, slot.running, slot.right
 	c := &t.claims[s]
 	mine := holderOf(lease) == t.me
 	if state.owned() && !isGrant(lease, t.me, right) {
@@ -195,16 +201,11 @@ func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now 
 	wanted := t.plan.targets[s] == t.me
 	switch state {
 	case Elsewhere:
-		// A person may have written this member into the Lease, or a write that was given up has
-		// been done: then the others wait until this member has released the shard.
+		// A person may have written this member into the Lease, or a write without an answer was
+		// done: then the others wait until this member has released the shard.
 		wanted = wanted || mine
 		if running == 0 && wanted && t.free(s, lease, now) && t.may(c, now) {
 			t.move(s, Acquiring, nil, nil)
-			t.acquire(s, lease)
-		}
-
-	case Acquiring:
-		if t.may(c, now) {
 			t.acquire(s, lease)
 		}
 
@@ -229,7 +230,11 @@ func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now 
 		}
 
 	case Releasing:
-		if t.may(c, now) {
+		switch {
+		case c.busy:
+		case !mine: // an answer was lost
+			t.move(s, Elsewhere, nil, nil)
+		case t.may(c, now):
 			t.release(s, lease)
 		}
 	}
@@ -239,11 +244,6 @@ func (t *tenure) step(s Shard, lease *coordinationv1.Lease, version string, now 
 // UID, is that of a Lease that was deleted or taken in between.
 func isGrant(lease *coordinationv1.Lease, identity string, r *right) bool {
 	return holderOf(lease) == identity && tokenOf(lease) == r.token
-}
-
-// took reports whether the Lease of a shard is as this member has written it in this term.
-func (t *tenure) took(lease *coordinationv1.Lease) bool {
-	return holderOf(lease) == t.me && !isEdited(lease)
 }
 
 // may reports whether a request for a shard may be made now.
@@ -257,19 +257,19 @@ func (t *tenure) may(c *claim, now time.Time) bool {
 
 // sync assigns to the caches what they are to hold. A shard is active while all of them hold it.
 func (t *tenure) sync() {
-	owned := newShardSet(len(t.shards.slots))
+	owned := sets.New[Shard]()
 	for s, slot := range t.shards.slots {
-		if state, _, _ := slot.look(); state.owned() {
-			owned.add(Shard(s))
+		if slot.look().state.owned() {
+			owned.Insert(Shard(s))
 		}
 	}
 	t.shards.caches.assign(owned)
-	stored := t.shards.caches.stored()
-	for s := range owned.each() {
-		switch state, _, _ := t.shards.slots[s].look(); {
-		case state == Syncing && stored.has(s):
+	stored := t.shards.caches.status().stored
+	for _, s := range sets.List(owned) {
+		switch state := t.shards.slots[s].look().state; {
+		case state == Syncing && stored.Has(s):
 			t.move(s, Active, nil, nil)
-		case state == Active && !stored.has(s):
+		case state == Active && !stored.Has(s):
 			t.move(s, Syncing, nil, nil)
 		}
 	}
@@ -279,49 +279,62 @@ func (t *tenure) sync() {
 // shards.
 func (t *tenure) drop() {
 	cause := context.Cause(t.term)
-	if t.member.wentBack() {
+	if t.member.restored.Load() {
 		cause = cmp.Or(cause, errRestored)
 		t.failure = errRestored // it is no member any more
 	}
 	for s, slot := range t.shards.slots {
-		if state, _, _ := slot.look(); state != Elsewhere {
+		if slot.look().state != Elsewhere {
 			t.move(Shard(s), Elsewhere, nil, cause)
 		}
 	}
-	t.shards.caches.assign(newShardSet(len(t.shards.slots)))
+	t.shards.caches.assign(sets.New[Shard]())
 }
 
-// working reports whether a reconcile runs.
-func (t *tenure) working() bool {
-	return slices.ContainsFunc(t.shards.slots, func(s *slot) bool {
-		_, running, _ := s.look()
-		return running > 0
-	})
+// load is what this member has.
+type load struct {
+	held    int       // shards that are not Elsewhere: it may own them
+	owned   int       // shards
+	active  int       // shards
+	running int       // reconciles
+	syncing time.Time // when the oldest shard that is not active began to sync; or zero
 }
 
-// holding reports whether this member may still own a shard.
-func (t *tenure) holding() bool {
-	return slices.ContainsFunc(t.shards.slots, func(s *slot) bool {
-		state, _, _ := s.look()
-		return state != Elsewhere
-	})
+func (t *tenure) load() (l load) {
+	for _, slot := range t.shards.slots {
+		now := slot.look()
+		l.running += now.running
+		if now.state != Elsewhere {
+			l.held++
+		}
+		if now.state.owned() {
+			l.owned++
+		}
+		switch {
+		case now.state == Active:
+			l.active++
+		case now.state == Syncing && (l.syncing.IsZero() || now.since.Before(l.syncing)):
+			l.syncing = now.since
+		}
+	}
+	return l
 }
 
 // move changes the state of a shard, and reports it.
 func (t *tenure) move(s Shard, to State, r *right, why error) {
-	move := t.shards.slots[s].set(to, r, why)
-	move.Shard = s
-	t.shards.moved(move)
+	m := t.shards.slots[s].set(to, r, why)
+	m.shard = s
+	t.shards.moved(m)
 	logger := klog.FromContext(t.led)
 	switch {
-	case why != nil && move.From.owned():
+	case why != nil && m.from.owned():
 		logger.Info("Lost a shard", "shard", s, "reason", why)
-	case move.Acquired() || move.Released():
-		logger.V(2).Info("Shard moved", "shard", s, "to", to, "token", move.Token)
+	case m.acquired() || m.released():
+		logger.V(2).Info("Shard moved", "shard", s, "to", to, "token", m.token)
 	default:
-		logger.V(4).Info("Shard changed", "shard", s, "from", move.From, "to", to)
+		logger.V(4).Info("Shard changed", "shard", s, "from", m.from, "to", to)
 	}
-	if t.shards.config.Observe != nil {
-		t.shards.config.Observe(move)
+	if t.shards.observe != nil {
+		t.shards.observe(m)
 	}
 }

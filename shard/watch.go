@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
@@ -22,14 +23,13 @@ import (
 )
 
 const (
-	// coalesce is how long a watch waits for more shards after the first one that came or went, and
+	// coalesce is how long a list waits for more shards after the first one that came or went, and
 	// listPause the least time between two lists: shards that come one by one are listed together.
 	coalesce  = 100 * time.Millisecond
 	listPause = time.Second
 	// newestPeriod is how often a cache that wants nothing asks for the newest resourceVersion, or
 	// up to a quarter earlier.
 	newestPeriod = time.Minute
-	forever      = time.Duration(math.MaxInt64)
 )
 
 // selectiveWatch is a watch of the shards that its cache holds. When the cache wants others, it
@@ -48,16 +48,17 @@ type selectiveWatch struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	timeout   time.Duration
-	moved     <-chan struct{} // closed when the cache wants other shards
+	timeout   time.Duration   // of a list
 	requested shardSet        // of the inner watch
 	inner     watch.Interface // nil if nothing is held
 	waits     atomic.Bool     // for an event of the inner one
 
 	// The goroutine that runs the watch has these.
-	reached string  // the resourceVersion that was passed on
-	list    *relist // that is under way, or nil
-	result  *relist // for which the watch has ended, or nil
+	moved   <-chan struct{} // closed when the cache wants other shards
+	reached string          // the resourceVersion that was passed on
+	list    *relist         // that is under way, or nil
+	failed  bool            // a list has
+	result  *relist         // for which the watch has ended, or nil
 
 	events chan watch.Event // without a buffer: an event that was sent is handled
 	begin  sync.Once
@@ -70,7 +71,7 @@ func (lw listWatch) WatchWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (watch.Interface, error) {
 	w := lw.prepare(ctx, &options)
-	if w.requested.empty() {
+	if w.requested.Len() == 0 {
 		return w, nil
 	}
 	inner, err := lw.inner.WatchWithContext(ctx, options)
@@ -88,16 +89,16 @@ func (lw listWatch) prepare(ctx context.Context, options *metav1.ListOptions) *s
 	c := lw.cache
 	w := &selectiveWatch{
 		lw: lw, cache: c, ctx: ctx, cancel: cancel, reached: options.ResourceVersion,
-		timeout: forever, events: make(chan watch.Event), ended: make(chan struct{}),
+		timeout: math.MaxInt64, events: make(chan watch.Event), ended: make(chan struct{}),
 	}
 	if options.TimeoutSeconds != nil {
 		w.timeout = time.Duration(*options.TimeoutSeconds) * time.Second
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.watch, w.moved = w, c.moved
-	c.removed = newShardSet(c.count) // the reflector has stored the last list
-	if w.requested = c.held; !c.held.empty() {
+	c.watch = w
+	c.removed = sets.New[Shard]() // the reflector has stored the last list
+	if w.requested = c.held; c.held.Len() > 0 {
 		w.requested, options.ShardSelector = c.selectable(c.held)
 	}
 	return w
@@ -144,14 +145,9 @@ func (w *selectiveWatch) run() {
 	if w.inner != nil {
 		events = w.inner.ResultChan()
 	}
-	due := time.Now().Add(w.firstList())
-	lists := time.NewTimer(time.Until(due))
+	lists := time.NewTimer(w.untilList(events == nil))
 	defer lists.Stop()
 	var listed <-chan async.Outcome[struct{}]
-	listAfter := func(wait time.Duration) {
-		due = time.Now().Add(wait)
-		lists.Reset(wait)
-	}
 	for {
 		w.waits.Store(true)
 		select {
@@ -167,17 +163,12 @@ func (w *selectiveWatch) run() {
 					return
 				}
 				events = nil
-				listAfter(forever)
 				listed = w.beginList(selected)
 			}
 		case <-w.moved:
-			w.moved = w.cache.nextMove()
-			if wait := w.cache.listWait(); wait < time.Until(due) && w.list == nil {
-				listAfter(wait)
-			}
+			lists.Reset(w.untilList(events == nil))
 		case <-lists.C:
-			due = time.Now().Add(forever)
-			if events == nil || !w.cache.isSettled() {
+			if w.list == nil {
 				listed = w.beginList(nil)
 			}
 		case answer := <-listed:
@@ -186,26 +177,41 @@ func (w *selectiveWatch) run() {
 				w.end()
 				return
 			}
-			wait := w.cache.nextRetry()
-			klog.FromContext(w.ctx).Error(err, "Shards cannot be listed, trying again",
-				"shards", w.list.wanted.len(), "wait", wait)
-			w.list = nil
-			listAfter(wait)
+			w.listFailed(err)
+			lists.Reset(w.untilList(events == nil))
 		case <-w.ended:
 			return
 		}
 	}
 }
 
-// firstList returns how long a watch waits before it lists.
-func (w *selectiveWatch) firstList() time.Duration {
+// untilList returns how long to wait before a list: until the cache wants other shards, unless
+// nothing is watched. It notes what is wanted: moved closes when that changes.
+func (w *selectiveWatch) untilList(silent bool) time.Duration {
+	c := w.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.moved = c.moved
 	switch {
-	case !w.cache.isSettled():
-		return w.cache.listWait()
-	case w.inner == nil: // to know the newest version
+	case w.list != nil:
+	case !c.isSettledLocked(), silent && w.failed:
+		return time.Until(c.nextList)
+	case silent: // to know the newest version
 		return newestPeriod - rand.N(newestPeriod/4)
 	}
-	return forever
+	return math.MaxInt64
+}
+
+// listFailed notes when to list again. A move does not shorten that.
+func (w *selectiveWatch) listFailed(err error) {
+	c := w.cache
+	c.mu.Lock()
+	wait := c.backoff.Step()
+	c.nextList = time.Now().Add(wait)
+	c.mu.Unlock()
+	klog.FromContext(w.ctx).Error(err, "Shards cannot be listed, trying again",
+		"shards", w.list.wanted.Len(), "wait", wait)
+	w.list, w.failed = nil, true
 }
 
 // reselected returns what inner, which has ended, has selected instead.
@@ -251,36 +257,6 @@ func (w *selectiveWatch) Reselected() *reflector.Selection {
 		return nil
 	}
 	return result.selectionLocked()
-}
-
-// nextRetry returns how long to wait after a list that has failed. A move does not shorten that.
-func (c *informerCache) nextRetry() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	wait := c.backoff.Step()
-	c.nextList = time.Now().Add(wait)
-	return wait
-}
-
-// nextMove returns a channel that is closed when other shards are wanted.
-func (c *informerCache) nextMove() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.moved
-}
-
-// listWait returns how long to wait for more moves before a list.
-func (c *informerCache) listWait() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return max(coalesce, time.Until(c.nextList))
-}
-
-// isSettled reports whether what is wanted is held, and nothing else is stored.
-func (c *informerCache) isSettled() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.held.equal(c.wanted) && c.leftovers.empty()
 }
 
 // send passes on an event. It returns false if the watch was stopped.
@@ -338,7 +314,7 @@ func (c *informerCache) judge(w *selectiveWatch, t watch.EventType, i item) watc
 		}
 	}
 	value, known := c.keys.held[i.key]
-	owned := c.held.has(i.shard)
+	owned := c.held.Has(i.shard)
 	switch {
 	case t == watch.Deleted && (known || owned && c.keys.byNamespace):
 		return t

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/reflector"
@@ -41,7 +42,7 @@ func (o opening) WatchWithContext(
 func holding(t *testing.T, shards ...Shard) *informerCache {
 	c := newInformerCache(byName, 8, func() {})
 	c.store = store.New(store.MetaNamespaceKeyFunc, store.Options{})
-	c.assign(newShardSet(8, shards...))
+	c.assign(sets.New[Shard](shards...))
 	c.listedAt(t, "7")
 	c.store.Bookmark("7")
 	return c
@@ -110,7 +111,7 @@ func TestWatch_WaitsForTheStore(t *testing.T) {
 func following(t *testing.T) (c *informerCache, w *selectiveWatch) {
 	quietLogs()
 	c = newInformerCache(ByUID, 8, func() {})
-	c.assign(newShardSet(8, 1))
+	c.assign(sets.New[Shard](1))
 	c.listedAt(t, "7", of(1, "ns/held", "5"))
 	c.written(of(1, "ns/held", "5"))
 	w = listWatch{nil, c}.prepare(t.Context(), &metav1.ListOptions{ResourceVersion: "7"})
@@ -177,11 +178,11 @@ func TestWatch_Judge(t *testing.T) {
 		assert.Equal(t, e, <-w.events, "the reflector says what is wrong")
 	}
 	assert.Equal(t, "11", w.reached)
-	assert.False(t, c.filters())
+	assert.False(t, c.status().filters)
 	assert.True(t, w.pass(watch.Event{Type: added, Object: of(3, "ns/a", "11")}))
-	assert.True(t, c.filters())
+	assert.True(t, c.status().filters)
 
-	c.assign(newShardSet(8))
+	c.assign(sets.New[Shard]())
 	assert.True(t, w.pass(watch.Event{Type: modified, Object: of(1, "ns/held", "12")}))
 	assert.Empty(t, w.events, "its shard was given up")
 	assert.True(t, w.pass(watch.Event{Type: deleted, Object: of(1, "ns/held", "13")}))
@@ -193,7 +194,7 @@ func TestWatch_Ahead(t *testing.T) {
 	c, w := following(t)
 	i, err := c.item(of(1, "ns/held", ""))
 	require.NoError(t, err)
-	c.ahead = ahead{upTo: map[uint64]uint64{i.key: 10}, newest: 12}
+	c.ahead = ahead{upTo: map[string]uint64{i.key: 10}, newest: 12}
 	for _, test := range []struct {
 		obj  *corev1.ConfigMap
 		want watch.EventType
@@ -217,7 +218,7 @@ func TestWatch_Ahead(t *testing.T) {
 func TestWatch_Merge(t *testing.T) {
 	begin := func(t *testing.T, from string) (*informerCache, *selectiveWatch) {
 		c, w := following(t)
-		c.assign(newShardSet(8, 1, 2))
+		c.assign(sets.New[Shard](1, 2))
 		c.backoff.Step()
 		w.reached = from
 		w.list = w.lw.newRelist(from)
@@ -258,17 +259,17 @@ func TestWatch_Merge(t *testing.T) {
 		for _, key := range []string{
 			"ns/held", "ns/gone", "ns/moved", "ns/left", "ns/late", "ns/new",
 		} {
-			upTo[key] = w.result.newer.upTo[c.keys.hash(key)]
+			upTo[key] = w.result.newer.upTo[key]
 		}
 		assert.Equal(t, map[string]uint64{
 			"ns/held": 0, "ns/gone": 21, "ns/moved": 23, "ns/left": 25, "ns/late": 30,
 			"ns/new": 0,
 		}, upTo)
 
-		assert.Equal(t, newShardSet(8, 1), c.held)
+		assert.Equal(t, sets.New[Shard](1), c.held)
 		assert.NotNil(t, w.Reselected())
 		assert.Nil(t, w.Reselected())
-		assert.Equal(t, newShardSet(8, 1, 2), c.held)
+		assert.Equal(t, sets.New[Shard](1, 2), c.held)
 		assert.Equal(t, uint64(30), c.ahead.newest)
 		assert.Len(t, c.keys.held, 4)
 		assert.Len(t, c.unwritten, 2)
@@ -310,15 +311,15 @@ func TestWatch_OtherShardsAreWanted(t *testing.T) {
 		events := w.ResultChan()
 		synctest.Wait()
 		for range 3 {
-			c.assign(newShardSet(8, 1, 2))
+			c.assign(sets.New[Shard](1, 2))
 			time.Sleep(coalesce / 2)
-			c.assign(newShardSet(8, 1))
+			c.assign(sets.New[Shard](1))
 			time.Sleep(time.Minute)
 			assert.Zero(t, lists)
 		}
 		began := time.Now()
 		for shard := Shard(2); lists == 0 && shard < 8; shard++ { // moves do not end
-			c.assign(newShardSet(8, 1, shard))
+			c.assign(sets.New[Shard](1, shard))
 			time.Sleep(coalesce * 3 / 4)
 			synctest.Wait()
 		}
@@ -340,7 +341,7 @@ func TestWatch_ListsFail(t *testing.T) {
 		w := open(t, lw)
 		w.ResultChan()
 		for i := range 200 {
-			c.assign(newShardSet(8, 1, 2+Shard(i%5)))
+			c.assign(sets.New[Shard](1, 2+Shard(i%5)))
 			time.Sleep(100 * time.Millisecond)
 			if i%10 == 0 { // nor do watches that end soon
 				w.Stop()
@@ -363,7 +364,7 @@ func TestWatch_AListPanics(t *testing.T) {
 		utilruntime.ReallyCrash = false
 		c := holding(t, 1)
 		c.by = ByFunc(func(metav1.Object) string { panic("broken") })
-		c.assign(newShardSet(8, 1, 2))
+		c.assign(sets.New[Shard](1, 2))
 		lw := listWatch{opening{&scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
 			return listOf("9", inShard(1)), nil
 		}}, watch.NewRaceFreeFake(), nil}, c}
@@ -394,14 +395,14 @@ func TestWatch_AListIsSilent(t *testing.T) {
 				return inner, nil
 			},
 		}, c}
-		c.assign(newShardSet(8, 1, 2))
+		c.assign(sets.New[Shard](1, 2))
 		w := open(t, lw)
 		events := w.ResultChan()
 		for i := range 3 {
 			time.Sleep(50 * time.Second)
 			synctest.Wait()
 			assert.Equal(t, i+1, lists)
-			c.assign(newShardSet(8, 1, 3+Shard(i))) // a move does not begin another one
+			c.assign(sets.New[Shard](1, 3+Shard(i))) // a move does not begin another one
 			inner.Modify(inShard(1))
 			assert.Equal(t, watch.Modified, (<-events).Type)
 			time.Sleep(15 * time.Second)

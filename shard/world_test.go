@@ -36,7 +36,7 @@ type world struct {
 	count   int
 	change  func(*Config)            // of all processes; may be nil
 	gradual bool                     // new members take their shares in steps
-	moved   func(p *process, m Move) // called with each move; may be nil
+	moved   func(p *process, m move) // called with each move; may be nil
 
 	restored  restoredUIDs
 	replaced  []*apitest.Server             // by restores
@@ -44,7 +44,7 @@ type world struct {
 	finish    []context.CancelFunc          // of reconciles
 	mu        sync.Mutex
 	processes []*process
-	log       []Move // of all processes
+	log       []move // of all processes
 }
 
 // process is one replica.
@@ -125,7 +125,7 @@ func (w *world) newProcess(name string, change ...func(*Config)) *process {
 	p.link.log = func(line string) { w.add(name, line) }
 	p.link.setWeather(w.weather)
 	config := Config{
-		Name: "group", Namespace: "default", Count: w.count, Identity: name, Observe: p.observe,
+		Name: "group", Namespace: "default", Count: w.count, Identity: name,
 		Client: restClient(w.t, p.link),
 	}
 	if w.change != nil {
@@ -137,7 +137,10 @@ func (w *world) newProcess(name string, change ...func(*Config)) *process {
 	var err error
 	p.Shards, err = New(config)
 	require.NoError(w.t, err)
-	p.gradual = w.gradual
+	p.Shards.observe = p.observe
+	if !w.gradual {
+		p.firstPhase = paceFull
+	}
 	return p
 }
 
@@ -163,11 +166,20 @@ var moves = map[State][]State{
 	Active: {Syncing, Draining}, Draining: {Syncing, Releasing}, Releasing: {Elsewhere},
 }
 
-func (p *process) observe(m Move) {
-	lost := m.Err != nil && m.From != Elsewhere && m.To == Elsewhere
-	assert.True(p.w.t, slices.Contains(moves[m.From], m.To) || lost, "%s: %v", p.name, m)
+// String is a line for a log.
+func (m move) String() string {
+	text := fmt.Sprintf("shard %d: %s -> %s", m.shard, m.from, m.to)
+	if m.err != nil {
+		text += fmt.Sprintf(" (%v)", m.err)
+	}
+	return text
+}
+
+func (p *process) observe(m move) {
+	lost := m.err != nil && m.from != Elsewhere && m.to == Elsewhere
+	assert.True(p.w.t, slices.Contains(moves[m.from], m.to) || lost, "%s: %v", p.name, m)
 	p.w.add(p.name, m.String())
-	if m.Acquired() || m.Released() {
+	if m.acquired() || m.released() {
 		p.w.narrate.Event("worker", "%s: %s", p.name, m)
 	}
 	if p.w.moved != nil {
@@ -244,7 +256,7 @@ func (p *process) owns() (owned []Shard) {
 	var term context.Context
 	var lasts bool
 	for s, slot := range p.slots {
-		_, _, right := slot.look()
+		right := slot.look().right
 		if right == nil {
 			continue
 		}
@@ -261,7 +273,7 @@ func (p *process) owns() (owned []Shard) {
 // active returns how many of its shards are active.
 func (p *process) active() (n int) {
 	for _, slot := range p.slots {
-		if state, _, _ := slot.look(); state == Active {
+		if state := slot.look().state; state == Active {
 			n++
 		}
 	}
