@@ -61,6 +61,7 @@ var rules = map[string]rule{
 			"internal/helpers/objects"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
+	"informer/factory": {ours: []string{"informer"}},
 	"informer/served": {
 		ours:    []string{"client", "informer", "reflector", "internal/helpers/listwatch"},
 		outside: []string{"k8s.io/client-go/rest"},
