@@ -18,7 +18,7 @@ import (
 	"example.com/informerstack/informer"
 	"example.com/informerstack/informer/factory"
 	"example.com/informerstack/internal/tools/testserver"
-	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/starts"
 )
 
 // member is a cluster: a server with a client, a factory and a limit of its own.
@@ -33,13 +33,13 @@ type member struct {
 func join(t *testing.T, name string) *member {
 	c := &member{server: testserver.New(t, apitest.Options{})}
 	c.server.CreateMap("a")
-	client, starts := c.server.Client(), &reflector.Starts{}
+	client, limiter := c.server.Client(), &starts.Limiter{}
 	c.factory = factory.New(func(
 		key informer.Collection,
 	) (informer.SharedIndexInformer, error) {
 		options := informer.Options{Namespace: key.Namespace}
 		options.Reflector.TypeDescription = name + "/" + key.Resource.Resource
-		options.Reflector.Starts = starts
+		options.Reflector.Starts = limiter
 		return informer.New[*corev1.ConfigMap](client, key.Resource.Resource, options), nil
 	})
 	for _, namespace := range []string{"", "default"} {
