@@ -169,12 +169,9 @@ func (h *handover) keyOf(obj any) (string, error) {
 	return h.keyFunc(obj)
 }
 
-// transform returns the object to queue. A tombstone is not transformed: its object comes from
-// a cache.
+// transform calls the transformer, and returns the object to queue. A tombstone is not transformed:
+// its object comes from a cache.
 func (h *handover) transform(key string, obj any) (any, error) {
-	if h.transformer == nil {
-		return obj, nil
-	}
 	if _, ok := obj.(store.DeletedFinalStateUnknown); ok {
 		return obj, nil
 	}

@@ -91,6 +91,16 @@ func (f *Parts) Replace(list []any, _ string) error {
 	return nil
 }
 
+// Resync is DeltaFIFO.Resync, for the objects of all parts.
+func (f *Parts) Resync() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := len(f.queue)
+	err := f.known.resync(f.keyOf, f.isQueuedLocked, f.appendLocked)
+	f.countLocked(before)
+	return err
+}
+
 // countLocked counts the items that were queued behind the first before items.
 func (f *Parts) countLocked(before int) {
 	for _, key := range f.queue[before:] {

@@ -233,6 +233,26 @@ func TestParts_ReplaceDeletesWhatHasNoPart(t *testing.T) {
 	assert.ErrorContains(t, w.queue.Replace(objects("a/y@2"), ""), `part "a"`)
 }
 
+// A resync queues items of a part, and counts them: a list that follows finds their keys, and a
+// change that follows does not count as processed too early.
+func TestParts_ResyncCounts(t *testing.T) {
+	w := newPartsWorld(t)
+	require.NoError(t, w.queue.Replace(nil, ""))
+	a := w.add("a")
+	a.replace("a/x", "a/y")
+	w.popAll()
+	require.NoError(t, w.queue.Resync())
+	a.replace("a/y")
+	assert.Equal(t, []string{"a/x Sync Deleted", "a/y Sync Replaced"}, w.popAll())
+	w.checkContent()
+	require.NoError(t, w.queue.Resync())
+	w.popAll()
+	a.hand("a/z", (*Part).Add, false)
+	assert.Greater(t, a.part.queued, a.part.popped)
+	w.popAll()
+	w.checkContent()
+}
+
 func TestParts_RefusesKeysOfOthers(t *testing.T) {
 	w := newPartsWorld(t)
 	a := w.add("a")
@@ -289,6 +309,9 @@ func TestModel_Parts(t *testing.T) {
 				p.hand(key, (*Part).Delete, true)
 			case n == 7 && r.IntN(10) == 0:
 				require.NoError(t, w.queue.Replace(nil, ""))
+			case n == 8 && r.IntN(4) == 0:
+				require.NoError(t, w.queue.Resync())
+				w.checkLaws()
 			case !p.part.listed: // a reflector lists first
 				p.replace(key)
 			default:

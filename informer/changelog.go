@@ -233,9 +233,6 @@ func (c *change) recreated() bool {
 // split returns the two changes that an update of two different objects hides: the delete of the
 // old object, which the watch did not report, and the add of the new one.
 func (c *change) split() (end, begin change) {
-	key, err := store.MetaNamespaceKeyFunc(c.oldObj)
-	if err != nil {
-		key = "" // not reached: recreated has read the metadata of the key
-	}
+	key, _ := store.MetaNamespaceKeyFunc(c.oldObj) // recreated has read the metadata of the key
 	return remove(store.DeletedFinalStateUnknown{Key: key, Obj: c.oldObj}), add(c.newObj, false)
 }

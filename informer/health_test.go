@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/starts"
 )
 
 func (w *world) health() Health { return w.ours().Health() }
@@ -94,7 +95,7 @@ func TestHealth_NotSynced(t *testing.T) {
 
 // An informer that waits for a turn says so, until it has one.
 func TestHealth_WaitsForATurn(t *testing.T) {
-	starts := &reflector.Starts{}
+	limiter := &starts.Limiter{}
 	story(t, func(w *world) {
 		answer := make(chan struct{})
 		hanging := NewSharedIndexInformer(&reflector.ListWatch{
@@ -105,7 +106,7 @@ func TestHealth_WaitsForATurn(t *testing.T) {
 				return w.server.list(ctx, o)
 			},
 			WatchFuncWithContext: w.server.watch,
-		}, nil, Options{Reflector: reflector.Options{Starts: starts, UseWatchList: new(bool)}})
+		}, nil, Options{Reflector: reflector.Options{Starts: limiter, UseWatchList: new(bool)}})
 		defer background(hanging.Run)()
 		w.settle()
 		w.start()
@@ -120,7 +121,7 @@ func TestHealth_WaitsForATurn(t *testing.T) {
 		w.settle()
 		assert.NoError(t, w.fresh(time.Second))
 		assert.NoError(t, w.ours().Err())
-	}, bothQueues, withOptions(func(o *Options) { o.Reflector.Starts = starts }))
+	}, bothQueues, withOptions(func(o *Options) { o.Reflector.Starts = limiter }))
 }
 
 func TestAllFresh_NamesEachThatIsNot(t *testing.T) {

@@ -46,7 +46,26 @@ import (
 type Informer[T Object] struct {
 	SharedIndexInformer
 	resource  schema.GroupResource
-	selection FactoryKey // zero unless New has made it
+	selection Collection // zero unless New has made it
+}
+
+// Collection names the objects that an informer copies.
+type Collection struct {
+	Resource                                schema.GroupVersionResource
+	Namespace, LabelSelector, FieldSelector string // "" selects all
+}
+
+// String returns the resource with its namespace and selectors.
+func (c Collection) String() string {
+	text := c.Resource.GroupResource().String()
+	for _, part := range [][2]string{
+		{"namespace", c.Namespace}, {"labels", c.LabelSelector}, {"fields", c.FieldSelector},
+	} {
+		if part[1] != "" {
+			text += " " + part[0] + "=" + part[1]
+		}
+	}
+	return text
 }
 
 // New returns an informer of resource, such as "pods". client is a client of the resource's group
@@ -88,7 +107,7 @@ func newSelected[T runtime.Object, S Object](
 	newObject := func() runtime.Object {
 		return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(runtime.Object)
 	}
-	selection := FactoryKey{Resource: client.APIVersion().WithResource(resource),
+	selection := Collection{Resource: client.APIVersion().WithResource(resource),
 		Namespace: options.Namespace, LabelSelector: options.LabelSelector,
 		FieldSelector: options.FieldSelector}
 	labels, fields := options.LabelSelector, options.FieldSelector
@@ -108,7 +127,7 @@ func newSelected[T runtime.Object, S Object](
 	return typed
 }
 
-// NewTyped returns an informer with typed methods, for example one of a Factory. All objects of
+// NewTyped returns an informer with typed methods, for example one of a factory. All objects of
 // informer must be of type T. The lister's NotFound errors name resource.
 //
 // Source: tools/cache/shared_informer.go NewTypedSharedIndexInformer
@@ -120,8 +139,8 @@ func NewTyped[T Object](
 
 // Selection returns the resource, the namespace and the selectors of New. known is false for an
 // informer of NewTyped: its ListerWatcher has selected the objects.
-func (i *Informer[T]) Selection() (selection FactoryKey, known bool) {
-	return i.selection, i.selection != FactoryKey{}
+func (i *Informer[T]) Selection() (selection Collection, known bool) {
+	return i.selection, i.selection != Collection{}
 }
 
 // AddTypedEventHandler is AddEventHandlerWithOptions for a typed handler.

@@ -77,8 +77,8 @@ type SharedInformer interface {
 	// received; "" before the first list.
 	LastSyncResourceVersion() string
 	// Err returns the error that keeps the informer from listing or watching: that of the newest
-	// attempt. Without one it is nil, or says that the informer waits for a turn, see
-	// reflector.Starts. It is nil once a watch is open again.
+	// attempt. Without one it is nil, or says that the informer waits for a turn, see package
+	// starts. It is nil once a watch is open again.
 	Err() error
 	// Status returns a snapshot of the informer and its handlers, for messages and debug pages. It
 	// does not wait, not even while a handler, a transform, an index function or the store hangs.

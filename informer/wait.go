@@ -40,10 +40,6 @@ func WaitForSync(ctx context.Context, syncers ...Syncer) error {
 			missing = append(missing, Unsynced{Name: checker.Name(), Err: syncer.Err()})
 		}
 	}
-	return syncError(ctx, missing)
-}
-
-func syncError(ctx context.Context, missing []Unsynced) error {
 	if len(missing) == 0 {
 		return nil
 	}

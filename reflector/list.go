@@ -17,6 +17,7 @@ import (
 	"example.com/informerstack/internal/helpers/async"
 	"example.com/informerstack/internal/helpers/listwatch"
 	"example.com/informerstack/internal/helpers/objects"
+	"example.com/informerstack/reflector/starts"
 )
 
 // listed is the content of a collection at one resourceVersion.
@@ -283,4 +284,51 @@ func listPage(
 		RemainingItemCount: m.GetRemainingItemCount()}
 	// WithAlloc, so that one object that lives on does not keep the whole list in memory.
 	return got, meta.EachListItemWithAlloc(list, each)
+}
+
+// inTurn calls fetch, which fetches everything in the phase now, when Options.Starts allows it.
+func (r *Reflector) inTurn(
+	ctx context.Context, now Phase, fetch func(context.Context) error,
+) error {
+	if r.opts.Starts != nil {
+		r.setPhase(AwaitingTurn)
+		end, err := r.opts.Starts.Await(ctx, r.countObjects)
+		if err != nil {
+			return err
+		}
+		defer end()
+		r.setPhase(now)
+	}
+	return fetch(ctx)
+}
+
+// errSecondObject ends a LIST of one object that brings more: the server ignores the limit.
+var errSecondObject = errors.New("more than one object")
+
+// countObjects asks the server for the number of objects.
+func (r *Reflector) countObjects(ctx context.Context) int64 {
+	answer := async.Call(func() (int64, error) {
+		count := int64(0)
+		m, err := r.fetchPage(ctx, listwatch.Question(), func(runtime.Object) error {
+			if count++; count > 1 {
+				return errSecondObject
+			}
+			return nil
+		})
+		switch {
+		case err != nil, m.Continue != "" && m.RemainingItemCount == nil:
+			return starts.Unknown, err
+		case m.RemainingItemCount != nil:
+			count += *m.RemainingItemCount
+		}
+		return count, nil
+	})
+	select {
+	case o := <-answer:
+		if objects, err := o.Unpack(); err == nil {
+			return objects
+		}
+	case <-ctx.Done():
+	}
+	return starts.Unknown
 }

@@ -15,6 +15,7 @@ import (
 
 	"example.com/informerstack/internal/helpers/callsite"
 	"example.com/informerstack/reflector/outage"
+	"example.com/informerstack/reflector/starts"
 	"example.com/informerstack/store"
 )
 
@@ -68,7 +69,7 @@ type Options struct {
 	Outage *outage.Group
 	// Starts, if not nil, limits how many of the reflectors that share it fetch everything at the
 	// same time. Default: each begins at once.
-	Starts *Starts
+	Starts *starts.Limiter
 	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again
 	// at once instead of listing again. 0 means never.
 	MaxInternalErrorRetryDuration time.Duration

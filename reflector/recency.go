@@ -64,11 +64,6 @@ const (
 	longestLook = time.Second
 )
 
-// shortestPause returns how long a pause is at least if no event has more bytes than largest.
-func shortestPause(largest int) time.Duration {
-	return readPause + time.Duration(min(largest, unseenBytes))*time.Second/slowestLink
-}
-
 // took notes that e was taken at now. It reports whether e ends a pause.
 func (r *Reflector) took(e watch.Event, now time.Time) (endsPause bool) {
 	if endsPause = r.recency.flowing.IsZero(); endsPause {
@@ -90,15 +85,16 @@ func (r *Reflector) quiet(now time.Time) (since time.Time, pause time.Duration) 
 	}
 	arrived, largest, ok := w.Quiet()
 	c.largest = max(c.largest, largest)
+	pause = readPause + time.Duration(min(c.largest, unseenBytes))*time.Second/slowestLink
 	switch {
 	case !ok:
-		return now, shortestPause(c.largest)
+		return now, pause
 	case arrived.IsZero():
 		return c.waiting, foreignPause
 	case arrived.After(c.waiting):
-		return arrived, shortestPause(c.largest)
+		return arrived, pause
 	}
-	return c.waiting, shortestPause(c.largest)
+	return c.waiting, pause
 }
 
 // lookForPause is called some time after an event was taken, when no other one can be taken. It

@@ -11,7 +11,7 @@
 //
 // Read reflector.go, phase.go (the state machine), list.go, watch.go, event.go and backoff.go;
 // watchlist.go is the streaming list, recency.go and question.go the age of the store, empty.go the
-// watches that bring nothing, starts.go the turns of many reflectors. Then go test -v ./reflector.
+// watches that bring nothing. Then go test -v ./reflector.
 // Goroutines: Run's caller does everything but wait for the server. Each LIST and each opening of a
 // watch has a goroutine that ends with the request. Locking: mu guards the content of Status; no
 // foreign code runs under it.

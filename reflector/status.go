@@ -82,7 +82,7 @@ func (r *Reflector) Status() Status {
 		status.TransformingSince = time.Unix(0, since)
 	}
 	if status.Phase == AwaitingTurn {
-		status.Waiting = r.opts.Starts.why()
+		status.Waiting = r.opts.Starts.Why()
 	}
 	return status
 }

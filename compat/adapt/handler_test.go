@@ -19,6 +19,7 @@ import (
 	"example.com/informerstack/compat/adapt"
 	compat "example.com/informerstack/compat/cache"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/informer/factory"
 )
 
 // missedDelete runs an informer through the delete of ns/a while its watch is broken.
@@ -116,7 +117,7 @@ func TestDifference_ARemovedHandlerDoesNotSync(t *testing.T) {
 func TestDifference_InformerForAfterAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newSource(t, pod("a", "n1"))
-		ours, theirs := informer.NewFactory(nil), informers.NewSharedInformerFactory(nil, 0)
+		ours, theirs := factory.New(nil), informers.NewSharedInformerFactory(nil, 0)
 		ourInformer := func() informer.SharedIndexInformer {
 			return ours.InformerFor(&corev1.Pod{}, func() informer.SharedIndexInformer {
 				return informer.NewSharedIndexInformer(adapt.CoreListerWatcher(source),

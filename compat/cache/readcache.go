@@ -85,6 +85,6 @@ type viewed struct {
 func (v viewed) Unread() bool { return v.reads != nil && !v.reads.read.Load() }
 
 // Selection returns the resource, the namespace and the selectors, if they are known.
-func (v viewed) Selection() (selection informer.FactoryKey, known bool) {
+func (v viewed) Selection() (selection informer.Collection, known bool) {
 	return v.selected.known()
 }

@@ -21,7 +21,7 @@ import (
 // for example if its function sends one for each namespace: then the selection is not known.
 type selection struct {
 	mu      sync.Mutex
-	last    informer.FactoryKey // zero before the first request
+	last    informer.Collection // zero before the first request
 	several bool                // the requests of one LIST or WATCH differed
 }
 
@@ -39,7 +39,7 @@ func (s *selection) learner() func(at *url.URL) {
 	if s == nil {
 		return nil
 	}
-	var mine informer.FactoryKey // of this LIST or WATCH; s.mu guards it
+	var mine informer.Collection // of this LIST or WATCH; s.mu guards it
 	return func(at *url.URL) {
 		key, ok := selectedBy(at)
 		if !ok {
@@ -47,7 +47,7 @@ func (s *selection) learner() func(at *url.URL) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.several = s.several || mine != informer.FactoryKey{} && mine != key
+		s.several = s.several || mine != informer.Collection{} && mine != key
 		s.last, mine = key, key
 	}
 }
@@ -68,16 +68,16 @@ func withTrace(ctx context.Context, learn func(at *url.URL)) context.Context {
 }
 
 // known returns the selection; known is false if it is not known, and if s is nil.
-func (s *selection) known() (key informer.FactoryKey, known bool) {
+func (s *selection) known() (key informer.Collection, known bool) {
 	if s == nil {
-		return informer.FactoryKey{}, false
+		return informer.Collection{}, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.several {
-		return informer.FactoryKey{}, false
+		return informer.Collection{}, false
 	}
-	return s.last, s.last != informer.FactoryKey{}
+	return s.last, s.last != informer.Collection{}
 }
 
 // maxSelectedLen bounds the path and the query of a request that a selection learns from.
@@ -89,19 +89,19 @@ var collectionPath = regexp.MustCompile(
 
 // selectedBy returns what a request selects; ok is false if it is not for a collection. The result
 // shares no memory with the URL, which may contain a password.
-func selectedBy(at *url.URL) (key informer.FactoryKey, ok bool) {
+func selectedBy(at *url.URL) (key informer.Collection, ok bool) {
 	if len(at.Path)+len(at.RawQuery) > maxSelectedLen {
-		return informer.FactoryKey{}, false
+		return informer.Collection{}, false
 	}
 	path := collectionPath.FindStringSubmatch(at.Path)
 	if path == nil {
-		return informer.FactoryKey{}, false
+		return informer.Collection{}, false
 	}
 	for i := range path {
 		path[i] = strings.Clone(path[i])
 	}
 	query := at.Query()
-	return informer.FactoryKey{
+	return informer.Collection{
 		Resource: schema.GroupVersionResource{
 			Group: path[1], Version: path[2], Resource: path[4]},
 		Namespace:     path[3],

@@ -103,13 +103,13 @@ func (s shownInformer) Unread() bool {
 }
 
 // Selection returns what the informer selects, if that is known.
-func (s shownInformer) Selection() (selection informer.FactoryKey, known bool) {
+func (s shownInformer) Selection() (selection informer.Collection, known bool) {
 	if i, ok := s.view().(interface {
-		Selection() (informer.FactoryKey, bool)
+		Selection() (informer.Collection, bool)
 	}); ok {
 		return i.Selection()
 	}
-	return informer.FactoryKey{}, false
+	return informer.Collection{}, false
 }
 
 func (s shownQueue) Snapshot() workqueue.Snapshot[string] {

@@ -15,6 +15,7 @@ import (
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/client"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/informer/factory"
 	"example.com/informerstack/informer/served"
 )
 
@@ -105,8 +106,8 @@ func ExampleKinds_Options_factory() {
 		fmt.Println(err)
 		return
 	}
-	factory := informer.NewFactory(
-		func(key informer.FactoryKey) (informer.SharedIndexInformer, error) {
+	shared := factory.New(
+		func(key informer.Collection) (informer.SharedIndexInformer, error) {
 			all, err := client.New[*metav1.PartialObjectMetadata](config, key.Resource,
 				client.Options{})
 			if err != nil {
@@ -116,7 +117,7 @@ func ExampleKinds_Options_factory() {
 			return informer.New[*metav1.PartialObjectMetadata](all.REST(), key.Resource.Resource,
 				kinds.Options(key.Resource, served.Optional, options)), nil
 		})
-	_, err = factory.Informer(informer.FactoryKey{Resource: websites})
-	fmt.Println(err) // then go kinds.Run(ctx), and factory.Start(ctx)
+	_, err = shared.Informer(informer.Collection{Resource: websites})
+	fmt.Println(err) // then go kinds.Run(ctx), and shared.Start(ctx)
 	// Output: <nil>
 }

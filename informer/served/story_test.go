@@ -21,6 +21,7 @@ import (
 	"example.com/informerstack/client"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/informer/factory"
 	"example.com/informerstack/informer/namespaces"
 	"example.com/informerstack/reflector"
 )
@@ -445,8 +446,8 @@ func TestFactory_FollowsItsKinds(t *testing.T) {
 		t.Run(form.name, func(t *testing.T) {
 			inBubble(t, worldOptions{policy: Optional}, func(w *world) {
 				t := w.t
-				factory := informer.NewFactory(
-					func(key informer.FactoryKey) (informer.SharedIndexInformer, error) {
+				shared := factory.New(
+					func(key informer.Collection) (informer.SharedIndexInformer, error) {
 						c, err := client.New[*Website](w.server.Config(), key.Resource,
 							client.Options{})
 						if err != nil {
@@ -457,7 +458,7 @@ func TestFactory_FollowsItsKinds(t *testing.T) {
 					})
 				var all []informer.SharedIndexInformer
 				for _, namespace := range []string{"", "default", "other"} {
-					made, err := factory.Informer(informer.FactoryKey{
+					made, err := shared.Informer(informer.Collection{
 						Resource: websites, Namespace: namespace})
 					require.NoError(t, err)
 					all = append(all, made)
@@ -472,8 +473,8 @@ func TestFactory_FollowsItsKinds(t *testing.T) {
 				stopKinds := background(w.kinds.Run)
 				defer stopKinds()
 				ctx, stop := context.WithCancel(t.Context())
-				factory.Start(ctx)
-				require.NoError(t, factory.WaitForSync(ctx))
+				shared.Start(ctx)
+				require.NoError(t, shared.WaitForSync(ctx))
 				w.after(time.Hour)
 				assert.Equal(t, 3, w.status().Informers)
 				for range 3 {
@@ -486,7 +487,7 @@ func TestFactory_FollowsItsKinds(t *testing.T) {
 					w.after(5 * time.Second)
 				}
 				stop()
-				factory.Shutdown()
+				shared.Shutdown()
 			})
 		})
 	}

@@ -48,7 +48,7 @@ func (h *Handler) AddInformer(
 
 // selecting is an informer.Informer of any type.
 type selecting interface {
-	Selection() (selection informer.FactoryKey, known bool)
+	Selection() (selection informer.Collection, known bool)
 }
 
 // nameAndSelection returns the name of the informer, and what it selects, if it is known.

@@ -307,15 +307,15 @@ func TestWhy_ListsKeysOnce(t *testing.T) {
 // selectingInformer knows what it selects.
 type selectingInformer struct {
 	*stored
-	selection informer.FactoryKey
+	selection informer.Collection
 }
 
-func (i selectingInformer) Selection() (informer.FactoryKey, bool) { return i.selection, true }
+func (i selectingInformer) Selection() (informer.Collection, bool) { return i.selection, true }
 
 // An informer may leave an object out: its selection is named, if it is known.
 func TestWhy_NamesSelections(t *testing.T) {
 	page, synced := health.New(), holding(t)
-	page.AddInformer("mine", selectingInformer{synced, informer.FactoryKey{
+	page.AddInformer("mine", selectingInformer{synced, informer.Collection{
 		Resource:  corev1.SchemeGroupVersion.WithResource("pods"),
 		Namespace: "team", LabelSelector: "app=web"}})
 	page.AddInformer("nodes", synced)

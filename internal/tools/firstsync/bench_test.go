@@ -51,7 +51,7 @@ type config struct {
 	URL, Way, Content, Impl string
 	Slow                    bool // with a transform that takes -transform for each pod
 	Kinds                   int  // informers that start together, each of all pods; 0 means 1
-	Limit                   int  // of reflector.Starts; 0 means none
+	Limit                   int  // of starts.Limiter; 0 means none
 }
 
 func (c config) name() string {

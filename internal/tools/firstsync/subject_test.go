@@ -25,6 +25,7 @@ import (
 	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/tools/measure"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/starts"
 	"example.com/informerstack/store"
 	"example.com/informerstack/store/compact"
 )
@@ -42,13 +43,13 @@ func measureSync(podCount int) {
 	var c config
 	must(json.NewDecoder(os.Stdin).Decode(&c))
 	subjects := make([]synced, max(c.Kinds, 1))
-	var starts *reflector.Starts
+	var limiter *starts.Limiter
 	if c.Limit > 0 {
-		starts = &reflector.Starts{Limit: c.Limit}
+		limiter = &starts.Limiter{Limit: c.Limit}
 	}
 	var err error
 	for i := range subjects {
-		subjects[i], err = newSubject(c, starts)
+		subjects[i], err = newSubject(c, limiter)
 		must(err)
 	}
 	before := measure.Live()
@@ -92,7 +93,7 @@ func cpuTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-func newSubject(c config, starts *reflector.Starts) (synced, error) {
+func newSubject(c config, limiter *starts.Limiter) (synced, error) {
 	clients, err := newClients(c)
 	if err != nil {
 		return nil, err
@@ -125,7 +126,7 @@ func newSubject(c config, starts *reflector.Starts) (synced, error) {
 	}
 	useWatchList := c.Way == "watchlist"
 	options := informer.Options{Reflector: reflector.Options{
-		UseWatchList: &useWatchList, Transform: c.transform(), Starts: starts,
+		UseWatchList: &useWatchList, Transform: c.transform(), Starts: limiter,
 	}}
 	if c.Impl == "compressed" {
 		options.Form = compact.Compressed()

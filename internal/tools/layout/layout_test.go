@@ -39,7 +39,8 @@ var rules = map[string]rule{
 	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
 	"deltafifo": {ours: []string{"store"}},
 	"reflector": {
-		ours: []string{"internal/freshness", "store", "reflector/outage", "internal/helpers/async",
+		ours: []string{"internal/freshness", "store", "reflector/outage", "reflector/starts",
+			"internal/helpers/async",
 			"internal/helpers/callsite", "internal/helpers/listwatch", "internal/helpers/objects",
 			"internal/helpers/printable", "internal/helpers/shorterror"},
 	},
@@ -54,6 +55,7 @@ var rules = map[string]rule{
 		outside: []string{"github.com/go-json-experiment/json",
 			"google.golang.org/protobuf/encoding/protowire"},
 	},
+	"reflector/starts": {},
 	"reflector/outage": {outside: []string{"k8s.io/client-go/rest"}},
 	"informer": {
 		ours: []string{"internal/freshness", "store", "store/compact", "deltafifo", "reflector",
@@ -61,6 +63,7 @@ var rules = map[string]rule{
 			"internal/helpers/objects"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
+	"informer/factory": {ours: []string{"informer"}},
 	"informer/served": {
 		ours:    []string{"client", "informer", "reflector", "internal/helpers/listwatch"},
 		outside: []string{"k8s.io/client-go/rest"},

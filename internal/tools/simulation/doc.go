@@ -37,7 +37,7 @@
 //	   refusals of the others, with which it may share a client, a Group and a Budget. A namespace
 //	   that is forbidden delays no other. A kind that is served is followed within seconds.
 //	11 In a Fair that tenants share, no tenant starves, and a drain loses no key: see tenancy.
-//	12 Of the processes that share a Starts, one fetches everything at a time; the next one begins
+//	12 Of the processes with one Limiter, one fetches everything at a time; the next one begins
 //	   when it has ended, or after a minute. The oldest is next once it has waited for so long.
 //	13 A controller that notes its writes does not write a copy that an answer has shown to be old
 //	   or an object while another write of it is being sent.

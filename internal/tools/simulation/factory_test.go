@@ -13,6 +13,7 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/informer/factory"
 	"example.com/informerstack/reflector/wire"
 )
 
@@ -24,7 +25,7 @@ const factoryName = "factory"
 //	F1  an informer runs  <=>  it has an unreleased lease, and the context of the Start that
 //	    started it is not done
 type leases struct {
-	factory *informer.Factory
+	factory *factory.Factory
 	ctx     context.Context // of the newest Start; nil before the first
 	cancels []context.CancelFunc
 	made    []*leased
@@ -39,7 +40,7 @@ type leased struct {
 }
 
 type lease struct {
-	*informer.Lease
+	*factory.Lease
 	of *leased
 }
 
@@ -57,11 +58,11 @@ func (l *leases) current() *leased {
 	return last
 }
 
-func (w *world) newFactory() *informer.Factory {
+func (w *world) newFactory() *factory.Factory {
 	config := w.config(w.server.Transport(), factoryName)
 	client := kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()
 	newItem := func() runtime.Object { return &corev1.ConfigMap{} }
-	return informer.NewFactory(func(informer.FactoryKey) (informer.SharedIndexInformer, error) {
+	return factory.New(func(informer.Collection) (informer.SharedIndexInformer, error) {
 		lw := wire.NewListWatch(client, "configmaps", metav1.NamespaceAll, newItem, wire.Options{})
 		return informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, informer.Options{}), nil
 	})
@@ -95,7 +96,7 @@ func (l *leases) step(w *world, n int) {
 
 func (l *leases) acquire(w *world) {
 	of := l.current()
-	got, err := l.factory.Acquire(informer.FactoryKey{})
+	got, err := l.factory.Acquire(informer.Collection{})
 	if err != nil {
 		w.violate(8, "acquire: %v", err)
 		return

@@ -54,7 +54,7 @@ const (
 	custom   = "custom"   // it follows a custom resource, as do all processes of the script
 	deadline = "deadline" // a list may be silent for listDeadline
 	fair     = "fair"     // its queue is a Fair
-	inTurn   = "inturn"   // it fetches everything when the Starts of the script allows it
+	inTurn   = "inturn"   // it fetches everything when the Limiter of the script allows it
 	mapped   = "mapped"   // its controller also has a key for each team
 	noted    = "noted"    // its controller writes with clients that note it
 	packed   = "packed"   // its store keeps compressed objects

@@ -10,7 +10,7 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// The limits of a Starts. A phase is seen checkEvery late, or earlier.
+// The limits of a Limiter. A phase is seen checkEvery late, or earlier.
 const (
 	turnLimit     = 1
 	turnPatience  = time.Minute
@@ -50,8 +50,8 @@ func (t *turn) see(now time.Time, phase reflector.Phase) (waits, fetches bool) {
 	return false, false
 }
 
-// checkTurns checks the laws of the Starts that the processes with the trait inTurn share: those
-// that fetch everything have turns, see reflector.Starts.
+// checkTurns checks the laws of the Limiter that the processes with the trait inTurn share: those
+// that fetch everything have turns, see starts.Limiter.
 func (w *world) checkTurns() {
 	now := time.Now()
 	var waiting, fetching []*process

@@ -27,6 +27,7 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/outage"
+	"example.com/informerstack/reflector/starts"
 )
 
 // checkEvery is the longest time between two checks of the invariants.
@@ -48,7 +49,7 @@ type world struct {
 	tokens    ledger
 	shared    outage.Group              // of the processes in the Group shared
 	peers     map[string]*peers         // by their Group
-	turns     reflector.Starts          // of the processes with the trait inTurn
+	turns     starts.Limiter            // of the processes with the trait inTurn
 	noted     controller.Writes[string] // of the processes with the trait noted
 	answers   answers                   // to these
 	kind      *space                    // the custom resource that all processes follow; or nil
@@ -96,7 +97,7 @@ func newWorld() *world {
 		report:      report{coverage: map[string]int{}},
 		contestants: contestants{locks: newLocks()}, peers: map[string]*peers{},
 		joint: &http.Client{Transport: jointNetwork{}},
-		turns: reflector.Starts{Limit: turnLimit, SmallFirst: true},
+		turns: starts.Limiter{Limit: turnLimit, SmallFirst: true},
 	}
 	if err := server.StartPipe(); err != nil {
 		panic(err)

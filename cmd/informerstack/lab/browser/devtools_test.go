@@ -52,8 +52,8 @@ func (c configMaps) Status() informer.Status {
 
 func (c configMaps) GetStore() store.Store { return c.objects }
 
-func (c configMaps) Selection() (selection informer.FactoryKey, known bool) {
-	return informer.FactoryKey{Resource: corev1.SchemeGroupVersion.WithResource("configmaps"),
+func (c configMaps) Selection() (selection informer.Collection, known bool) {
+	return informer.Collection{Resource: corev1.SchemeGroupVersion.WithResource("configmaps"),
 		Namespace: "default", LabelSelector: "app=web"}, true
 }
 

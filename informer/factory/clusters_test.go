@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package informer_test
+package factory_test
 
 import (
 	"context"
@@ -16,14 +16,15 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/informer/factory"
 	"example.com/informerstack/internal/tools/testserver"
-	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/starts"
 )
 
 // member is a cluster: a server with a client, a factory and a limit of its own.
 type member struct {
 	server    *testserver.Server
-	factory   *informer.Factory
+	factory   *factory.Factory
 	informers []informer.SharedIndexInformer
 	cancel    context.CancelFunc
 }
@@ -32,17 +33,17 @@ type member struct {
 func join(t *testing.T, name string) *member {
 	c := &member{server: testserver.New(t, apitest.Options{})}
 	c.server.CreateMap("a")
-	client, starts := c.server.Client(), &reflector.Starts{}
-	c.factory = informer.NewFactory(func(
-		key informer.FactoryKey,
+	client, limiter := c.server.Client(), &starts.Limiter{}
+	c.factory = factory.New(func(
+		key informer.Collection,
 	) (informer.SharedIndexInformer, error) {
 		options := informer.Options{Namespace: key.Namespace}
 		options.Reflector.TypeDescription = name + "/" + key.Resource.Resource
-		options.Reflector.Starts = starts
+		options.Reflector.Starts = limiter
 		return informer.New[*corev1.ConfigMap](client, key.Resource.Resource, options), nil
 	})
 	for _, namespace := range []string{"", "default"} {
-		i, err := c.factory.Informer(informer.FactoryKey{Namespace: namespace,
+		i, err := c.factory.Informer(informer.Collection{Namespace: namespace,
 			Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}})
 		require.NoError(t, err)
 		c.informers = append(c.informers, i)
