@@ -4,6 +4,7 @@ package journal
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,8 +19,7 @@ type call struct {
 	name     *string // of the handler; nil until it is known
 	kind     Kind
 	key      string
-	version  string
-	was      string
+	versions versions
 	number   int
 	changed  *change
 	added    []place  // as Call.Added
@@ -58,6 +58,7 @@ type object struct {
 	last   []*call // the last changes, and the last resync
 	resync *call   // that of last
 	count  int
+	adds   *pair[place, history] // the key that its last call has added last
 }
 
 // remember adds a call: the last changes, and the last resync are kept. Resyncs have no end, and
@@ -127,7 +128,10 @@ func (p place) isShownAs(other place) bool {
 
 // size is about the memory of the call: the texts are its own, except those of handlers.
 func (c *call) size() int32 {
-	n := callBytes + len(c.key) + len(c.version) + len(c.was)
+	n := callBytes + len(c.key)
+	if texts := c.versions.texts; texts != nil {
+		n += len(texts[0]) + len(texts[1]) + 2*textBytes
+	}
 	if c.changed != nil {
 		for _, text := range c.changed.fields {
 			n += textBytes + len(text)
@@ -145,8 +149,9 @@ func (c *call) size() int32 {
 // public returns the call for readers without the Journal's lock.
 func (c *call) public() *Call {
 	p := &Call{Time: c.time, Duration: c.duration, Informer: c.handler.informer,
-		Handler: c.handlerName(), Kind: c.kind, Key: c.key, ResourceVersion: c.version,
-		Was: c.was, Number: c.number, Added: make([]string, 0, len(c.added))}
+		Handler: c.handlerName(), Kind: c.kind, Key: c.key, Number: c.number,
+		Added: make([]string, 0, len(c.added))}
+	p.Was, p.ResourceVersion = c.versions.read()
 	if c.age > 0 {
 		p.Queued = c.time.Add(-c.age)
 	}
@@ -158,6 +163,55 @@ func (c *call) public() *Call {
 		p.keys = append(p.keys, QueueKey{added.queue.name, added.key})
 	}
 	return p
+}
+
+// versions are the resourceVersion before an update and that of the object. Servers use decimal
+// numbers, which need no memory of their own.
+type versions struct {
+	was, is uint64     // 0 for ""
+	texts   *[2]string // of others
+}
+
+func newVersions(was, is string) (v versions) {
+	var known [2]bool
+	v.was, known[0] = decimal(was)
+	v.is, known[1] = decimal(is)
+	if !known[0] || !known[1] {
+		v.texts = &[2]string{strings.Clone(was), strings.Clone(is)}
+	}
+	return v
+}
+
+func (v versions) read() (was, is string) {
+	if v.texts != nil {
+		return v.texts[0], v.texts[1]
+	}
+	text := func(n uint64) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.FormatUint(n, 10)
+	}
+	return text(v.was), text(v.is)
+}
+
+// decimal returns the number of a text that strconv.FormatUint returns, or 0 for "".
+func decimal(text string) (n uint64, ok bool) {
+	const digits = 19 // of any number with so many
+	if text == "" {
+		return 0, true
+	}
+	if len(text) > digits || text[0] == '0' {
+		return 0, false
+	}
+	for i := range len(text) {
+		digit := text[i] - '0'
+		if digit > 9 {
+			return 0, false
+		}
+		n = 10*n + uint64(digit)
+	}
+	return n, true
 }
 
 // running is a call that has not ended.
@@ -192,8 +246,7 @@ func (j *Journal) enter(s *seen, changed *change, now time.Time, age time.Durati
 		of = j.objects.put(id, object{}, placeBytes+len(id.key))
 	}
 	c := &call{time: now, age: max(age, 0), handler: s.handler, kind: s.kind, key: of.key.key,
-		version: strings.Clone(s.version), was: of.value.own(s.was), changed: changed,
-		partial: s.partial}
+		versions: newVersions(s.was, s.version), changed: changed, partial: s.partial}
 	c.named()
 	c.bytes = c.size()
 	j.objects.resize(of, of.bytes+of.value.remember(c))
@@ -203,17 +256,8 @@ func (j *Journal) enter(s *seen, changed *change, now time.Time, age time.Durati
 	return r
 }
 
-// own returns a copy of a version: mostly that of the last call.
-func (o *object) own(version string) string {
-	if n := len(o.last); n > 0 && o.last[n-1].version == version {
-		return o.last[n-1].version
-	}
-	return strings.Clone(version)
-}
-
 // leave notes the end of a call. It reports whether the object may be compared with a sample.
 func (j *Journal) leave(r *running) (sampled bool) {
-	now := time.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	sampled = j.sampled[r.key] > 0
@@ -223,7 +267,7 @@ func (j *Journal) leave(r *running) (sampled bool) {
 	if delete(j.calls, r.goroutine); r.outer != nil {
 		j.calls[r.goroutine] = r.outer
 	}
-	r.duration = max(now.Sub(r.time), time.Nanosecond)
+	r.duration = max(time.Since(r.time), time.Nanosecond)
 	r.named()
 	if len(r.places) > 1 { // those before the last have the call as a cause, which has grown
 		for _, p := range r.places {
@@ -233,7 +277,7 @@ func (j *Journal) leave(r *running) (sampled bool) {
 			}
 		}
 	}
-	j.countsLocked(r.call).facts.note(r.call, j.periodAt(now))
+	j.countsLocked(r.call).facts.note(r.call, j.periodAt(r.time.Add(r.duration)))
 	if clear(r.places); len(j.spare) < maxSpare && cap(r.places) <= maxSpare {
 		j.spare = append(j.spare, r)
 	}

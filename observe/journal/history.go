@@ -52,8 +52,8 @@ func (j *Journal) doing(own int64, w work) (call *running, has work, isOwn bool)
 }
 
 // added notes an Add before it is made: the Get that follows must find it. A delayed one is not due
-// at once.
-func (j *Journal) added(w work, key string, c Cause, delayed bool) {
+// at once. The item does not escape.
+func (j *Journal) added(queue *queueName, w work, key string, c Cause, delayed bool) {
 	var limited *Limited
 	if c.Kind == Retry {
 		limited = &Limited{Time: c.Time,
@@ -67,7 +67,7 @@ func (j *Journal) added(w work, key string, c Cause, delayed bool) {
 		c.Kind, c.call = call.kind, call.call
 	case isOwn && c.Kind != "": // a worker, of its item
 	case isOwn:
-		c.Kind, c.By = ByWorker, w.queue.name+" "+key
+		c.Kind, c.By = ByWorker, queue.name+" "+key
 	case has.queue != nil:
 		c.Kind, c.By = ByWorker, has.queue.name+" "+printable.Key(has.item)
 	default:
@@ -75,13 +75,13 @@ func (j *Journal) added(w work, key string, c Cause, delayed bool) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	p := j.historyLocked(place{w.queue, key})
-	if call != nil && j.calls[own] == call { // otherwise the recording began anew
-		j.addsLocked(call, p.key)
+	if call != nil && j.calls[own] != call { // the recording began anew
+		call = nil
 	}
+	p := j.addedLocked(call, place{queue, key})
 	h := &p.value
 	isOthers := has.queue != nil && h.current != nil // its own worker has it still
-	switch r := h.ending(c.Time); {
+	switch r := h.ending(); {
 	case r == nil:
 	case retry && !isOthers:
 		c.Kind, c.By = Retry, ""
@@ -97,6 +97,22 @@ func (j *Journal) added(w work, key string, c Cause, delayed bool) {
 	}
 	h.adds(c, delayed)
 	j.keys.resize(p, h.size(p.key))
+}
+
+// addedLocked returns the entry of a key that a call adds, if it is not nil: mostly that which the
+// handler has added for the object before.
+func (j *Journal) addedLocked(call *running, at place) *pair[place, history] {
+	if call == nil {
+		return j.historyLocked(at)
+	}
+	o := &call.object.value // empty if it was dropped
+	p := o.adds
+	if p == nil || p.isDropped() || p.key != at {
+		p = j.historyLocked(at)
+		o.adds = p
+	}
+	j.addsLocked(call, p.key)
+	return p
 }
 
 // adds notes the cause of an Add.
@@ -126,12 +142,12 @@ func (c *Cause) due() time.Time {
 
 // ending returns the reconcile that a Forget or AddRateLimited is about: the current one, or the
 // last one soon after its Done; or nil.
-func (h *history) ending(now time.Time) *Reconcile {
+func (h *history) ending() *Reconcile {
 	if h.current != nil || len(h.last) == 0 {
 		return h.current
 	}
 	r := h.last[len(h.last)-1]
-	if r.Result != NoForget || now.Sub(r.Start) > r.Duration+afterDone {
+	if r.Result != NoForget || time.Since(r.Start) > r.Duration+afterDone {
 		return nil
 	}
 	return r
@@ -205,28 +221,28 @@ func (j *Journal) took(w work, worker Worker) {
 }
 
 // forgotten notes a Forget of the key that a worker has. It returns false if it has none.
-func (j *Journal) forgotten(w work, now time.Time) bool {
+func (j *Journal) forgotten(w work) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	p := j.takenLocked(j.workers[w])
 	if p != nil {
-		j.forgottenLocked(&p.value, now)
+		j.forgottenLocked(&p.value)
 	}
 	return p != nil
 }
 
 // forgottenAt notes a Forget of any key.
-func (j *Journal) forgottenAt(at place, now time.Time) {
+func (j *Journal) forgottenAt(at place) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if p := j.keys.get(at); p != nil {
-		j.forgottenLocked(&p.value, now)
+		j.forgottenLocked(&p.value)
 	}
 }
 
-func (j *Journal) forgottenLocked(h *history, now time.Time) {
+func (j *Journal) forgottenLocked(h *history) {
 	h.limited = nil
-	switch r := h.ending(now); {
+	switch r := h.ending(); {
 	case r == nil:
 	case r == h.current:
 		r.forgotten = true
@@ -302,7 +318,7 @@ func (j *Journal) doneLocked(w work) {
 
 // endTaken notes Done of an item that a worker has, before it is made. It returns false, and notes
 // nothing, if its key is not remembered.
-func (j *Journal) endTaken(w work, now time.Time) bool {
+func (j *Journal) endTaken(w work) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	p := j.takenLocked(j.workers[w])
@@ -315,21 +331,21 @@ func (j *Journal) endTaken(w work, now time.Time) bool {
 		j.mu.Lock()
 		p = j.takenLocked(j.workers[w])
 	}
-	j.endLocked(w, p, now)
+	j.endLocked(w, p)
 	return true
 }
 
 // endOf notes Done of any item.
-func (j *Journal) endOf(w work, key string, now time.Time) {
+func (j *Journal) endOf(w work, key string) {
 	j.checkKey(printable.Canonical(key), "a reconcile by queue "+w.queue.name)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.endLocked(w, j.keys.get(place{w.queue, key}), now)
+	j.endLocked(w, j.keys.get(place{w.queue, key}))
 }
 
-func (j *Journal) endLocked(w work, p *pair[place, history], now time.Time) {
+func (j *Journal) endLocked(w work, p *pair[place, history]) {
 	if p != nil && p.value.current != nil {
-		r := p.value.end(now)
+		r := p.value.end()
 		j.keys.resize(p, p.value.size(p.key))
 		worker := j.workers[w]
 		if worker != nil && r.Result == Retried && r.Error == "" {
@@ -340,16 +356,16 @@ func (j *Journal) endLocked(w work, p *pair[place, history], now time.Time) {
 			*counts = queueCounts{j.recordings,
 				entry(j.queues, w.queue.name, func() *queueFacts { return &queueFacts{} })}
 		}
-		counts.facts.note(r, j.periodAt(now))
+		counts.facts.note(r, j.periodAt(r.Start.Add(r.Duration)))
 	}
 	j.doneLocked(w)
 }
 
 // end ends the current reconcile.
-func (h *history) end(now time.Time) *Reconcile {
+func (h *history) end() *Reconcile {
 	r := h.current
 	h.current = nil
-	r.Duration = now.Sub(r.Start)
+	r.Duration = time.Since(r.Start)
 	switch {
 	case r.Result == Retried && h.delayed != nil && h.delayed.Kind == Retry:
 		h.delayed.Error = cmp.Or(h.delayed.Error, r.Error)

@@ -37,7 +37,7 @@ func dropWith[Q any](queue *Q, j *Journal, name *queueName) {
 func (n notes[T]) added(item T, c Cause, delayed bool) {
 	now, recording := n.journal.now()
 	if c.Time = now; recording {
-		n.journal.added(work{n.name, item}, printable.KeyOf(item), c, delayed)
+		n.journal.added(n.name, work{n.name, item}, printable.KeyOf(item), c, delayed)
 	}
 }
 
@@ -54,20 +54,24 @@ func (n notes[T]) took(item T, shutdown bool) {
 	n.journal.begin(work{n.name, item}, printable.KeyOf(item), function, worker)
 }
 
+// forgotten does not ask for the time, as done: what is noted after the end of a recording is not
+// shown.
 func (n notes[T]) forgotten(item T) {
-	now, recording := n.journal.now()
-	if recording && !n.journal.forgotten(work{n.name, item}, now) {
-		n.journal.forgottenAt(place{n.name, printable.KeyOf(item)}, now)
+	if n.journal.until.Load() != 0 && !n.journal.forgotten(work{n.name, item}) &&
+		n.journal.recording() {
+		n.journal.forgottenAt(place{n.name, printable.KeyOf(item)})
 	}
 }
 
 func (n notes[T]) done(item T) {
-	now, recording := n.journal.now()
 	switch {
-	case !recording:
+	case n.journal.until.Load() == 0:
 		n.journal.done(work{n.name, item})
-	case !n.journal.endTaken(work{n.name, item}, now):
-		n.journal.endOf(work{n.name, item}, printable.KeyOf(item), now)
+	case n.journal.endTaken(work{n.name, item}):
+	case n.journal.recording():
+		n.journal.endOf(work{n.name, item}, printable.KeyOf(item))
+	default:
+		n.journal.done(work{n.name, item})
 	}
 }
 
