@@ -27,8 +27,7 @@ type Worker struct {
 	goroutine int64
 	later     work
 	key       string                // the text of the item, if it was recorded
-	taken     *pair[place, history] // its entry, if it was recorded
-	recording int                   // that of taken
+	taken     *pair[place, history] // its entry, if it was recorded, until that is forgotten
 	journal   *Journal              // nil in Journal.workers
 }
 

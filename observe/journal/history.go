@@ -167,7 +167,7 @@ func (j *Journal) historyLocked(at place) *pair[place, history] {
 	p := j.keys.get(at)
 	if p == nil {
 		at.key = strings.Clone(at.key)
-		p = j.keys.put(at, history{}, placeBytes+len(at.key))
+		p = j.keys.put(at, history{}, historyBytes+len(at.key))
 	}
 	return p
 }
@@ -180,7 +180,7 @@ func (j *Journal) begin(w work, key, function string, worker Worker) {
 	now := worker.Since
 	p := j.historyLocked(place{w.queue, key})
 	worker.key, worker.Place = p.key.key, function
-	worker.taken, worker.recording = p, j.recordings
+	worker.taken = p
 	j.tookLocked(w, worker)
 	h := &p.value
 	causes := h.causes
@@ -253,8 +253,7 @@ func (j *Journal) forgottenLocked(h *history) {
 
 // takenLocked returns the entry of the key that a worker has; nil if it is not remembered.
 func (j *Journal) takenLocked(worker *Worker) *pair[place, history] {
-	if worker == nil || worker.taken == nil || worker.recording != j.recordings ||
-		worker.taken.isDropped() {
+	if worker == nil || worker.taken == nil || worker.taken.isDropped() {
 		return nil
 	}
 	return worker.taken
@@ -409,7 +408,7 @@ func (h *history) recount() {
 // size is about the memory of an entry. Each reconcile counts with the causes of its own, and with
 // its error.
 func (h *history) size(p place) int {
-	n := placeBytes + len(p.key) + h.bytes + causesSize(h.causes)
+	n := historyBytes + len(p.key) + h.bytes + causesSize(h.causes)
 	for _, cause := range []*Cause{h.delayed, h.later} {
 		if cause != nil {
 			n += cause.size()
@@ -452,6 +451,7 @@ const (
 	reconcileBytes = 240
 	causeBytes     = 112
 	placeBytes     = 512
+	historyBytes   = 1024 // with two reconciles: the current one, and spare
 	keyBytes       = 24
 	textBytes      = 16
 )

@@ -15,12 +15,13 @@
 // [Journal.Record] is called; the page of package health does so when it is asked.
 //
 // Read record.go and journal.go (what is remembered), recent.go and periods.go (for how long), then
-// handler.go, fields.go and apart.go (changed fields), queue.go and priority.go (the decorators of
-// queues), request.go and loop.go (requests, and writes that cause reconciles), failed.go (errors),
-// goroutine.go and throttled.go (what goroutines do), facts.go and text.go (what is shown) and
-// modified.go (changed objects). Then run go test -v ./observe/journal. Goroutines: none,
-// except runtime's for cleanups. Locking: the Journal's mutex, under which no code of the program
-// runs; those of its looks, which readers alone take, and of queues with priorities.
+// call.go, handler.go, fields.go and apart.go (calls, and changed fields), history.go, queue.go and
+// priority.go (keys, and the decorators of queues), request.go and loop.go (requests, and writes
+// that cause reconciles), failed.go (errors), goroutine.go and throttled.go (what goroutines do),
+// facts.go and text.go (what is shown) and modified.go (changed objects). Then run
+// go test -v ./observe/journal. Goroutines: none, except runtime's for cleanups. Locking: the
+// Journal's mutex, under which no code of the program runs; those of its looks, which readers alone
+// take, and of queues with priorities.
 package journal
 
 import (
@@ -111,6 +112,14 @@ func (j *Journal) Record(d time.Duration) {
 func (j *Journal) forgetLocked(since time.Time) {
 	j.since = since
 	j.recordings++
+	for _, worker := range j.workers {
+		worker.taken = nil
+	}
+	for _, call := range j.calls {
+		for ; call != nil; call = call.outer {
+			call.object = nil
+		}
+	}
 	j.calls = map[int64]*running{}
 	j.objects = newRecent[objectID, object]()
 	j.keys = newRecent[place, history]()
