@@ -127,6 +127,28 @@ func (p *benchProgram) change(n int) {
 	s.changes.Modify(pod)
 }
 
+// changes makes n changes after the first ones, benchRate in a second, and waits for their ends.
+func (p *benchProgram) changes(first, n int) {
+	turn := time.NewTicker(time.Second / benchRate)
+	defer turn.Stop()
+	for i := range n {
+		<-turn.C
+		p.change(first + i)
+	}
+	p.done.Wait()
+}
+
+// ask asks as a page does, and returns the length of the answer.
+func ask(b *testing.B, question string) int {
+	r := httptest.NewRequest(http.MethodGet, "/debug/informers?format=json&"+question,
+		http.NoBody)
+	r.Host = "localhost"
+	w := httptest.NewRecorder()
+	Handler().ServeHTTP(w, r)
+	require.Equal(b, http.StatusOK, w.Code)
+	return w.Body.Len()
+}
+
 // The processor time of a change, in a program with 20 informers, 100,000 objects and 1,000 changes
 // in a second: without devtools, with them and without a question, while a page asks every two
 // seconds, and while it also asks about a worker that hangs and a key that no informer has. At this
@@ -167,12 +189,7 @@ func BenchmarkProgram(b *testing.B) {
 					continue
 				}
 				for _, question := range questions[mode] {
-					r := httptest.NewRequest(http.MethodGet,
-						"/debug/informers?format=json&"+question, http.NoBody)
-					r.Host = "localhost"
-					w := httptest.NewRecorder()
-					Handler().ServeHTTP(w, r)
-					require.Equal(b, http.StatusOK, w.Code)
+					ask(b, question)
 				}
 			}
 			p.done.Wait()

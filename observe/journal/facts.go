@@ -4,7 +4,6 @@ package journal
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -57,35 +56,57 @@ type HandlerFacts struct {
 	Running *Call      `json:"running,omitempty"`
 	Recent  CallCounts `json:"-"`
 
+	kinds  [len(kinds)]int // Kinds
 	recent periods[CallCounts]
 }
+
+// kinds are those of calls.
+var kinds = [...]Kind{InitialList, Added, Updated, Deleted, Tombstone, Resync, Relist}
+
+// results are those of reconciles.
+var results = [...]Result{Running, Forgotten, Retried, Postponed, NoForget}
+
+func indexOf(result Result) int { return slices.Index(results[:], result) }
 
 // SlowCall is how long no call takes that only adds a key.
 const SlowCall = 5 * time.Millisecond
 
-func (f *HandlerFacts) note(call *Call, at int64) {
+func (f *HandlerFacts) note(c *call, at int64) {
 	recent := f.recent.in(at)
 	recent.Calls++
-	recent.Time += call.Duration
-	recent.Longest = max(recent.Longest, call.Duration)
-	if call.Kind == Updated {
+	recent.Time += c.duration
+	recent.Longest = max(recent.Longest, c.duration)
+	if c.kind == Updated {
 		recent.Updates++
 	}
 	f.Calls++
-	f.Kinds[call.Kind]++
-	if len(call.Added) == 0 {
+	f.kinds[slices.Index(kinds[:], c.kind)]++
+	if len(c.added) == 0 {
 		f.Filtered++
 	}
-	if call.Fields != nil && len(call.Fields) == 0 && !call.partial {
+	if c.changed != nil && c.changed.fields != nil && len(c.changed.fields) == 0 && !c.partial {
 		f.Idle++
 		recent.Idle++
-		f.LastIdle = call.Time
+		f.LastIdle = c.time
 	}
-	if call.Duration > SlowCall {
-		f.LastSlow = call.Time
+	if c.duration > SlowCall {
+		f.LastSlow = c.time
 	}
-	f.Time += call.Duration
-	f.Longest = max(f.Longest, call.Duration)
+	f.Time += c.duration
+	f.Longest = max(f.Longest, c.duration)
+}
+
+// facts returns a copy for readers without the Journal's lock.
+func (f *HandlerFacts) facts(at int64) HandlerFacts {
+	facts := *f
+	facts.Recent = f.recent.in(at).plus(f.recent.before)
+	facts.Kinds = map[Kind]int{}
+	for i, n := range f.kinds {
+		if n > 0 {
+			facts.Kinds[kinds[i]] = n
+		}
+	}
+	return facts
 }
 
 // QueueFacts is about the reconciles of a queue. Queues with one name are one.
@@ -160,7 +181,7 @@ func (j *Journal) Scope() *Scope {
 // queueFacts are counted while keys are reconciled. Results and Median are made when they are read.
 type queueFacts struct {
 	QueueFacts
-	results   map[Result]int
+	results   [len(results)]int
 	durations []time.Duration // of the last ones, a ring
 	recent    periods[ReconcileCounts]
 }
@@ -170,10 +191,7 @@ const maxDurations = 64
 func (f *queueFacts) note(r *Reconcile, at int64) {
 	recent := f.recent.in(at)
 	recent.Reconciles++
-	if f.results == nil {
-		f.results = map[Result]int{}
-	}
-	if f.results[r.Result]++; r.Result == NoForget {
+	if f.results[indexOf(r.Result)]++; r.Result == NoForget {
 		f.LastNoForget = r.Start
 	}
 	resyncs := !slices.ContainsFunc(r.Causes, func(c Cause) bool { return c.Kind != Resync })
@@ -194,7 +212,12 @@ func (f *queueFacts) note(r *Reconcile, at int64) {
 func (f *queueFacts) facts(name string, at int64) QueueFacts {
 	q := f.QueueFacts
 	q.Recent = f.recent.in(at).plus(f.recent.before)
-	q.Queue, q.Results = name, maps.Clone(f.results)
+	q.Queue, q.Results = name, map[Result]int{}
+	for i, n := range f.results {
+		if n > 0 {
+			q.Results[results[i]] = n
+		}
+	}
 	if len(f.durations) > 0 {
 		sorted := slices.Sorted(slices.Values(f.durations))
 		q.Median = sorted[len(sorted)/2]
@@ -244,17 +267,14 @@ func (j *Journal) facts(limit int) Facts {
 	if !f.Recording {
 		return f
 	}
-	at := j.periodLocked()
+	at := j.periodAt(time.Now())
 	f.RecentSince = j.recentSinceLocked()
 	f.Errors = j.failures.known()
 	for _, h := range j.handlers {
-		facts := *h
-		facts.Recent = h.recent.in(at).plus(h.recent.before)
-		facts.Kinds = maps.Clone(h.Kinds)
-		f.Handlers = append(f.Handlers, facts)
+		f.Handlers = append(f.Handlers, h.facts(at))
 	}
 	for _, call := range j.calls {
-		f.addRunning(call.copied())
+		f.addRunning(call.public())
 	}
 	for _, m := range j.modified {
 		f.Modified = append(f.Modified, *m)
@@ -263,7 +283,7 @@ func (j *Journal) facts(limit int) Facts {
 		f.Queues = append(f.Queues, q.facts(name, at))
 	}
 	for arrow, adds := range j.arrows {
-		arrow.Adds = adds
+		arrow.Adds = *adds
 		f.Arrows = append(f.Arrows, arrow)
 	}
 	var keys busiest
@@ -325,18 +345,18 @@ func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 	if !j.recording() {
 		return nil, nil
 	}
-	j.objects.all(func(id objectID, noted []*Call) {
+	j.objects.all(func(id objectID, o *object) {
 		if id.key != key {
 			return
 		}
-		for _, call := range noted {
-			calls = append(calls, *call.copied())
+		for _, call := range o.last {
+			calls = append(calls, *call.public())
 		}
 	})
 	slices.SortStableFunc(calls, func(a, b Call) int { return b.Time.Compare(a.Time) })
 	j.keys.all(func(p place, h *history) {
 		if printable.Canonical(p.key) == key {
-			queues = append(queues, h.facts(p, j.periodLocked()))
+			queues = append(queues, h.facts(p, j.periodAt(time.Now())))
 		}
 	})
 	return calls, queues
@@ -364,8 +384,8 @@ func (h *history) facts(p place, at int64) KeyFacts {
 func copiedCauses(causes []Cause) []Cause {
 	causes = slices.Clone(causes)
 	for i, c := range causes {
-		if c.Call != nil {
-			causes[i].Call = c.Call.copied()
+		if c.call != nil {
+			causes[i].Call, causes[i].call = c.call.public(), nil
 		}
 	}
 	return causes
@@ -380,9 +400,4 @@ func (r Reconcile) copied() Reconcile {
 		r.Requests[i] = &copied
 	}
 	return r
-}
-
-func (c Call) copied() *Call {
-	c.Added, c.keys = slices.Clone(c.Added), slices.Clone(c.keys)
-	return &c
 }

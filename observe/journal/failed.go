@@ -79,30 +79,30 @@ func (j *Journal) Failed(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.failures.count++
-	busy, newest := 0, j.newest[own]
-	for _, worker := range j.workers {
-		if worker.goroutine == own {
-			busy++
-		}
-	}
-	h, exists := j.keys.get(place{newest.queue, j.workers[newest].key})
-	if busy == 1 && exists && h.current != nil && !h.current.exact {
-		h.current.Error = text
+	busy, newest := j.goroutines[own].items, j.newestLocked(own)
+	if busy == 1 && newest != nil && newest.value.current != nil && !newest.value.current.exact {
+		newest.value.current.Error = text
 	}
 	ended, known := j.failures.ended[own]
 	if busy > 0 || !known || time.Since(ended.at) > afterDone {
 		return
 	}
 	delete(j.failures.ended, own)
-	h, _ = j.keys.get(ended.place)
-	if h == nil || len(h.last) == 0 || !h.last[len(h.last)-1].Start.Equal(ended.start) {
+	p := j.keys.get(ended.place)
+	if p == nil || len(p.value.last) == 0 {
 		return
 	}
-	h.last[len(h.last)-1].Error = text
+	h := &p.value
+	r := h.last[len(h.last)-1]
+	if !r.Start.Equal(ended.start) {
+		return
+	}
+	r.Error = text
 	if h.delayed != nil && h.delayed.Kind == Retry {
 		h.delayed.Error = text
 	}
-	j.keys.put(ended.place, h, h.bytes(ended.place))
+	h.recount()
+	j.keys.resize(p, h.size(p.key))
 }
 
 // Errors returns the number of errors that came from runtime.HandleError since the recording began;

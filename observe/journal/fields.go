@@ -31,29 +31,52 @@ const (
 	saved = time.Second
 )
 
-// changes returns the paths of the fields that differ, and the managers that own the change. Fields
-// is nil for a Secret, where even the names in its data may say too much, for a large object, and
-// while comparisons take too much time.
-func (j *Journal) changes(id changeID, before, after any) (fields, managers []string) {
+// look returns what an update has changed, and looks for objects that the program has changed. It
+// reports whether it has compared or copied any: mostly there is no time for it.
+func (j *Journal) look(s *seen, now time.Time) (c *change, compared bool) {
+	exists := s.kind != Deleted && s.kind != Tombstone
 	j.mu.Lock()
-	known, exists := j.changed[id]
+	unknown := s.kind == Updated
+	if unknown {
+		c = j.changed[changeID{s.handler.informer, s.version}].of(s)
+		if unknown = c == nil; unknown {
+			c = j.managedByLocked(s.managers)
+		}
+	}
+	compared = j.sampled[s.key] > 0 ||
+		j.hasTimeLocked(now) && (unknown || exists && len(j.samples) < maxSamples)
 	j.mu.Unlock()
+	if !compared {
+		return c, false
+	}
+	if unknown {
+		c = j.compare(s, c)
+	}
+	id := sampleID{s.handler.informer, strings.Clone(s.key)}
+	j.check(id, notKnown)
+	j.unwatch(id)
 	if exists {
-		return known.fields, known.managers
+		j.watch(id, s.obj)
 	}
-	from, err := meta.Accessor(before)
-	to, err2 := meta.Accessor(after)
-	if err != nil || err2 != nil {
-		return nil, nil
+	return c, true
+}
+
+// compare returns what an update has changed. Its fields are nil for a Secret, where even the names
+// in its data may say too much, for a large object, and while comparisons take too much time.
+func (j *Journal) compare(s *seen, managed *change) (c *change) {
+	c = managed
+	if !s.managers.known || objects.IsSecret(s.obj) || !j.mayCompare(s.obj) {
+		return c
 	}
-	managers = owners(from.GetManagedFields(), to.GetManagedFields())
-	if objects.IsSecret(after) || !j.mayCompare(after) {
-		return nil, managers
-	}
-	defer j.skip(after)
+	defer j.skip(s.obj)
 	start := time.Now()
-	if isSmall(before) && isSmall(after) {
-		fields = differences(before, after)
+	var fields []string
+	if isSmall(s.before) && isSmall(s.obj) {
+		fields = differences(s.before, s.obj)
+	}
+	c = &change{fields: fields}
+	if managed != nil {
+		c.managers = managed.managers
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -61,22 +84,64 @@ func (j *Journal) changes(id changeID, before, after any) (fields, managers []st
 	if len(j.changed) >= maxChanges {
 		clear(j.changed)
 	}
-	j.changed[id] = change{fields, managers}
-	return fields, managers
+	id := changeID{s.handler.informer, strings.Clone(s.version)}
+	j.changed[id] = knownChange{strings.Clone(s.key), strings.Clone(s.was), c}
+	return c
 }
 
-// changeID is an update of an informer, and change its fields and managers.
+// changeID is an update of an informer, and knownChange what is known of it.
 type (
-	changeID struct{ informer, key, was, version string }
-	change   struct{ fields, managers []string }
+	changeID    struct{ informer, version string }
+	knownChange struct {
+		key, was string
+		change   *change
+	}
 )
 
+// of returns the change if it is that of a call.
+func (k knownChange) of(s *seen) *change {
+	if k.change == nil || k.key != s.key || k.was != s.was {
+		return nil
+	}
+	return k.change
+}
+
+// managedByLocked returns a change by managers, without fields; nil if there is none. Programs have
+// few managers.
+func (j *Journal) managedByLocked(by managers) *change {
+	switch by.n {
+	case 0:
+		return nil
+	case 1:
+		c := j.managed[by.names[0]]
+		if c == nil {
+			if len(j.managed) >= maxNames {
+				clear(j.managed)
+			}
+			name := strings.Clone(by.names[0])
+			c = &change{managers: []string{name}}
+			j.managed[name] = c
+		}
+		return c
+	}
+	c := &change{}
+	for _, name := range by.names[:by.n] {
+		c.managers = append(c.managers, strings.Clone(name))
+	}
+	return c
+}
+
 func (j *Journal) mayCompare(obj any) bool {
+	now := time.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	allowed := time.Since(j.since) / part
+	return !j.skipped[reflect.TypeOf(obj)] && j.hasTimeLocked(now)
+}
+
+func (j *Journal) hasTimeLocked(now time.Time) bool {
+	allowed := now.Sub(j.since) / part
 	j.compared = max(j.compared, allowed-saved)
-	return !j.skipped[reflect.TypeOf(obj)] && j.compared < burst+allowed
+	return j.compared < burst+allowed
 }
 
 // skip is deferred. It ends a panic of a comparison, and then those of the type: some types of
@@ -90,41 +155,79 @@ func (j *Journal) skip(obj any) {
 	j.skipped[reflect.TypeOf(obj)] = true
 }
 
-// owners returns the managers of the entries that are new, the newest first; nil if there are too
-// many. Times have seconds: of two writes within one, the second changes no entry. Then the newest
-// entry shows the manager, if it is the only one of its time.
-func owners(before, after []metav1.ManagedFieldsEntry) []string {
+// managers are those that own a change, the newest first.
+type managers struct {
+	names [maxCauses]string
+	n     int
+	known bool // the objects have metadata
+}
+
+func managersOf(before, after any) (m managers) {
+	from, err := meta.Accessor(before)
+	to, err2 := meta.Accessor(after)
+	if m.known = err == nil && err2 == nil; m.known {
+		m.find(from.GetManagedFields(), to.GetManagedFields())
+	}
+	return m
+}
+
+// find finds the managers of the entries that are new; no manager if there are too many. Times have
+// seconds: of two writes within one, the second changes no entry. Then the newest entry shows the
+// manager, if it is the only one of its time.
+func (m *managers) find(before, after []metav1.ManagedFieldsEntry) {
 	if len(before) > maxManaged || len(after) > maxManaged {
-		return nil
+		return
 	}
-	at := func(e *metav1.ManagedFieldsEntry) time.Time {
-		if e.Time == nil {
-			return time.Time{}
-		}
-		return e.Time.Time
-	}
-	sorted := make([]*metav1.ManagedFieldsEntry, len(after)) // the newest first
+	var changed [maxManaged]uint8 // those of after, the newest first
+	n, newest, others := 0, -1, 0
 	for i := range after {
-		sorted[i] = &after[i]
+		at := managedAt(&after[i])
+		if newest < 0 || at.After(managedAt(&after[newest])) {
+			newest, others = i, 0
+		} else if at.Equal(managedAt(&after[newest])) {
+			others++
+		}
+		if i < len(before) && isSameEntry(&before[i], &after[i]) || contains(before, &after[i]) {
+			continue
+		}
+		to := n
+		for ; to > 0 && at.After(managedAt(&after[changed[to-1]])); to-- {
+			changed[to] = changed[to-1]
+		}
+		changed[to] = uint8(i)
+		n++
 	}
-	slices.SortStableFunc(sorted, func(a, b *metav1.ManagedFieldsEntry) int {
-		return at(b).Compare(at(a))
-	})
-	changed := slices.DeleteFunc(slices.Clone(sorted), func(e *metav1.ManagedFieldsEntry) bool {
-		return slices.ContainsFunc(before, func(old metav1.ManagedFieldsEntry) bool {
-			return old.Manager == e.Manager && old.Operation == e.Operation &&
-				old.Subresource == e.Subresource && at(&old).Equal(at(e))
-		})
-	})
-	isOnly := len(sorted) == 1 || len(sorted) > 1 && !at(sorted[0]).Equal(at(sorted[1]))
-	if len(changed) == 0 && isOnly {
-		changed = sorted[:1]
+	if n == 0 && newest >= 0 && others == 0 {
+		changed[0], n = uint8(newest), 1
 	}
-	var names []string
-	for _, e := range changed[:min(len(changed), maxCauses)] {
-		names = append(names, strings.Clone(shortText(e.Manager, maxPathRunes)))
+	for i, at := range changed[:min(n, maxCauses)] {
+		name := shortText(after[at].Manager, maxPathRunes)
+		if i == 0 || name != m.names[m.n-1] {
+			m.names[m.n] = name
+			m.n++
+		}
 	}
-	return slices.Compact(names)
+}
+
+func managedAt(e *metav1.ManagedFieldsEntry) time.Time {
+	if e.Time == nil {
+		return time.Time{}
+	}
+	return e.Time.Time
+}
+
+func contains(all []metav1.ManagedFieldsEntry, e *metav1.ManagedFieldsEntry) bool {
+	for i := range all {
+		if isSameEntry(&all[i], e) {
+			return true
+		}
+	}
+	return false
+}
+
+func isSameEntry(a, b *metav1.ManagedFieldsEntry) bool {
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource &&
+		managedAt(a).Equal(managedAt(b))
 }
 
 // differences returns the paths of the fields that differ, such as .spec.replicas. A list is one
@@ -177,6 +280,9 @@ func typedValue(obj any) (*typed.TypedValue, error) {
 }
 
 func shortText(s string, runes int) string {
+	if len(s) <= runes {
+		return s
+	}
 	if all := []rune(s); len(all) > runes {
 		return string(all[:runes-1]) + "…"
 	}

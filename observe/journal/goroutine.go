@@ -26,8 +26,9 @@ type Worker struct {
 
 	goroutine int64
 	later     work
-	key       string   // the text of the item, if it was recorded
-	journal   *Journal // nil in Journal.workers
+	key       string                // the text of the item, if it was recorded
+	taken     *pair[place, history] // its entry, if it was recorded, until that is forgotten
+	journal   *Journal              // nil in Journal.workers
 }
 
 // Stack returns the state of the goroutine at a time, and then its frames, innermost first, each
@@ -61,8 +62,9 @@ func (j *Journal) workersOf(queue *queueName) map[string]Worker {
 	j.mu.Lock()
 	for w, worker := range j.workers {
 		if w.queue == queue {
-			worker.journal = j
-			all[w.item] = worker
+			copied := *worker
+			copied.journal, copied.taken = j, nil
+			all[w.item] = copied
 		}
 	}
 	j.mu.Unlock()
@@ -135,7 +137,7 @@ func (j *Journal) stackOf(w Worker, anyway bool) (stack []string, at time.Time) 
 	defer l.mu.Unlock()
 	goroutines, _ := TooMany()
 	if now := time.Now(); !now.Before(l.next) && (goroutines == 0 || anyway) {
-		l.at, l.stacks = now, l.stacksOf(j.goroutines())
+		l.at, l.stacks = now, l.stacksOf(j.withItems())
 		l.next = nextLook(now)
 	}
 	stack, known := l.stacks[w.goroutine]
@@ -145,15 +147,20 @@ func (j *Journal) stackOf(w Worker, anyway bool) (stack []string, at time.Time) 
 	return stack, l.at
 }
 
-// goroutines returns a set of those that have items.
-func (j *Journal) goroutines() map[int64]bool {
+// withItems returns a set of the goroutines that have items.
+func (j *Journal) withItems() map[int64]bool {
 	set := map[int64]bool{}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, worker := range j.workers {
-		set[worker.goroutine] = true
+	for goroutine := range j.goroutines {
+		set[goroutine] = true
 	}
 	return set
+}
+
+// newestLocked returns the entry of what a goroutine has taken last, if that is not done; or nil.
+func (j *Journal) newestLocked(goroutine int64) *pair[place, history] {
+	return j.takenLocked(j.workers[j.goroutines[goroutine].newest])
 }
 
 // stacksOf returns the stacks of some goroutines, nil for those that have ended. The process stops

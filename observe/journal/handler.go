@@ -4,7 +4,6 @@ package journal
 
 import (
 	"reflect"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,21 +25,17 @@ type EventHandler interface {
 // Handler is a handler that notes its calls and then calls another one. H is
 // informer.ResourceEventHandler.
 type Handler[H EventHandler] struct {
-	inner    H
-	journal  *Journal
-	informer string
-	called   *handlerName
-	oldest   atomic.Pointer[func() time.Duration] // not in called, which the Journal keeps
+	inner   H
+	journal *Journal
+	called  *handlerName
+	oldest  atomic.Pointer[func() time.Duration] // not in called, which the Journal keeps
 }
-
-// handlerName is the identity of a handler, without the handler: two handlers may have one name.
-type handlerName struct{ name atomic.Pointer[string] }
 
 // NewHandler returns a handler that notes its calls in j and calls inner. informer is the name of
 // the informer. Call Named once the handler is registered.
 func NewHandler[H EventHandler](j *Journal, informer string, inner H) *Handler[H] {
-	return &Handler[H]{inner: inner, journal: j, informer: printable.Short(informer),
-		called: &handlerName{}}
+	return &Handler[H]{inner: inner, journal: j,
+		called: &handlerName{informer: printable.Short(informer)}}
 }
 
 // Unwrap returns the handler inside, which messages name.
@@ -63,13 +58,13 @@ func (h *Handler[H]) OnAdd(obj any, isInInitialList bool) {
 	if isInInitialList {
 		kind = InitialList
 	}
-	defer h.note(kind, nil, obj)()
+	defer h.end(h.note(kind, nil, obj))
 	h.inner.OnAdd(obj, isInInitialList)
 }
 
 // OnUpdate notes an object that changed, or that is delivered again.
 func (h *Handler[H]) OnUpdate(oldObj, newObj any) {
-	defer h.note(Updated, oldObj, newObj)()
+	defer h.end(h.note(Updated, oldObj, newObj))
 	h.inner.OnUpdate(oldObj, newObj)
 }
 
@@ -79,52 +74,53 @@ func (h *Handler[H]) OnDelete(obj any) {
 	if _, missed := obj.(store.DeletedFinalStateUnknown); missed {
 		kind = Tombstone
 	}
-	defer h.note(kind, nil, obj)()
+	defer h.end(h.note(kind, nil, obj))
 	h.inner.OnDelete(obj)
 }
 
-// note notes a call, and returns a function that notes its end, also after a panic.
-func (h *Handler[H]) note(kind Kind, before, obj any) (end func()) {
-	if !h.journal.recording() {
-		return func() {}
+// note notes a call. It returns nil for one that is not noted.
+func (h *Handler[H]) note(kind Kind, before, obj any) *running {
+	now, recording := h.journal.now()
+	if !recording {
+		return nil
 	}
 	key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
-		return func() {} // it is no object of the API
+		return nil // it is no object of the API
 	}
-	call := &Call{
-		Informer: h.informer, Kind: kind, ResourceVersion: version(obj),
-		Key: strings.Clone(printable.Short(key)), Added: []string{}, called: h.called,
-	}
-	call.nameLocked()
-	_, call.partial = obj.(*metav1.PartialObjectMetadata)
-	switch {
-	case kind == Updated && same(before, obj):
-		call.Kind = Resync
-	case kind == Updated && call.ResourceVersion != "" && version(before) == call.ResourceVersion:
-		call.Kind = Relist
-	case kind == Updated:
-		call.Was = version(before)
-		call.Fields, call.Managers = h.journal.changes(
-			changeID{h.informer, call.Key, call.Was, call.ResourceVersion}, before, obj)
-	}
-	id := sampleID{h.informer, call.Key}
-	h.journal.check(id, notKnown)
-	h.journal.unwatch(id)
-	if kind != Deleted && kind != Tombstone {
-		h.journal.watch(id, obj)
-	}
-	goroutine := goroutine()
-	call.Time = time.Now() // the comparisons are no part of it
-	if oldest := h.oldest.Load(); oldest != nil {
-		if age := (*oldest)(); age > 0 {
-			call.Queued = call.Time.Add(-age)
+	s := seen{handler: h.called, kind: kind, key: printable.Short(key), before: before, obj: obj,
+		version: version(obj)}
+	_, s.partial = obj.(*metav1.PartialObjectMetadata)
+	if kind == Updated {
+		was := version(before)
+		switch {
+		case same(before, obj):
+			s.kind = Resync
+		case s.version != "" && was == s.version:
+			s.kind = Relist
+		default:
+			s.was, s.managers = was, managersOf(before, obj)
 		}
 	}
-	h.journal.enter(goroutine, call)
-	return func() {
-		h.journal.leave(goroutine, call)
-		h.journal.check(id, "handler "+call.Handler)
+	changed, compared := h.journal.look(&s, now)
+	if compared {
+		now = time.Now() // the comparisons are no part of the call
+	}
+	age := time.Duration(0)
+	if oldest := h.oldest.Load(); oldest != nil {
+		age = (*oldest)()
+	}
+	return h.journal.enter(&s, changed, now, age)
+}
+
+// end notes the end of a call, also after a panic.
+func (h *Handler[H]) end(r *running) {
+	if r == nil {
+		return
+	}
+	c := r.call
+	if h.journal.leave(r) {
+		h.journal.check(sampleID{c.handler.informer, c.key}, "handler "+c.handlerName())
 	}
 }
 
@@ -141,5 +137,5 @@ func version(obj any) string {
 	if err != nil {
 		return ""
 	}
-	return strings.Clone(printable.Short(object.GetResourceVersion()))
+	return printable.Short(object.GetResourceVersion())
 }

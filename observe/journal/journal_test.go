@@ -681,7 +681,12 @@ func TestJournal_IsBoundedInBytes(t *testing.T) {
 		assert.LessOrEqual(t, w.journal.keys.bytes, maxBytes)
 	}
 	bytes := 0
-	w.journal.objects.all(func(_ objectID, calls []*Call) { bytes += bytesOf(calls) })
+	w.journal.objects.all(func(id objectID, o *object) {
+		bytes += placeBytes + len(id.key)
+		for _, c := range o.last {
+			bytes += int(c.size())
+		}
+	})
 	assert.Equal(t, w.journal.objects.bytes, bytes)
 	assert.Greater(t, bytes, maxBytes/2)
 	assert.Equal(t, w.journal.keys.bytes, w.bytesOfKeys())
@@ -690,7 +695,15 @@ func TestJournal_IsBoundedInBytes(t *testing.T) {
 
 // bytesOfKeys counts what the journal keeps about keys.
 func (w *world) bytesOfKeys() (bytes int) {
-	w.journal.keys.all(func(p place, h *history) { bytes += h.bytes(p) })
+	w.journal.keys.all(func(p place, h *history) {
+		for _, r := range h.last {
+			for _, c := range r.Causes {
+				c.call.bytes = c.call.size()
+			}
+		}
+		h.recount()
+		bytes += h.size(p)
+	})
 	return bytes
 }
 

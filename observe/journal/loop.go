@@ -76,18 +76,23 @@ func (j *Journal) echoBitLocked(h *history) uint64 {
 	before := h.last[len(h.last)-1]
 	end := before.Start.Add(before.Duration)
 	key := printable.Canonical(h.current.Key)
-	wrote, known := j.writes.get(key)
-	known = known && !wrote.Before(before.Start) && !wrote.After(end)
-	for _, c := range h.current.Causes {
-		if c.Kind != Updated || c.Call == nil || c.Call.Key != key || c.Time.Before(before.Start) ||
+	isOwn := true
+	for i := range h.current.Causes {
+		c := &h.current.Causes[i]
+		if c.Kind != Updated || c.call == nil || c.call.key != key || c.Time.Before(before.Start) ||
 			c.Time.After(end.Add(echo)) {
 			return 0
 		}
-		if !known && !slices.Contains(c.Call.Managers, manager) {
-			return 0
-		}
+		isOwn = isOwn && c.call.changed != nil && slices.Contains(c.call.changed.managers, manager)
 	}
-	return 1
+	if !isOwn {
+		wrote := j.writes.get(key)
+		isOwn = wrote != nil && !wrote.value.Before(before.Start) && !wrote.value.After(end)
+	}
+	if isOwn {
+		return 1
+	}
+	return 0
 }
 
 // echoed returns how many of the last reconciles, of at most maxEchoes, were echoes.

@@ -63,9 +63,11 @@ func (j *Journal) watch(id sampleID, obj any) {
 	defer j.mu.Unlock()
 	j.compared += time.Since(start)
 	if small && reflect.TypeOf(copied) == reflect.TypeOf(object) { // not that of an embedded type
+		j.unwatchLocked(id)
 		j.samples[id] = sample{object, copied}
+		j.sampled[id.key]++
 	} else {
-		delete(j.samples, id)
+		j.unwatchLocked(id)
 	}
 }
 
@@ -106,7 +108,17 @@ func left(value any, bytes int) int {
 func (j *Journal) unwatch(id sampleID) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.unwatchLocked(id)
+}
+
+func (j *Journal) unwatchLocked(id sampleID) {
+	if _, watched := j.samples[id]; !watched {
+		return
+	}
 	delete(j.samples, id)
+	if j.sampled[id.key]--; j.sampled[id.key] == 0 {
+		delete(j.sampled, id.key)
+	}
 }
 
 // checkKey compares the objects with a key, at the end of a reconcile of that key.
@@ -147,7 +159,7 @@ func (j *Journal) check(id sampleID, where string) {
 	if same || j.samples[id].copied != s.copied {
 		return // the other check of this sample has reported it
 	}
-	delete(j.samples, id)
+	j.unwatchLocked(id)
 	meanwhile := " or other code before its end"
 	if where == notKnown {
 		meanwhile = ""

@@ -27,12 +27,12 @@ func (p *periods[T]) in(at int64) *T {
 	return &p.now
 }
 
-// periodLocked returns the number of the present period.
-func (j *Journal) periodLocked() int64 { return int64(time.Since(j.since) / period) }
+// periodAt returns the number of the period at a time.
+func (j *Journal) periodAt(now time.Time) int64 { return int64(now.Sub(j.since) / period) }
 
 // recentSinceLocked returns the beginning of the period before the present one.
 func (j *Journal) recentSinceLocked() time.Time {
-	return j.since.Add(time.Duration(max(0, j.periodLocked()-1)) * period)
+	return j.since.Add(time.Duration(max(0, j.periodAt(time.Now())-1)) * period)
 }
 
 // CallCounts are about calls of a handler.

@@ -85,9 +85,7 @@ func (q *PriorityQueue[T, O]) GetWithPriority() (item T, priority int, shutdown 
 
 // Forget notes a success.
 func (q *PriorityQueue[T, O]) Forget(item T) {
-	if q.journal.recording() {
-		q.journal.forgotten(work{q.name, item}.place())
-	}
+	q.forgotten(item)
 	q.inner.Forget(item)
 }
 
@@ -241,11 +239,8 @@ func (j *Journal) Returned(err error) {
 	own, text := goroutine(), printable.Short(fmt.Sprint(err))
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	w, known := j.newest[own]
-	if !known {
-		return
-	}
-	if h, exists := j.keys.get(place{w.queue, j.workers[w].key}); exists && h.current != nil {
-		h.current.Error, h.current.Returned, h.current.exact = text, true, true
+	if h := j.newestLocked(own); h != nil && h.value.current != nil {
+		r := h.value.current
+		r.Error, r.Returned, r.exact = text, true, true
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"weak"
 
+	"example.com/informerstack/internal/helpers/callsite"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/workqueue"
 )
@@ -21,7 +22,7 @@ type notes[T comparable] struct {
 }
 
 func newNotes[T comparable](j *Journal, name string) notes[T] {
-	return notes[T]{j, &queueName{strings.Clone(printable.Short(name))}}
+	return notes[T]{j, &queueName{name: strings.Clone(printable.Short(name))}}
 }
 
 // dropWith makes j forget a queue's workers when the queue is collected. It keeps neither.
@@ -34,15 +35,43 @@ func dropWith[Q any](queue *Q, j *Journal, name *queueName) {
 }
 
 func (n notes[T]) added(item T, c Cause, delayed bool) {
-	if n.journal.recording() {
-		c.Time = time.Now()
-		n.journal.added(work{n.name, item}, c, delayed)
+	now, recording := n.journal.now()
+	if c.Time = now; recording {
+		n.journal.added(n.name, work{n.name, item}, printable.KeyOf(item), c, delayed)
 	}
 }
 
 func (n notes[T]) took(item T, shutdown bool) {
-	if !shutdown {
-		n.journal.begin(work{n.name, item}, Worker{Since: time.Now(), goroutine: goroutine()})
+	if shutdown {
+		return
+	}
+	worker := Worker{Since: time.Now(), goroutine: goroutine()}
+	if !n.journal.recordingAt(worker.Since) {
+		n.journal.took(work{n.name, item}, worker)
+		return
+	}
+	function := printable.Short(callsite.Function("journal", "workqueue"))
+	n.journal.begin(work{n.name, item}, printable.KeyOf(item), function, worker)
+}
+
+// forgotten does not ask for the time, as done: what is noted after the end of a recording is not
+// shown.
+func (n notes[T]) forgotten(item T) {
+	if n.journal.until.Load() != 0 && !n.journal.forgotten(work{n.name, item}) &&
+		n.journal.recording() {
+		n.journal.forgottenAt(place{n.name, printable.KeyOf(item)})
+	}
+}
+
+func (n notes[T]) done(item T) {
+	switch {
+	case n.journal.until.Load() == 0:
+		n.journal.done(work{n.name, item})
+	case n.journal.endTaken(work{n.name, item}):
+	case n.journal.recording():
+		n.journal.endOf(work{n.name, item}, printable.KeyOf(item))
+	default:
+		n.journal.done(work{n.name, item})
 	}
 }
 
@@ -107,10 +136,7 @@ func (q *DelayingQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown
 
 // Done notes the end of the work on item.
 func (q *DelayingQueue[T]) Done(item T) {
-	if q.journal.recording() {
-		q.journal.end(work{q.name, item})
-	}
-	q.journal.done(work{q.name, item})
+	q.done(item)
 	q.delaying.Done(item)
 }
 
@@ -185,9 +211,7 @@ func (q *RateLimitingQueue[T]) Groups(
 
 // Forget notes a success.
 func (q *RateLimitingQueue[T]) Forget(item T) {
-	if q.journal.recording() {
-		q.journal.forgotten(work{q.name, item}.place())
-	}
+	q.forgotten(item)
 	q.inner.Forget(item)
 }
 

@@ -2,139 +2,108 @@
 
 package journal
 
-import (
-	"container/list"
-	"slices"
-	"time"
-)
+import "time"
 
 // recent is a map of at most maxKeys entries with at most maxBytes, except the one that was put
 // last. If there is no room, those are dropped that were used longest ago.
+//
+//	R1  the entries are a ring in the order of their last use, with root before the last used
+//	R2  bytes is the sum of the bytes of the entries
 type recent[K comparable, V any] struct {
-	entries map[K]*list.Element
-	order   *list.List // of pairs, the last used first
+	entries map[K]*pair[K, V]
+	root    pair[K, V]
 	bytes   int
 	lost    time.Time // when an entry was dropped last
 }
 
+// pair is an entry. It is empty once it was dropped.
 type pair[K comparable, V any] struct {
-	key   K
-	value V
-	bytes int
+	next, previous *pair[K, V] // nil once it was dropped
+	key            K
+	value          V
+	bytes          int
 }
 
 func newRecent[K comparable, V any]() *recent[K, V] {
-	return &recent[K, V]{entries: map[K]*list.Element{}, order: list.New()}
+	r := &recent[K, V]{entries: map[K]*pair[K, V]{}}
+	r.root.next, r.root.previous = &r.root, &r.root
+	return r
 }
 
-func (r *recent[K, V]) get(key K) (value V, exists bool) {
-	element, exists := r.entries[key]
-	if !exists {
-		return value, false
+// get returns the entry of a key, or nil.
+func (r *recent[K, V]) get(key K) *pair[K, V] {
+	p := r.entries[key]
+	if p != nil {
+		r.use(p)
 	}
-	r.order.MoveToFront(element)
-	return element.Value.(*pair[K, V]).value, true
+	return p
 }
 
 // put adds or replaces a value of about so many bytes.
-func (r *recent[K, V]) put(key K, value V, bytes int) {
-	if element, exists := r.entries[key]; exists {
-		p := element.Value.(*pair[K, V])
-		r.bytes += bytes - p.bytes
-		p.value, p.bytes = value, bytes
-		r.order.MoveToFront(element)
-	} else {
-		r.entries[key] = r.order.PushFront(&pair[K, V]{key, value, bytes})
-		r.bytes += bytes
+func (r *recent[K, V]) put(key K, value V, bytes int) *pair[K, V] {
+	p := r.entries[key]
+	if p == nil {
+		p = &pair[K, V]{key: key}
+		r.entries[key] = p
+		r.link(p)
 	}
-	for r.order.Len() > 1 && (r.order.Len() > maxKeys || r.bytes > maxBytes) {
-		oldest := r.order.Remove(r.order.Back()).(*pair[K, V])
+	p.value = value
+	r.resize(p, bytes)
+	return p
+}
+
+// resize uses an entry, which has so many bytes now. It is a no-op for one that was dropped.
+func (r *recent[K, V]) resize(p *pair[K, V], bytes int) {
+	if p.isDropped() {
+		return
+	}
+	r.use(p)
+	r.bytes += bytes - p.bytes
+	p.bytes = bytes
+	for len(r.entries) > 1 && (len(r.entries) > maxKeys || r.bytes > maxBytes) {
+		oldest := r.root.previous
+		r.unlink(oldest)
 		delete(r.entries, oldest.key)
 		r.bytes -= oldest.bytes
+		*oldest = pair[K, V]{}
 		r.lost = time.Now()
 	}
 }
 
+func (p *pair[K, V]) isDropped() bool { return p.next == nil }
+
+func (r *recent[K, V]) use(p *pair[K, V]) {
+	if r.root.next != p {
+		r.unlink(p)
+		r.link(p)
+	}
+}
+
+func (r *recent[K, V]) link(p *pair[K, V]) {
+	p.previous, p.next = &r.root, r.root.next
+	p.previous.next, p.next.previous = p, p
+}
+
+func (r *recent[K, V]) unlink(p *pair[K, V]) {
+	p.previous.next, p.next.previous = p.next, p.previous
+}
+
 // all calls visit for each entry, the last used first.
-func (r *recent[K, V]) all(visit func(key K, value V)) {
-	for element := r.order.Front(); element != nil; element = element.Next() {
-		p := element.Value.(*pair[K, V])
-		visit(p.key, p.value)
+func (r *recent[K, V]) all(visit func(key K, value *V)) {
+	for p := r.root.next; p != &r.root; p = p.next {
+		visit(p.key, &p.value)
 	}
 }
 
-// remember adds a call to those of an object: the last changes, and the last resync. Resyncs have
-// no end, and must not evict the change that they repeat.
-func remember(calls []*Call, call *Call) []*Call {
-	changes := 0
-	kept := make([]*Call, 0, len(calls)+1)
-	for _, old := range slices.Backward(calls) {
-		switch {
-		case old.isResync() && call.isResync():
-			continue
-		case !old.isResync() && !call.isResync() && changes == maxLast-1:
-			continue
-		case !old.isResync():
-			changes++
-		}
-		kept = append(kept, old)
+// withLast appends an item. If there are maxLast, it takes the place of the oldest one.
+func withLast[T any](items []T, item T) []T {
+	switch len(items) {
+	case maxLast:
+		copy(items, items[1:])
+		items[maxLast-1] = item
+		return items
+	case maxLast - 1:
+		items = append(make([]T, 0, maxLast), items...) // no room that stays unused
 	}
-	slices.Reverse(kept)
-	return append(kept, call)
-}
-
-// The sizes are rough: what the structs take, and the texts that are their own. A Call that is a
-// Cause, too, counts twice.
-const (
-	callBytes  = 376
-	causeBytes = 112
-	placeBytes = 512
-)
-
-func (c *Call) bytes() int {
-	n := callBytes + len(c.Key) + len(c.ResourceVersion) + len(c.Was)
-	for _, texts := range [][]string{c.Fields, c.Managers, c.Added} {
-		for _, text := range texts {
-			n += 16 + len(text)
-		}
-	}
-	return n
-}
-
-func bytesOf(calls []*Call) int {
-	n := placeBytes
-	for _, call := range calls {
-		n += call.bytes()
-	}
-	return n
-}
-
-// bytes counts each reconcile with the causes of its own, and with its error.
-func (h *history) bytes(p place) int {
-	n := placeBytes + len(p.key)
-	count := func(causes []Cause) {
-		for _, cause := range causes {
-			n += causeBytes + len(cause.By) + len(cause.Error)
-			if cause.Call != nil {
-				n += cause.Call.bytes()
-			}
-		}
-	}
-	count(h.causes)
-	for _, cause := range []*Cause{h.delayed, h.later} {
-		if cause != nil {
-			count([]Cause{*cause})
-		}
-	}
-	if h.limited != nil {
-		n += causeBytes + len(h.limited.Place) + len(h.limited.By)
-	}
-	for _, r := range h.last {
-		n += callBytes + len(r.Error) + r.requestBytes()
-		count(r.Causes)
-	}
-	if h.current != nil {
-		n += h.current.requestBytes()
-	}
-	return n
+	return append(items, item)
 }

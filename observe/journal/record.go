@@ -29,11 +29,7 @@ type Call struct {
 	// Text is String, in an answer about a key.
 	Text string `json:"text,omitempty"`
 
-	keys    []QueueKey // Added
-	called  *handlerName
-	places  []place // of the keys that it added, while it runs
-	outer   *Call   // of a handler that called this one
-	partial bool    // the object is metadata alone
+	keys []QueueKey // Added
 }
 
 // QueueKey is a key of a queue.
@@ -41,9 +37,6 @@ type QueueKey struct{ Queue, Key string }
 
 // Keys returns Added. It is empty for a call that was read from JSON.
 func (c Call) Keys() []QueueKey { return c.keys }
-
-// isResync reports whether the call repeats what was delivered before.
-func (c *Call) isResync() bool { return c.Kind == Resync }
 
 // Cause is the reason of one Add.
 type Cause struct {
@@ -57,6 +50,8 @@ type Cause struct {
 	// Delay is that of AddAfter, and Error that of a retry, if the queue knows it.
 	Delay time.Duration `json:"delayNanoseconds,omitempty"`
 	Error string        `json:"error,omitempty"`
+
+	call *call // Call
 }
 
 // Limited is a call of AddRateLimited, which the limiter of a queue counts as a failure.
@@ -70,8 +65,8 @@ type Limited struct {
 
 func (l *Limited) note(c Cause) {
 	switch l.Kind = c.Kind; {
-	case c.Call != nil:
-		l.By = "handler " + c.Call.Handler
+	case c.call != nil:
+		l.By = "handler " + c.call.handlerName()
 	case c.Kind == ByWorker:
 		l.By = "the worker that had " + c.By
 	case c.Kind == Program:
@@ -119,6 +114,7 @@ type Reconcile struct {
 	Text string `json:"text,omitempty"`
 
 	forgotten bool
+	bytes     int  // see size
 	exact     bool // the Error was returned, or the queue got it
 }
 

@@ -33,14 +33,12 @@ func (j *Journal) sent(
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.requests = true
-	w := j.newest[own]
-	p := place{w.queue, j.workers[w].key}
-	h, exists := j.keys.get(p)
-	if w.queue == nil || !exists || h.current == nil {
+	h := j.newestLocked(own)
+	if h == nil || h.value.current == nil {
 		return func(*http.Response, error) {}
 	}
-	h.current.noteRequest(noted)
-	j.keys.put(p, h, h.bytes(p))
+	h.value.current.noteRequest(noted)
+	j.keys.resize(h, h.value.size(h.key))
 	return func(response *http.Response, err error) {
 		status, text := 0, "no answer and no error: the transport has failed"
 		switch {

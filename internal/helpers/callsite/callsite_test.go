@@ -22,6 +22,8 @@ func TestFunction_IsThatOfItsStack(t *testing.T) {
 		require.Equal(t, "callsite.TestFunction_IsThatOfItsStack.func3",
 			func() string { return Function() }())
 		require.Equal(t, "testing.tRunner", outer("callsite"))
+		require.Equal(t, "testing.tRunner", deep(8))
+		require.Equal(t, "callsite.deep", deep(20), "the last one that is seen")
 		require.Equal(t, "runtime.goexit", outer("callsite", "testing"))
 	}
 	var found []string
@@ -30,13 +32,26 @@ func TestFunction_IsThatOfItsStack(t *testing.T) {
 	}
 	require.Equal(t, []string{"callsite.TestFunction_IsThatOfItsStack", "testing.tRunner"}, found)
 	known.Lock()
+	for i := range maxKnown - len(known.near) {
+		known.near[innermost{pcs: [4]uintptr{uintptr(i + 1)}}] = site{"x", "x", 1}
+	}
 	for i := range maxKnown - len(known.sites) {
 		known.sites[stack{pcs: [16]uintptr{uintptr(i + 1)}}] = site{}
 	}
 	known.Unlock()
 	require.Equal(t, "testing.tRunner", Function("callsite"))
 	require.Equal(t, "callsite.TestFunction_IsThatOfItsStack", Function())
+	require.LessOrEqual(t, len(known.near), 3)
+	deep(8)
 	require.LessOrEqual(t, len(known.sites), 2)
+}
+
+// deep looks for a function beyond its own calls.
+func deep(calls int) string {
+	if calls > 0 {
+		return deep(calls - 1)
+	}
+	return Function("callsite")
 }
 
 // The line is that of the caller, not of the first caller.
