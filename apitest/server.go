@@ -74,7 +74,8 @@ type Options struct {
 	// Scheme, if set, teaches the server the Go types of the kinds, usually
 	// k8s.io/client-go/kubernetes/scheme.Scheme. It then reads protobuf bodies, which client-go's
 	// typed clients send by default; reports unknown and mistyped fields and drops them; and
-	// applies strategic merge patches by the types' tags. It answers in JSON in any case.
+	// merges lists by the tags of these types instead of client-go's. It answers in JSON in any
+	// case.
 	Scheme *runtime.Scheme
 
 	// Address is where Start listens. "" means a free port on 127.0.0.1.
