@@ -191,6 +191,9 @@ func (s *Server) track(t target, obj, old *object, w write) {
 	if w.apply || w.manager == "" || !tracked {
 		return
 	}
+	if typed := s.codecs.newObject(t.resource); old == nil && typed != nil {
+		old, _ = fromTyped(typed) // with the fields that an object of the type always has
+	}
 	fields, err := t.changed(obj, old, w.manager)
 	if err != nil {
 		fields = was

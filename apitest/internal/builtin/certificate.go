@@ -45,6 +45,8 @@ var (
 // requestRules are the rules of the kind CertificateSigningRequest.
 type requestRules struct{}
 
+func (requestRules) fill(map[string]any) {}
+
 func (requestRules) complete(_, _ map[string]any) {}
 
 func (requestRules) check(obj, old map[string]any, subresource string) field.ErrorList {

@@ -20,9 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// completePod sets the requests, the quality of service, and what the admission plugins of a real
-// server set.
-func completePod(pod, _ *corev1.Pod) {
+// defaultPod sets the requests of containers with limits.
+func defaultPod(pod *corev1.Pod) {
 	spec := &pod.Spec
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
@@ -37,6 +36,11 @@ func completePod(pod, _ *corev1.Pod) {
 			}
 		}
 	}
+}
+
+// completePod sets the quality of service, and what the admission plugins of a real server set.
+func completePod(pod, _ *corev1.Pod) {
+	spec := &pod.Spec
 	pod.Status.QOSClass = qualityOfService(spec)
 	orNew(&spec.Priority, 0)
 	orNew(&spec.PreemptionPolicy, corev1.PreemptLowerPriority)
@@ -95,14 +99,19 @@ func completeDaemonSet(d, old *appsv1.DaemonSet) {
 		strconv.FormatInt(generation, 10))
 }
 
-// completeJob lets a new job select the pods with its own uid. Its labels are by default those of
-// its template.
-func completeJob(j, old *batchv1.Job) {
+// defaultJob sets the numbers of pods.
+func defaultJob(j *batchv1.Job) {
 	spec := &j.Spec
 	if spec.Completions == nil && spec.Parallelism == nil {
 		orNew(&spec.Completions, 1)
 	}
 	orNew(&spec.Parallelism, 1)
+}
+
+// completeJob lets a new job select the pods with its own uid. Its labels are by default those of
+// its template.
+func completeJob(j, old *batchv1.Job) {
+	spec := &j.Spec
 	if old == nil && !*spec.ManualSelector {
 		uid := string(j.UID)
 		if spec.Template.Labels == nil {
@@ -135,10 +144,14 @@ func completeService() func(s, old *corev1.Service) {
 		if spec.Type == corev1.ServiceTypeExternalName {
 			return
 		}
-		orNew(&spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster)
-		orNew(&spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+		policy, families := corev1.IPFamilyPolicySingleStack, []corev1.IPFamily{corev1.IPv4Protocol}
+		if spec.ClusterIP == corev1.ClusterIPNone && len(spec.Selector) == 0 {
+			policy = corev1.IPFamilyPolicyRequireDualStack // its endpoints may be anything
+			families = append(families, corev1.IPv6Protocol)
+		}
+		orNew(&spec.IPFamilyPolicy, policy)
 		if len(spec.IPFamilies) == 0 {
-			spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+			spec.IPFamilies = families
 		}
 		if old != nil {
 			spec.ClusterIP = cmp.Or(spec.ClusterIP, old.Spec.ClusterIP)
@@ -184,7 +197,7 @@ func completeClaim(c, old *corev1.PersistentVolumeClaim) {
 	}
 }
 
-func completeNetworkPolicy(p, _ *networkingv1.NetworkPolicy) {
+func defaultNetworkPolicy(p *networkingv1.NetworkPolicy) {
 	types := &p.Spec.PolicyTypes
 	if len(*types) > 0 {
 		return

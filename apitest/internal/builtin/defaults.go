@@ -84,6 +84,9 @@ services.:
 	spec.sessionAffinity                                 "None"
 	spec.sessionAffinity=ClientIP.sessionAffinityConfig.clientIP.timeoutSeconds  10800
 	spec.ports[].protocol                                "TCP"
+	spec.type=ClusterIP.internalTrafficPolicy            "Cluster"
+	spec.type=NodePort.internalTrafficPolicy             "Cluster"
+	spec.type=LoadBalancer.internalTrafficPolicy         "Cluster"
 	spec.type=NodePort.externalTrafficPolicy             "Cluster"
 	spec.type=LoadBalancer.externalTrafficPolicy         "Cluster"
 	spec.type=LoadBalancer.allocateLoadBalancerNodePorts true

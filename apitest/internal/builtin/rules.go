@@ -39,6 +39,7 @@ type Rules struct {
 
 // typedRules are rules that need the Go type of a kind.
 type typedRules interface {
+	fill(obj map[string]any)
 	complete(obj, old map[string]any)
 	check(obj, old map[string]any, subresource string) field.ErrorList
 }
@@ -51,28 +52,28 @@ func All() map[string]*Rules {
 		all[kind] = &Rules{defaults: rows, podSpec: podSpecs[kind]}
 	}
 	for kind, typed := range map[string]typedRules{
-		"pods.":       kindRules[corev1.Pod]{completePod, checkPod},
-		"nodes.":      kindRules[corev1.Node]{completeNode, nil},
-		"services.":   kindRules[corev1.Service]{completeService(), checkService},
-		"configmaps.": kindRules[corev1.ConfigMap]{nil, checkConfigMap},
-		"secrets.":    kindRules[corev1.Secret]{completeSecret, checkSecret},
+		"pods.":       kindRules[corev1.Pod]{defaultPod, completePod, checkPod},
+		"nodes.":      kindRules[corev1.Node]{nil, completeNode, nil},
+		"services.":   kindRules[corev1.Service]{nil, completeService(), checkService},
+		"configmaps.": kindRules[corev1.ConfigMap]{nil, nil, checkConfigMap},
+		"secrets.":    kindRules[corev1.Secret]{nil, completeSecret, checkSecret},
 		"persistentvolumeclaims.": kindRules[corev1.PersistentVolumeClaim]{
-			completeClaim, checkClaim},
-		"deployments.apps":  kindRules[appsv1.Deployment]{nil, checkDeployment},
-		"replicasets.apps":  kindRules[appsv1.ReplicaSet]{nil, checkReplicaSet},
-		"statefulsets.apps": kindRules[appsv1.StatefulSet]{nil, checkStatefulSet},
-		"daemonsets.apps":   kindRules[appsv1.DaemonSet]{completeDaemonSet, checkDaemonSet},
+			nil, completeClaim, checkClaim},
+		"deployments.apps":  kindRules[appsv1.Deployment]{nil, nil, checkDeployment},
+		"replicasets.apps":  kindRules[appsv1.ReplicaSet]{nil, nil, checkReplicaSet},
+		"statefulsets.apps": kindRules[appsv1.StatefulSet]{nil, nil, checkStatefulSet},
+		"daemonsets.apps":   kindRules[appsv1.DaemonSet]{nil, completeDaemonSet, checkDaemonSet},
 		"networkpolicies.networking.k8s.io": kindRules[networkingv1.NetworkPolicy]{
-			completeNetworkPolicy, nil},
+			defaultNetworkPolicy, nil, nil},
 		"rolebindings.rbac.authorization.k8s.io": kindRules[rbacv1.RoleBinding]{
-			nil, checkRoleBinding},
+			nil, nil, checkRoleBinding},
 		"clusterrolebindings.rbac.authorization.k8s.io": kindRules[rbacv1.RoleBinding]{
-			nil, checkRoleBinding},
+			nil, nil, checkRoleBinding},
 		"storageclasses.storage.k8s.io": kindRules[storagev1.StorageClass]{
-			nil, checkStorageClass},
+			nil, nil, checkStorageClass},
 		"certificatesigningrequests.certificates.k8s.io": requestRules{},
-		"jobs.batch":     kindRules[batchv1.Job]{completeJob, checkJob},
-		"cronjobs.batch": kindRules[batchv1.CronJob]{nil, checkCronJob},
+		"jobs.batch":     kindRules[batchv1.Job]{defaultJob, completeJob, checkJob},
+		"cronjobs.batch": kindRules[batchv1.CronJob]{nil, nil, checkCronJob},
 	} {
 		if all[kind] == nil {
 			all[kind] = &Rules{}
@@ -100,6 +101,9 @@ func (r *Rules) Default(obj map[string]any) {
 	if r.podSpec != "" {
 		fillPodSpec(obj, r.podSpec)
 	}
+	if r.typed != nil {
+		r.typed.fill(obj)
+	}
 }
 
 // Validate reports the values that are not allowed, and those of old that may not change.
@@ -113,17 +117,32 @@ func (r *Rules) Validate(obj, old map[string]any, subresource string) field.Erro
 // kindRules are the rules of the kind with the Go type T. old is nil for a new object. Each
 // function may be nil.
 type kindRules[T any] struct {
+	defaults  func(obj *T)      // sets defaults that depend on other fields
 	completes func(obj, old *T) // sets what is not the client's to decide
 	checks    func(obj, old *T) field.ErrorList
 }
 
+func (k kindRules[T]) fill(obj map[string]any) {
+	if k.defaults != nil {
+		editAs(obj, k.defaults)
+	}
+}
+
 func (k kindRules[T]) complete(obj, old map[string]any) {
-	typed, err := typedAs[T](obj)
-	if err != nil || k.completes == nil {
-		return // check reports the error
+	if k.completes == nil {
+		return
 	}
 	was, _ := typedAs[T](old) // what cannot be decoded has nothing to keep
-	k.completes(typed, was)
+	editAs(obj, func(typed *T) { k.completes(typed, was) })
+}
+
+// editAs changes an object as its Go type. One that cannot be decoded stays: check reports it.
+func editAs[T any](obj map[string]any, change func(*T)) {
+	typed, err := typedAs[T](obj)
+	if err != nil {
+		return
+	}
+	change(typed)
 	data, err := json.Marshal(typed)
 	if err != nil {
 		return
