@@ -25,7 +25,6 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
-	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/outage"
 	"example.com/informerstack/reflector/starts"
 )
