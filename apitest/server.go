@@ -17,10 +17,10 @@
 // Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, prepare.go,
 // validate.go, delete.go, managed.go, admission.go, terminate.go and garbage.go (the effects of a
 // write), definition.go, schema.go and scale.go (custom kinds), then server.go, route.go, serve.go,
-// list.go and watch.go (the requests), action.go (those that store nothing), user.go, token.go, review.go,
-// grant.go and certificate.go (the permissions), and faults.go. The packages in internal need no
-// state of a server: builtin (the values of built-in kinds), patch, access (users and roles),
-// webhook, table and openapi (for kubectl), and frontend (connections).
+// list.go and watch.go (the requests), action.go (those that store nothing), user.go, token.go,
+// review.go, grant.go and certificate.go (the permissions), and faults.go. The packages in internal
+// need no state of a server: builtin (the values of built-in kinds), patch, access (users and
+// roles), webhook, table and openapi (for kubectl), and frontend (connections).
 //
 // There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
 // grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner

@@ -88,8 +88,8 @@ func eachResource(r *rbacv1.PolicyRule,
 	}
 }
 
-// Aggregated returns the rules of a cluster role with an aggregation rule: those of the roles that it
-// selects, in the order of names.
+// Aggregated returns the rules of a cluster role with an aggregation rule: those of the roles that
+// it selects, in the order of names.
 func Aggregated(role *rbacv1.ClusterRole, names []string,
 	roles map[string]*rbacv1.ClusterRole) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule // null if there is no rule
