@@ -32,8 +32,12 @@ func (s *Shards) newLister() informer.SharedIndexInformer {
 		},
 	})
 	_, err := lister.AddTypedEventHandler(informer.TypedResourceEventHandlerFuncs[lease]{
-		AddFunc:    s.saw,
-		UpdateFunc: func(_, newer lease) { s.saw(newer) },
+		AddFunc: s.saw,
+		UpdateFunc: func(older, newer lease) {
+			if !sameVersion(older, newer) {
+				s.saw(newer)
+			}
+		},
 		DeleteFunc: func(informer.DeletedObject[lease]) { s.wakeUp() },
 	}, informer.HandlerOptions{})
 	if err != nil {
