@@ -15,8 +15,8 @@ import (
 // benchBlock is the number of changes of one program before it is the turn of the other.
 const benchBlock = benchPoll * benchRate
 
-// What an open page adds to the processor time of a change: a program without devtools and one with
-// a page that asks every two seconds take turns in one process, so that both meet the same noise.
+// The processor time that an open page adds to a change: a program without devtools and one with a
+// page that asks every two seconds take turns in one process, so that both meet the same noise.
 // One operation is a block of 2,000 changes of each, at 1,000 changes in a second. The median is of
 // the ratios of all pairs of blocks.
 func BenchmarkTurns(b *testing.B) {

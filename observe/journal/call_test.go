@@ -134,7 +134,7 @@ func nilIfEmpty(names []string) []string {
 }
 
 // A worker and a handler that hang do not keep a recording that was forgotten, and a key that was
-// taken before is none of the next recording.
+// taken before does not belong to the next recording.
 func TestJournal_KeepsNothingOfARecordingThatHasEnded(t *testing.T) {
 	recorded(t, func(t *testing.T, w *world) {
 		keys, objects := w.journal.keys, w.journal.objects

@@ -89,7 +89,7 @@ func (j *Journal) compare(s *seen, managed *change) (c *change) {
 	return c
 }
 
-// changeID is an update of an informer, and knownChange what is known of it.
+// changeID is an update of an informer, and knownChange its content.
 type (
 	changeID    struct{ informer, version string }
 	knownChange struct {
@@ -106,8 +106,8 @@ func (k knownChange) of(s *seen) *change {
 	return k.change
 }
 
-// managedByLocked returns a change by managers, without fields; nil if there is none. Programs have
-// few managers.
+// managedByLocked returns a change by managers, without fields; nil without managers. Programs have
+// few.
 func (j *Journal) managedByLocked(by managers) *change {
 	switch by.n {
 	case 0:

@@ -220,7 +220,7 @@ func (j *Journal) took(w work, worker Worker) {
 	}
 }
 
-// forgotten notes a Forget of the key that a worker has. It returns false if it has none.
+// forgotten notes a Forget of the key that a worker has. It returns false without one.
 func (j *Journal) forgotten(w work) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
