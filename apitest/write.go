@@ -126,8 +126,8 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 		if !errors.Is(err, errOvertaken) {
 			return v, created, err
 		}
-		if err := w.by.http.Context().Err(); err != nil {
-			return nil, false, err
+		if !w.direct && w.by.http.Context().Err() != nil {
+			return nil, false, w.by.http.Context().Err()
 		}
 	}
 }
