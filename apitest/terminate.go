@@ -100,7 +100,8 @@ func (s *Server) admitLocked(t target, obj *object, w write) error {
 	if ns.object.meta.DeletionTimestamp == nil {
 		return nil
 	}
-	err := apierrors.NewForbidden(r.GroupResource(), cmp.Or(t.name, obj.meta.GenerateName), fmt.Errorf(
+	name := cmp.Or(t.name, obj.meta.GenerateName)
+	err := apierrors.NewForbidden(r.GroupResource(), name, fmt.Errorf(
 		"unable to create new content in namespace %s because it is being terminated",
 		t.namespace))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{

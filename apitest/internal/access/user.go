@@ -100,7 +100,8 @@ func Impersonated(header http.Header) (authenticationv1.UserInfo,
 		Extra: impersonatedExtra(header)}
 	if as.Username == "" {
 		if as.UID != "" || len(as.Groups) > 0 || len(as.Extra) > 0 {
-			return as, nil, apierrors.NewBadRequest("impersonation without a user name")
+			return as, nil, apierrors.NewBadRequest(
+				"impersonation without a user name: set Impersonate-User")
 		}
 		return as, nil, nil
 	}
