@@ -4,7 +4,8 @@
 
 // Package access says which user a request is of, and what the roles of a user allow.
 //
-// Read user.go (users and impersonation), token.go (the tokens of service accounts), then rbac.go.
+// Read user.go (users and impersonation), token.go (the tokens of service accounts),
+// rbac.go (what roles allow), then grant.go (which roles a user may make).
 //
 // There are no goroutines, and no state.
 //
