@@ -36,7 +36,8 @@ type AdmissionHook struct {
 	Mutates bool
 
 	// Review decides; nil allows the write. No lock is held: it may make requests to the server. If
-	// the object changes meanwhile, the update is computed and reviewed again.
+	// the object changes meanwhile, an update is computed and reviewed again, and a delete is
+	// reviewed again.
 	Review func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
 }
 

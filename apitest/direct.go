@@ -58,7 +58,7 @@ func (s *Server) replace(obj Object, subresource string) error {
 	}
 	t.subresource = subresource
 	v, _, err := s.update(t, parsed.meta.UID, directWrite,
-		func(*version) (*object, error) { return parsed, nil })
+		func(*version) (*object, error) { return parsed.copy(), nil })
 	if err != nil {
 		return err
 	}

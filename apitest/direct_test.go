@@ -5,6 +5,7 @@ package apitest_test
 import (
 	"net/http/httptest"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -193,4 +194,20 @@ func TestServer_ConcurrentUse(t *testing.T) {
 	}
 	all.Wait()
 	require.NoError(t, s.CheckLaws())
+}
+
+// Update without a resourceVersion overwrites the object even if others write it meanwhile. Managed
+// fields make it compute for long enough.
+func TestUpdate_OthersWriteMeanwhile(t *testing.T) {
+	s := start(t, apitest.Options{ManagedFields: true})
+	require.NoError(t, s.Create(configMap("default", "a")))
+	var writers sync.WaitGroup
+	for _, writer := range []string{"x", "y", "z"} {
+		writers.Go(func() {
+			for i := range 50 {
+				assert.NoError(t, s.Update(configMap("default", "a", writer, strconv.Itoa(i))))
+			}
+		})
+	}
+	writers.Wait()
 }

@@ -20,7 +20,8 @@ import (
 //
 // Select the requests by their user agent if the server has several clients. Requests that every
 // user may make (discovery, reviews of one's own access) need no rule. Rules are not limited to
-// the names of objects.
+// the names of objects. An informer that streams its initial list has only made a watch: add the
+// verb list, which it needs on servers that do not stream lists.
 func PolicyRules(requests []Request) []rbacv1.PolicyRule {
 	type kind struct{ group, resource string }
 	verbs := map[kind]map[string]bool{}

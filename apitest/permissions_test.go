@@ -5,6 +5,8 @@ package apitest_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -153,6 +155,28 @@ func TestRBAC_Reviews(t *testing.T) {
 		assert.True(t, review.Status.Allowed)
 		_, err = client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
+	}
+}
+
+// Impersonation without a user name is wrong, with permissions and without.
+func TestImpersonation_NeedsAName(t *testing.T) {
+	for _, rbac := range []bool{false, true} {
+		s := start(t, apitest.Options{RBAC: rbac})
+		for header, value := range map[string]string{
+			"Impersonate-Group": "team", "Impersonate-Uid": "7", "Impersonate-Extra-Scopes": "a",
+		} {
+			request, err := http.NewRequestWithContext(t.Context(), "GET",
+				s.URL+"/api/v1/namespaces", nil)
+			require.NoError(t, err)
+			request.Header.Set(header, value)
+			response, err := s.Client().Do(request)
+			require.NoError(t, err)
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			assert.Equal(t, 400, response.StatusCode, "%s, RBAC %t", header, rbac)
+			assert.Contains(t, string(body), "set Impersonate-User")
+		}
 	}
 }
 

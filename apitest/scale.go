@@ -153,11 +153,11 @@ func (c *call) asScale() *call {
 	return &scale
 }
 
-// rescale returns a mutation of an object from one of its Scale, if the call is one for the
+// rescale returns a change of an object from one of its Scale, if the call is one for the
 // subresource scale.
-func (c *call) rescale(w write, change mutation) mutation {
+func (c *call) rescale(w write, next change) change {
 	if c.subresource != "scale" {
-		return change
+		return next
 	}
 	return func(old *version) (*object, error) {
 		before, replicas, err := c.resource.scaleOf(old)
@@ -168,7 +168,7 @@ func (c *call) rescale(w write, change mutation) mutation {
 		if *managers, err = c.scaleManagers(old.object); err != nil {
 			return nil, err
 		}
-		scale, err := change(before)
+		scale, err := next(before)
 		if err != nil {
 			return nil, err
 		}

@@ -5,22 +5,25 @@
 //	[apitest] -> reflector -> deltafifo -> informer -> handlers -> workqueue -> controller
 //	    ^-------------------------------- writes -----------------------------------'
 //
-// To use it, make a [Server] with [NewServer], call Start, or StartPipe in a synctest bubble, and
-// make a client of its URL and Transport. Create, Update and Delete change objects directly.
-// [Server.Faults] makes requests and watches fail.
+// In a test, call the function [Start], and make a client of [Server.Config]. In other programs,
+// make a [Server] with [NewServer], and call its method Start, or StartPipe to stay within the
+// process. Load, Create, Update and Delete change objects directly. [Server.Faults] makes requests
+// and watches fail.
 //
 // Its one idea is the revision log: every write of any object takes the next resourceVersion, a
 // list shows the state at one resourceVersion, and a watch from N is the log after N. The answers
-// equal kube-apiserver's, including the texts of errors. Faults (failures, cut streams, expired
-// versions, a replica that lags behind) happen on demand or from a seed.
+// follow kube-apiserver's, including the texts of errors; docs/reports/apitest.md says how far.
+// Faults (failures, cut streams, expired versions, a replica that lags behind) happen on demand or
+// from a seed.
 //
 // Read resource.go and object.go (the data), log.go and compact.go (the log), write.go, prepare.go,
 // validate.go, delete.go, managed.go, admission.go, terminate.go and garbage.go (the effects of a
 // write), definition.go, schema.go and scale.go (custom kinds), then server.go, route.go, serve.go,
-// list.go and watch.go (the requests), action.go (those that store nothing), user.go, token.go,
-// review.go, grant.go and certificate.go (the permissions), and faults.go. The packages in internal
-// need no state of a server: builtin (the values of built-in kinds), patch, access (users and
-// roles), webhook, table and openapi (for kubectl), and frontend (connections).
+// handlers.go, decode.go, patch.go, list.go and watch.go (the requests), action.go (those that
+// store nothing), user.go, token.go, review.go, grant.go and certificate.go (the permissions), and
+// faults.go. The packages in internal need no state of a server: builtin (the values of built-in
+// kinds), patch, access (users and roles), webhook, table and openapi (for kubectl), and frontend
+// (connections).
 //
 // There are no kubelets and no controllers: pods are not scheduled, and deleted objects have no
 // grace period. The objects in a deleted namespace are deleted; the dependents of a deleted owner
@@ -87,8 +90,8 @@ type Options struct {
 	AnyNamespace bool
 
 	// BuiltinRules fills in the defaults of built-in kinds, and refuses the values that a real
-	// server refuses, for the fields that docs/apitest.md names. Without it, objects are stored as
-	// they are sent.
+	// server refuses, for the fields that docs/reports/apitest.md names. Without it, objects are
+	// stored as they are sent.
 	BuiltinRules bool
 
 	// BookmarkInterval is the time between two bookmarks of a watch. 0 means a minute, as for a
@@ -120,8 +123,8 @@ type Options struct {
 
 	// RBAC refuses the requests of users without a role that allows them. The roles are the Role,
 	// ClusterRole, RoleBinding and ClusterRoleBinding objects in the server. A request is of an
-	// administrator unless it impersonates a user, or has the token of a service account. Otherwise
-	// everything is allowed.
+	// administrator unless it impersonates a user, or has the token of a service account. Without
+	// it, every user may do everything.
 	RBAC bool
 
 	// MaxBodyBytes bounds the bodies of requests. 0 means 3 MiB, as for a real server.

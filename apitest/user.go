@@ -48,11 +48,13 @@ func (c *call) userLocked() (authenticationv1.UserInfo, error) {
 	return as, nil
 }
 
-// permit refuses the request of a user without the permission.
+// permit refuses the request of a user without the permission, and impersonation without a user
+// name, which is wrong without Options.RBAC too.
 func (c *call) permit() error {
 	s := c.server
 	if !s.options.RBAC {
-		return nil
+		_, _, err := access.Impersonated(c.http.Header)
+		return err
 	}
 	s.log.mu.RLock()
 	defer s.log.mu.RUnlock()

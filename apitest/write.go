@@ -54,16 +54,22 @@ type write struct {
 
 // A write takes these steps, for a new object and for a change of one:
 //
-//	decode     the body becomes an object, with its schema's defaults   decode.go, patch.go
-//	default    the values that it leaves out, and the managed fields    prepare.go, managed.go
-//	mutate     the hooks that mutate change it                          admission.go
-//	prepare    the server's own values                                  prepare.go
-//	validate   the rules of its kind, then the other hooks              validate.go, admission.go
-//	store      it takes the next resourceVersion                        log.go
+//	decode     the body becomes an object, with schema defaults  decode.go, patch.go, schema.go
+//	default    its missing values, and the managed fields        prepare.go, managed.go
+//	admit      its namespace takes new objects                   terminate.go
+//	mutate     the hooks that mutate change it                   admission.go
+//	prepare    the server's own values                           prepare.go
+//	validate   the rules of its kind, then the other hooks       validate.go, admission.go
+//	store      it takes the next resourceVersion                 log.go
 //
-// create and update take the steps until mutate, and put those after it. The lock is held from the
-// first read on, but not while a change is computed or hooks are asked: if the stored object has
-// changed then, put returns errOvertaken.
+// Only a write that makes a new object needs to be admitted, again before it is stored. A change
+// has its resourceVersion compared after mutate. A direct write asks no hook, and needs no
+// namespace.
+//
+// create and update take the steps until mutate, and putLocked takes the others. The lock is held
+// from the first read on, but not while a change is computed or hooks are asked: if the stored
+// object has changed then, putLocked returns errOvertaken. An update begins again then, with the
+// decode of a patch; a create fails, unless it can generate another name.
 
 // errOvertaken says that an object has changed since a write began.
 var errOvertaken = errors.New("the object has changed meanwhile")
@@ -115,14 +121,14 @@ func (s *Server) existsLocked(t target, obj *object) error {
 	return err
 }
 
-// mutation computes a new object to store from the stored one; old is nil if it does not exist.
-type mutation func(old *version) (*object, error)
+// change computes a new object to store from the stored one; old is nil if it does not exist.
+type change func(old *version) (*object, error)
 
-// update replaces an object with the result of mutate. uid, if not empty, must be that of the
+// update replaces an object with what next makes of it. uid, if not empty, must be that of the
 // stored object. It reports whether the object was created.
-func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*version, bool, error) {
+func (s *Server) update(t target, uid types.UID, w write, next change) (*version, bool, error) {
 	for {
-		v, created, err := s.updateOnce(t, uid, w, mutate)
+		v, created, err := s.updateOnce(t, uid, w, next)
 		if !errors.Is(err, errOvertaken) {
 			return v, created, err
 		}
@@ -133,7 +139,7 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 }
 
 func (s *Server) updateOnce(t target, uid types.UID, w write,
-	mutate mutation) (*version, bool, error) {
+	next change) (*version, bool, error) {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.log.tickLocked(time.Now())
@@ -146,7 +152,7 @@ func (s *Server) updateOnce(t target, uid types.UID, w write,
 	}
 	var obj *object
 	err := s.unlocked(func() (err error) { // a patch may take long
-		obj, err = s.computed(t, old, w, mutate)
+		obj, err = s.computed(t, old, w, next)
 		return err
 	})
 	if err != nil {
@@ -174,8 +180,8 @@ func (s *Server) updateOnce(t target, uid types.UID, w write,
 }
 
 // computed returns the object that an update would store if there were no admission.
-func (s *Server) computed(t target, old *version, w write, mutate mutation) (*object, error) {
-	obj, err := mutate(t.resource.show(old))
+func (s *Server) computed(t target, old *version, w write, next change) (*object, error) {
+	obj, err := next(t.resource.show(old))
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,8 @@
 
 // Package access says which user a request is of, and what the roles of a user allow.
 //
-// Read user.go (users and impersonation), token.go (the tokens of service accounts), then rbac.go.
+// Read user.go (users and impersonation), token.go (the tokens of service accounts),
+// rbac.go (what roles allow), then grant.go (which roles a user may make).
 //
 // There are no goroutines, and no state.
 //
@@ -100,7 +101,8 @@ func Impersonated(header http.Header) (authenticationv1.UserInfo,
 		Extra: impersonatedExtra(header)}
 	if as.Username == "" {
 		if as.UID != "" || len(as.Groups) > 0 || len(as.Extra) > 0 {
-			return as, nil, apierrors.NewBadRequest("impersonation without a user name")
+			return as, nil, apierrors.NewBadRequest(
+				"impersonation without a user name: set Impersonate-User")
 		}
 		return as, nil, nil
 	}

@@ -9,7 +9,7 @@
 //
 // Objects are JSON values, with int64 and float64 for numbers. Read rules.go, defaults.go (a table
 // of plain defaults), complete.go (what is computed), then refuse.go and refusepod.go.
-// docs/apitest.md names the fields.
+// docs/reports/apitest.md names the fields.
 //
 // There are no goroutines. Any number of goroutines may call Default and Validate.
 //

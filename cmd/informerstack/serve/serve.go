@@ -30,7 +30,7 @@ at the end.
 Without --real it is package apitest: in this process, ready at once, for everyone on this machine.
 It follows the schemas of CustomResourceDefinitions. Every user may do everything; with --rbac,
 service accounts and other users (kubectl --as) need roles, and the kubeconfig is still an
-administrator's. docs/apitest.md lists what it leaves out.
+administrator's. docs/reports/apitest.md lists what it leaves out.
 
 With --real it is kube-apiserver with etcd, with RBAC and validation. The token in the kubeconfig is
 an administrator's, and no secret on this machine. The go command builds both from Go modules the
