@@ -102,7 +102,7 @@ func startMemory(t *testing.T, _ []string) (kubeconfig string) {
 	t.Helper()
 	server := apitest.NewServer(apitest.Options{
 		Scheme: scheme.Scheme, ManagedFields: true, GarbageCollection: true, BuiltinRules: true,
-		Schemas: schemas.New(schemas.Options{IgnoreWebhooks: true}),
+		RBAC: true, Schemas: schemas.New(schemas.Options{IgnoreWebhooks: true}),
 	})
 	require.NoError(t, server.Create(&corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
