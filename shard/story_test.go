@@ -420,7 +420,8 @@ func TestStory_AForeignLease(t *testing.T) {
 		w.after(time.Minute)
 		w.loads(3)
 		assert.False(t, a.Ready())
-		assert.ErrorContains(t, a.Status().LastError, "lease default/group-2 has no label")
+		assert.ErrorContains(t, a.Status().LastError,
+			"lease default/group-2 exists, and is not among the Leases")
 		assert.Equal(t, Elsewhere, a.Status().Shards[2].State)
 		require.NoError(t, w.server.Delete(lease))
 		w.after(time.Minute)

@@ -91,7 +91,7 @@ func (t *tenure) failed(s Shard, verb string, err error) {
 	c.retry = time.Now().Add(wait.Jitter(t.shards.config.RetryPeriod, 0.5))
 	if exists {
 		c.retry = time.Now().Add(t.shards.config.LeaseDuration)
-		err = t.shards.leases.foreign(t.shards.leases.shardName(s))
+		err = t.shards.leases.unseen(t.shards.leases.shardName(s))
 	}
 	t.shards.noteError(t.led, fmt.Errorf("%s shard %d: %w", verb, s, err))
 }
