@@ -19,9 +19,9 @@ import (
 
 // A CertificateSigningRequest is written by three parties. Each changes its part alone:
 //
-//	create             the spec, to which the server adds the user; it never changes
-//	update .../approval    the conditions
-//	update .../status      the certificate, and conditions besides Approved and Denied
+//	create              the spec, to which the server adds the user; it never changes
+//	update .../approval the conditions
+//	update .../status   the certificate, and conditions besides Approved and Denied
 //
 // No signer runs here, so a request that is approved gets no certificate from the server.
 
@@ -45,12 +45,15 @@ func asked(obj *object, user *authenticationv1.UserInfo) {
 // keepRequest undoes the changes that a write of a CertificateSigningRequest cannot make, and sets
 // the times of its conditions.
 func keepRequest(obj, old *object, subresource string) {
-	now, err := readRequest(obj)
-	was, _ := readRequest(old) // it was stored
-	if err != nil || subresource == directSubresource {
+	if subresource == directSubresource {
 		return
 	}
 	obj.setField("spec", old.fields["spec"])
+	now, err := readRequest(obj)
+	if err != nil {
+		return // accept reports it, with Options.BuiltinRules
+	}
+	was, _ := readRequest(old) // nothing to keep if it was stored with other types
 	next := was.Status
 	switch subresource {
 	case "approval":

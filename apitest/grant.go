@@ -111,7 +111,8 @@ func (s *Server) aggregateLocked(c *collection) {
 		return true
 	})
 	names := slices.Sorted(maps.Keys(roles))
-	for range roles {
+	for range roles { // ends when nothing changes
+		changed := false
 		for _, name := range names {
 			role := roles[name]
 			if role.AggregationRule == nil {
@@ -121,12 +122,15 @@ func (s *Server) aggregateLocked(c *collection) {
 			if equality.Semantic.DeepEqual(rules, role.Rules) {
 				continue
 			}
-			role.Rules = rules
+			role.Rules, changed = rules, true
 			obj := c.get(name).object.copy()
 			obj.put("rules", rules)
 			if _, err := s.log.commitLocked(c, obj); err != nil {
 				return // it could be encoded before
 			}
+		}
+		if !changed {
+			return
 		}
 	}
 }

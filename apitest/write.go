@@ -132,8 +132,10 @@ func (s *Server) update(t target, uid types.UID, w write, next change) (*version
 		if !errors.Is(err, errOvertaken) {
 			return v, created, err
 		}
-		if !w.direct && w.by.http.Context().Err() != nil {
-			return nil, false, w.by.http.Context().Err()
+		if !w.direct {
+			if err := w.by.http.Context().Err(); err != nil {
+				return nil, false, err
+			}
 		}
 	}
 }
@@ -217,6 +219,7 @@ func (s *Server) mayCreateLocked(t target, obj *object, w write) error {
 func (s *Server) putLocked(t target, obj *object, old *version, w write) (*version, error) {
 	r, was := t.resource, t.shown(old)
 	sent, _ := strconv.ParseUint(obj.meta.ResourceVersion, 10, 63) // 0: none, or no version
+	// prepare
 	w.by.singleOwners(&obj.meta)
 	if old == nil {
 		t.name = obj.meta.Name
