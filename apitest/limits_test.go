@@ -3,11 +3,14 @@
 package apitest_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -71,5 +74,39 @@ func TestSize(t *testing.T) {
 		got := send(`,"b":"eHh4"`)
 		assert.Equal(t, 422, got.code, path)
 		assert.Contains(t, got.body, "Too long: may not be more than 1048576 bytes")
+	}
+}
+
+// Owners that are there twice are removed, however many there are; others with the same uid stay, in
+// their order.
+func TestOwners_Many(t *testing.T) {
+	s := start(t, apitest.Options{Scheme: scheme.Scheme})
+	obj := configMap("default", "a")
+	for i := range 4000 {
+		obj.OwnerReferences = append(obj.OwnerReferences, metav1.OwnerReference{APIVersion: "v1",
+			Kind: "ConfigMap", Name: fmt.Sprint(i % 2000), UID: "u"})
+	}
+	sent, err := json.Marshal(obj)
+	require.NoError(t, err)
+	got := send(t, s, "POST", configMaps, "", string(sent))
+	require.Equal(t, 201, got.code, got.body)
+	stored := configMap("default", "a")
+	require.NoError(t, s.Get(stored))
+	assert.Equal(t, obj.OwnerReferences[:2000], stored.OwnerReferences)
+}
+
+// A decision with a status of the wrong type leaves what was asked for, without rules of the kind,
+// too.
+func TestCertificates_ASpecDoesNotChange(t *testing.T) {
+	s := start(t, apitest.Options{})
+	const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	got := send(t, s, "POST", path, "",
+		`{"metadata":{"name":"a"},"spec":{"signerName":"example.com/a","request":"eA=="}}`)
+	require.Equal(t, 201, got.code, got.body)
+	for _, at := range []string{"/a", "/a/approval", "/a/status"} {
+		got = send(t, s, "PATCH", path+at, mergePatch,
+			`{"spec":{"signerName":"example.com/b"},"status":{"conditions":"x"}}`)
+		require.Equal(t, 200, got.code, got.body)
+		assert.Contains(t, got.body, `"signerName":"example.com/a"`, at)
 	}
 }
