@@ -77,8 +77,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// Owners that are there twice are removed, however many there are; others with the same uid stay, in
-// their order.
+// Owners that are there twice are removed, however many there are; others with the same uid stay,
+// in their order.
 func TestOwners_Many(t *testing.T) {
 	s := start(t, apitest.Options{Scheme: scheme.Scheme})
 	obj := configMap("default", "a")

@@ -147,9 +147,9 @@ func (l leases) foreign(name string) error {
 
 // unseen is the error for a Lease with the name of a shard's that this member cannot see.
 func (l leases) unseen(name string) error {
-	return fmt.Errorf("lease %s/%s exists, and is not among the Leases that this member sees: if it "+
-		"has no label %s=%s, delete it, or choose another Name for the group", l.namespace, name,
-		GroupLabel, l.group)
+	return fmt.Errorf("lease %s/%s exists, and is not among the Leases that this member sees: "+
+		"if it has no label %s=%s, delete it, or choose another Name for the group", l.namespace,
+		name, GroupLabel, l.group)
 }
 
 // configError says that this process cannot be a member beside the others.
