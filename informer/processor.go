@@ -189,6 +189,7 @@ var _, _ source = (*cursor)(nil), (*coalescedChanges)(nil)
 type listener struct {
 	informer *sharedIndexInformer
 	handler  ResourceEventHandler
+	name     string // of the handler
 	options  HandlerOptions
 	logger   klog.Logger
 	resync   resyncSchedule // guarded by the processor's mu
@@ -215,6 +216,7 @@ func newListener(
 	l := &listener{
 		informer: informer,
 		handler:  handler,
+		name:     handlerName(handler),
 		options:  options,
 		logger:   klog.Background(),
 		wake:     make(chan struct{}, 1),
@@ -328,13 +330,13 @@ func (l *listener) deliver(c *change) (crashed bool) {
 func (l *listener) skipPanic() {
 	if r := recover(); r != nil {
 		l.logger.Error(fmt.Errorf("%v", r), "Event handler panicked, the notification is skipped",
-			"handler", handlerName(l.handler), "stack", string(debug.Stack()))
+			"handler", l.name, "stack", string(debug.Stack()))
 	}
 }
 
 func (l *listener) logIfSlow(began time.Time) {
 	if took := time.Since(began); took > slowCall {
-		l.logger.Info("Slow event handler", "handler", handlerName(l.handler),
+		l.logger.Info("Slow event handler", "handler", l.name,
 			"took", took, "pendingNotifications", l.pending())
 	}
 }
@@ -362,12 +364,12 @@ func (l *listener) ShutdownChan() <-chan struct{} { return l.done }
 func (l *listener) Err() error                    { return l.informer.Err() }
 
 func (l *listener) Name() string {
-	return l.informer.name + " + event handler " + handlerName(l.handler)
+	return l.informer.name + " + event handler " + l.name
 }
 
 func (l *listener) Status() HandlerStatus {
 	s := HandlerStatus{
-		Name:      handlerName(l.handler),
+		Name:      l.name,
 		HasSynced: l.HasSynced(),
 		Calls:     int(l.calls.Load()),
 		Panics:    int(l.panics.Load()),

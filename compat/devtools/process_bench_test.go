@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package devtools
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/compat/cache"
+	"example.com/informerstack/compat/internal/found"
+	"example.com/informerstack/compat/workqueue"
+	"example.com/informerstack/internal/tools/measure"
+	"example.com/informerstack/reflector/wire"
+)
+
+// The variables of a process that plays a program: the URL of its server, and whether it has no
+// devtools.
+const (
+	serverVariable = "INFORMERSTACK_BENCH_SERVER"
+	plainVariable  = "INFORMERSTACK_BENCH_PLAIN"
+)
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv(serverVariable); url != "" {
+		if os.Getenv(plainVariable) != "" {
+			found.To(nil, nil)
+		}
+		playProgram(url)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// playProgram is a small program: an informer of pods, a handler, a queue, and two workers, which
+// read the object and do nothing. For each line that it reads, it prints how many keys it has
+// worked off, and its processor time in nanoseconds.
+func playProgram(url string) {
+	client := kubernetes.NewForConfigOrDie(&rest.Config{Host: url}).CoreV1().RESTClient()
+	pods := cache.NewSharedIndexInformer(wire.NewListWatch(client, "pods", "",
+		func() runtime.Object { return &corev1.Pod{} }, wire.Options{}), &corev1.Pod{}, 0,
+		cache.Indexers{})
+	queue := workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[string]())
+	add := func(obj any) {
+		if key, err := cache.MetaNamespaceKeyFunc(obj); err == nil {
+			queue.Add(key)
+		}
+	}
+	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: add, UpdateFunc: func(_, obj any) { add(obj) }}); err != nil {
+		panic(err)
+	}
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { pods.Run(stop) })
+	var done atomic.Int64
+	for range 2 {
+		running.Go(func() {
+			for key, shutdown := queue.Get(); !shutdown; key, shutdown = queue.Get() {
+				_, _, _ = pods.GetStore().GetByKey(key)
+				queue.Forget(key)
+				queue.Done(key)
+				done.Add(1)
+			}
+		})
+	}
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		fmt.Println(done.Load(), measure.ProcessorTime().Nanoseconds())
+	}
+	close(stop)
+	queue.ShutDown()
+	running.Wait()
+}
+
+// process is a process that plays a program.
+type process struct {
+	stdin  io.Writer
+	stdout *bufio.Reader
+	link   string // of its devtools, or ""
+}
+
+func startProcess(b *testing.B, url string, devtools bool) *process {
+	program := exec.Command(os.Args[0])
+	program.Env = append(os.Environ(), serverVariable+"="+url)
+	if devtools {
+		program.Env = append(program.Env, Environment+"=127.0.0.1:0")
+	} else {
+		program.Env = append(program.Env, plainVariable+"=1")
+	}
+	stdin, err := program.StdinPipe()
+	require.NoError(b, err)
+	stdout, err := program.StdoutPipe()
+	require.NoError(b, err)
+	stderr, err := program.StderrPipe()
+	require.NoError(b, err)
+	require.NoError(b, program.Start())
+	b.Cleanup(func() {
+		_ = stdin.Close()
+		require.NoError(b, program.Wait())
+	})
+	p := &process{stdin: stdin, stdout: bufio.NewReader(stdout)}
+	if devtools {
+		line, err := bufio.NewReader(stderr).ReadString('\n')
+		require.NoError(b, err)
+		p.link = strings.TrimSpace(strings.TrimPrefix(line, "devtools: "))
+	}
+	return p
+}
+
+// state returns how many keys the program has worked off, and the processor time it has used.
+func (p *process) state(b *testing.B) (done int, used time.Duration) {
+	_, err := fmt.Fprintln(p.stdin)
+	require.NoError(b, err)
+	_, err = fmt.Fscanln(p.stdout, &done, &used)
+	require.NoError(b, err)
+	return done, used
+}
+
+// await waits until the program has worked off as many keys, and returns its processor time.
+func (p *process) await(b *testing.B, want int) time.Duration {
+	for {
+		done, used := p.state(b)
+		if done >= want {
+			return used
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// ask asks as an open page does.
+func (p *process) ask(b *testing.B) {
+	answer, err := http.Get(p.link + "?format=json&limit=20&brief=1")
+	require.NoError(b, err)
+	defer func() { _ = answer.Body.Close() }()
+	require.Equal(b, http.StatusOK, answer.StatusCode)
+	_, err = io.Copy(io.Discard, answer.Body)
+	require.NoError(b, err)
+}
+
+// The processor time of a small program that watches 1,000 pods, as three processes that see the
+// same changes at the same time: without devtools, with devtools that record, as "swap --devtools"
+// builds them, and with a page open beside that, which asks every two seconds. One operation is two
+// seconds. The ratios are medians of all operations.
+func BenchmarkProcess(b *testing.B) {
+	const pods = 1000
+	for _, rate := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprint("rate=", rate), func(b *testing.B) {
+			server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
+			require.NoError(b, server.Start())
+			b.Cleanup(server.Close)
+			objects := make([]*corev1.Pod, pods)
+			for i := range objects {
+				objects[i] = measure.Pod(i)
+				objects[i].ResourceVersion = ""
+				require.NoError(b, server.Create(objects[i]))
+			}
+			modes := []string{"plain", "recording", "open"}
+			var programs []*process
+			for _, mode := range modes {
+				programs = append(programs, startProcess(b, server.URL, mode != "plain"))
+			}
+			for _, p := range programs {
+				p.await(b, pods)
+			}
+			changes := 0
+			change := func() {
+				pod := objects[changes%pods]
+				pod.Status.PodIP = fmt.Sprint("10.0.0.", changes/pods%250)
+				require.NoError(b, server.Update(pod))
+				changes++
+			}
+			block := func() (used [3]time.Duration) {
+				for of, p := range programs {
+					_, began := p.state(b)
+					used[of] -= began
+				}
+				programs[2].ask(b)
+				turn := time.NewTicker(time.Second / time.Duration(rate))
+				defer turn.Stop()
+				for range benchPoll * rate {
+					<-turn.C
+					change()
+				}
+				for of, p := range programs {
+					used[of] += p.await(b, pods+changes)
+				}
+				return used
+			}
+			block() // the first question, and a first call of everything
+			var all [3]time.Duration
+			var recording, open []float64
+			blocks := 0
+			for ; b.Loop(); blocks++ {
+				used := block()
+				for of := range used {
+					all[of] += used[of]
+				}
+				recording = append(recording, float64(used[1])/float64(used[0]))
+				open = append(open, float64(used[2])/float64(used[1]))
+			}
+			for of, mode := range modes {
+				b.ReportMetric(float64(all[of])/float64(blocks*benchPoll*rate), mode+"-cpu-ns/change")
+			}
+			slices.Sort(recording)
+			slices.Sort(open)
+			b.ReportMetric(recording[blocks/2], "recording/plain")
+			b.ReportMetric(open[blocks/2], "open/recording")
+		})
+	}
+}
