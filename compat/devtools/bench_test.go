@@ -127,17 +127,6 @@ func (p *benchProgram) change(n int) {
 	s.changes.Modify(pod)
 }
 
-// changes makes n changes after the first ones, benchRate in a second, and waits for their ends.
-func (p *benchProgram) changes(first, n int) {
-	turn := time.NewTicker(time.Second / benchRate)
-	defer turn.Stop()
-	for i := range n {
-		<-turn.C
-		p.change(first + i)
-	}
-	p.done.Wait()
-}
-
 // ask asks as a page does, and returns the length of the answer.
 func ask(b *testing.B, question string) int {
 	r := httptest.NewRequest(http.MethodGet, "/debug/informers?format=json&"+question,

@@ -125,23 +125,16 @@ func startProcess(b *testing.B, url string, devtools bool) *process {
 	return p
 }
 
-// state returns how many keys the program has worked off, and the processor time it has used.
-func (p *process) state(b *testing.B) (done int, used time.Duration) {
-	_, err := fmt.Fprintln(p.stdin)
-	require.NoError(b, err)
-	_, err = fmt.Fscanln(p.stdout, &done, &used)
-	require.NoError(b, err)
-	return done, used
-}
-
 // await waits until the program has worked off as many keys, and returns its processor time.
-func (p *process) await(b *testing.B, want int) time.Duration {
-	for {
-		done, used := p.state(b)
-		if done >= want {
+func (p *process) await(b *testing.B, keys int) (used time.Duration) {
+	for done := 0; ; time.Sleep(10 * time.Millisecond) {
+		_, err := fmt.Fprintln(p.stdin)
+		require.NoError(b, err)
+		_, err = fmt.Fscanln(p.stdout, &done, &used)
+		require.NoError(b, err)
+		if done >= keys {
 			return used
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }
 
@@ -160,55 +153,29 @@ func (p *process) ask(b *testing.B) {
 // builds them, and with a page open beside that, which asks every two seconds. One operation is two
 // seconds. The ratios are medians of all operations.
 func BenchmarkProcess(b *testing.B) {
-	const pods = 1000
 	for _, rate := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprint("rate=", rate), func(b *testing.B) {
-			server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
-			require.NoError(b, server.Start())
-			b.Cleanup(server.Close)
-			objects := make([]*corev1.Pod, pods)
-			for i := range objects {
-				objects[i] = measure.Pod(i)
-				objects[i].ResourceVersion = ""
-				require.NoError(b, server.Create(objects[i]))
-			}
+			pods := newChangingPods(b)
 			modes := []string{"plain", "recording", "open"}
 			var programs []*process
 			for _, mode := range modes {
-				programs = append(programs, startProcess(b, server.URL, mode != "plain"))
-			}
-			for _, p := range programs {
-				p.await(b, pods)
-			}
-			changes := 0
-			change := func() {
-				pod := objects[changes%pods]
-				pod.Status.PodIP = fmt.Sprint("10.0.0.", changes/pods%250)
-				require.NoError(b, server.Update(pod))
-				changes++
+				programs = append(programs, startProcess(b, pods.server.URL, mode != "plain"))
 			}
 			block := func() (used [3]time.Duration) {
 				for of, p := range programs {
-					_, began := p.state(b)
-					used[of] -= began
+					used[of] = -p.await(b, pods.versions)
 				}
 				programs[2].ask(b)
-				turn := time.NewTicker(time.Second / time.Duration(rate))
-				defer turn.Stop()
-				for range benchPoll * rate {
-					<-turn.C
-					change()
-				}
+				pods.change(b, benchPoll*rate, rate)
 				for of, p := range programs {
-					used[of] += p.await(b, pods+changes)
+					used[of] += p.await(b, pods.versions)
 				}
 				return used
 			}
-			block() // the first question, and a first call of everything
+			block() // each program does everything for the first time
 			var all [3]time.Duration
 			var recording, open []float64
-			blocks := 0
-			for ; b.Loop(); blocks++ {
+			for b.Loop() {
 				used := block()
 				for of := range used {
 					all[of] += used[of]
@@ -216,13 +183,47 @@ func BenchmarkProcess(b *testing.B) {
 				recording = append(recording, float64(used[1])/float64(used[0]))
 				open = append(open, float64(used[2])/float64(used[1]))
 			}
+			changes := float64(b.N * benchPoll * rate)
 			for of, mode := range modes {
-				b.ReportMetric(float64(all[of])/float64(blocks*benchPoll*rate), mode+"-cpu-ns/change")
+				b.ReportMetric(float64(all[of])/changes, mode+"-cpu-ns/change")
 			}
 			slices.Sort(recording)
 			slices.Sort(open)
-			b.ReportMetric(recording[blocks/2], "recording/plain")
-			b.ReportMetric(open[blocks/2], "open/recording")
+			b.ReportMetric(recording[b.N/2], "recording/plain")
+			b.ReportMetric(open[b.N/2], "open/recording")
 		})
+	}
+}
+
+// changingPods are 1,000 pods of a server. They change by turns.
+type changingPods struct {
+	server   *apitest.Server
+	pods     []*corev1.Pod
+	versions int // of all pods
+}
+
+func newChangingPods(b *testing.B) *changingPods {
+	c := &changingPods{server: apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})}
+	require.NoError(b, c.server.Start())
+	b.Cleanup(c.server.Close)
+	for ; c.versions < 1000; c.versions++ {
+		pod := measure.Pod(c.versions)
+		pod.ResourceVersion = ""
+		require.NoError(b, c.server.Create(pod))
+		c.pods = append(c.pods, pod)
+	}
+	return c
+}
+
+// change makes n changes, ratePerSecond in a second.
+func (c *changingPods) change(b *testing.B, n, ratePerSecond int) {
+	turn := time.NewTicker(time.Second / time.Duration(ratePerSecond))
+	defer turn.Stop()
+	for range n {
+		<-turn.C
+		pod := c.pods[c.versions%len(c.pods)]
+		pod.Status.PodIP = fmt.Sprint("10.0.0.", c.versions/len(c.pods)%250)
+		require.NoError(b, c.server.Update(pod))
+		c.versions++
 	}
 }
