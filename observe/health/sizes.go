@@ -16,18 +16,17 @@ const (
 
 // measure adds the sizes of the objects to informers, as far as they are known in time.
 func measure(informers []Informer) {
-	timeout := time.NewTimer(sizesWait)
-	defer timeout.Stop()
+	timeout, isLate := time.After(sizesWait), false
 	for n := range informers {
 		i := &informers[n]
 		if i.store == nil || i.meter == nil || i.stores(time.Now()) {
 			continue // a store that may be locked for long is not read
 		}
-		if done := i.meter.Measure(i.store); done != nil {
+		if done := i.meter.Measure(i.store); done != nil && !isLate {
 			select {
 			case <-done:
-			case <-timeout.C:
-				timeout.Reset(0) // the others are not waited for either
+			case <-timeout:
+				isLate = true // the others are not waited for either
 			}
 		}
 		i.sizes = i.meter.Last(i.Objects)
