@@ -3,9 +3,11 @@
 package journal
 
 import (
-	"iter"
+	"bytes"
 	"runtime"
+	"runtime/pprof"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -102,24 +104,17 @@ var libraries = []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/",
 	"example.com/informerstack/reflector", "example.com/informerstack/informer.",
 	"example.com/informerstack/leaderelection", "example.com/informerstack/compat/", "runtime."}
 
-// startedMeanwhile is how many goroutines may start while a look begins.
-const startedMeanwhile = 100
-
 // throttled returns the number of goroutines that wait for the limiter of a REST client, and the
 // function that most of them come from. The program runs on meanwhile, but for a moment.
 func throttled() (waiting int, function string) {
-	records := make([]runtime.StackRecord, runtime.NumGoroutine()+startedMeanwhile)
-	n, ok := runtime.GoroutineProfile(records)
-	if !ok {
+	var profile bytes.Buffer
+	if pprof.Lookup("goroutine").WriteTo(&profile, 1) != nil {
 		return 0, ""
 	}
-	stacks := map[runtime.StackRecord]int{}
-	for _, record := range records[:n] {
-		stacks[record]++
-	}
 	counts := map[string]int{}
-	for stack, n := range stacks {
-		if sender, waits := senderOf(functions(stack.Stack())); waits {
+	for stack := range bytes.SplitSeq(profile.Bytes(), []byte("\n\n")) {
+		if bytes.Contains(stack, []byte(limiterFrame)) {
+			n, sender := throttledBy(string(stack))
 			waiting += n
 			counts[sender] += n
 		}
@@ -132,35 +127,34 @@ func throttled() (waiting int, function string) {
 	return waiting, function
 }
 
-// functions yields the names of the functions of a stack, the innermost first.
-func functions(pcs []uintptr) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		frames := runtime.CallersFrames(pcs)
-		for {
-			frame, more := frames.Next()
-			if !yield(frame.Function) || !more {
-				return
-			}
+// throttledBy reads a stack of a profile: the number of goroutines that have it, and a function in
+// each line, the innermost first. sender is the first one that is not in a library, or the last.
+//
+//	2 @ 0x47e0ce 0x45d3a5
+//	#	0x7a2a32	main.reconcile+0x32	/src/main.go:48
+func throttledBy(stack string) (n int, sender string) {
+	sending := false
+	for line := range strings.Lines(stack) {
+		if count, _, ok := strings.Cut(line, " @ "); ok {
+			n, _ = strconv.Atoi(count)
 		}
-	}
-}
-
-// senderOf reports whether a stack waits for a limiter, and returns the first function after it
-// that is not in a library, or the last one.
-func senderOf(functions iter.Seq[string]) (sender string, waits bool) {
-	for function := range functions {
-		waits = waits || strings.Contains(function, limiterFrame)
-		if !waits {
+		parts := strings.Split(line, "\t")
+		if len(parts) < 3 || parts[0] != "#" {
+			continue
+		}
+		function := parts[2][:max(0, strings.LastIndex(parts[2], "+"))]
+		sending = sending || strings.Contains(function, limiterFrame)
+		if !sending {
 			continue // it is in the limiter
 		}
 		library := slices.ContainsFunc(libraries, func(part string) bool {
 			return strings.Contains(function, part)
 		})
 		if sender = shortFunction(function); !library {
-			break
+			return n, sender
 		}
 	}
-	return sender, waits
+	return n, sender
 }
 
 // shortFunction returns the name of a function without the path of its package.

@@ -20,37 +20,38 @@ import (
 )
 
 // The function that sent a request is the first one that is not in a library.
-func TestSenderOf(t *testing.T) {
-	const limiter = `golang.org/x/time/rate.(*Limiter).wait
-k8s.io/client-go/util/flowcontrol.(*tokenBucketRateLimiter).Wait
-k8s.io/client-go/rest.(*Request).tryThrottleWithInfo
-k8s.io/client-go/rest.(*Request).tryThrottle
-k8s.io/client-go/rest.(*Request).Do`
+func TestThrottledBy(t *testing.T) {
+	const limiter = `
+#	0x1	golang.org/x/time/rate.(*Limiter).wait+0x3f4	/rate/rate.go:285
+#	0x2	k8s.io/client-go/util/flowcontrol.(*tokenBucketRateLimiter).Wait+0x2f	/throttle.go:131
+#	0x3	k8s.io/client-go/rest.(*Request).tryThrottleWithInfo+0xd3	/request.go:673
+#	0x4	k8s.io/client-go/rest.(*Request).tryThrottle+0x4f	/request.go:699
+#	0x5	k8s.io/client-go/rest.(*Request).Do+0xa6	/request.go:1099
+`
 	for name, test := range map[string]struct{ stack, want string }{
-		"a typed client": {limiter + `
-k8s.io/client-go/gentype.(*Client[...]).Get
-example.com/me/foo.(*Controller).reconcile
-main.main.func1`, "foo.(*Controller).reconcile"},
-		"a client of its own types": {limiter + `
-example.com/me/pkg/generated/clientset/versioned/typed/v1.(*foos).Get
-main.main.func1`, "main.main.func1"},
-		"controller-runtime": {limiter + `
-sigs.k8s.io/controller-runtime/pkg/client.(*typedClient).Update
-main.(*Reconciler).Reconcile
-sigs.k8s.io/controller-runtime/pkg/internal/controller.(*Controller[...]).Reconcile`,
+		"a typed client": {`
+#	0x6	k8s.io/client-go/gentype.(*Client[...]).Get+0x1b	/gentype.go:105
+#	0x7	example.com/me/foo.(*Controller).reconcile+0x1b	/c.go:9
+#	0x8	main.main.func1+0x1b	/c.go:9`, "foo.(*Controller).reconcile"},
+		"a client of its own types": {`
+#	0x6	example.com/me/pkg/generated/clientset/versioned/typed/v1.(*foos).Get+0x1b	/foo.go:7
+#	0x7	main.main.func1+0x1b	/c.go:9`, "main.main.func1"},
+		"controller-runtime": {`
+#	0x6	sigs.k8s.io/controller-runtime/pkg/client.(*typedClient).Update+0x1b	/typed.go:7
+#	0x7	main.(*Reconciler).Reconcile+0x1b	/c.go:9
+#	0x8	sigs.k8s.io/controller-runtime/pkg/internal/controller.(*Controller[...]).Reconcile+0x1b	/x`,
 			"main.(*Reconciler).Reconcile"},
-		"an informer": {limiter + `
-k8s.io/client-go/gentype.(*alsoLister[...]).List
-example.com/informerstack/compat/cache.(*ListWatch).ListWithContext
-example.com/informerstack/reflector.(*Reflector).Run`, "reflector.(*Reflector).Run"},
-		"nothing else": {limiter, "rest.(*Request).Do"},
-		"no limiter": {`k8s.io/client-go/rest.(*Request).Do
-main.main.func1`, ""},
+		"an informer": {`
+#	0x6	k8s.io/client-go/gentype.(*alsoLister[...]).List+0x1b	/gentype.go:105
+#	0x7	example.com/informerstack/compat/cache.(*ListWatch).ListWithContext+0x1b	/c.go:9
+#	0x8	example.com/informerstack/reflector.(*Reflector).Run+0x1b	/c.go:9`,
+			"reflector.(*Reflector).Run"},
+		"nothing else": {"", "rest.(*Request).Do"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sender, waits := senderOf(strings.SplitSeq(test.stack, "\n"))
+			n, sender := throttledBy("3 @ 0x1 0x2" + limiter + strings.TrimSpace(test.stack))
+			assert.Equal(t, 3, n)
 			assert.Equal(t, test.want, sender)
-			assert.Equal(t, test.want != "", waits)
 		})
 	}
 }
