@@ -116,12 +116,13 @@ func startProcess(b *testing.B, url string, devtools bool) *process {
 		_ = stdin.Close()
 		require.NoError(b, program.Wait())
 	})
-	p := &process{stdin: stdin, stdout: bufio.NewReader(stdout)}
+	p, messages := &process{stdin: stdin, stdout: bufio.NewReader(stdout)}, bufio.NewReader(stderr)
 	if devtools {
-		line, err := bufio.NewReader(stderr).ReadString('\n')
+		line, err := messages.ReadString('\n')
 		require.NoError(b, err)
 		p.link = strings.TrimSpace(strings.TrimPrefix(line, "devtools: "))
 	}
+	go func() { _, _ = io.Copy(os.Stderr, messages) }() // or a full pipe would stop the program
 	return p
 }
 
