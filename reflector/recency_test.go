@@ -222,7 +222,7 @@ func TestCurrentAsOf_SlowTransform(t *testing.T) {
 		f.change(1)
 		time.Sleep(time.Second)
 		require.Less(t, f.check(), 5*time.Second)
-		require.LessOrEqual(t, f.questions, 2)
+		require.LessOrEqual(t, f.asked(), 2)
 	})
 }
 
@@ -260,7 +260,7 @@ func TestCurrentAsOf_NeverPauses(t *testing.T) {
 		oldest := time.Duration(0)
 		f.changing(time.Minute, func() { oldest = max(oldest, f.check()) })
 		require.Less(t, oldest, 11*time.Second)
-		require.LessOrEqual(t, f.questions, 10)
+		require.LessOrEqual(t, f.asked(), 10)
 	})
 }
 
@@ -271,7 +271,7 @@ func TestCurrentAsOf_NoTimerForEachEvent(t *testing.T) {
 		f.changing(time.Minute, func() {})
 		require.Greater(t, f.newest()-events, 10_000)
 		require.Less(t, f.timers.Load()-before, int64(time.Minute/readPause))
-		require.Zero(t, f.questions, "nothing reads the Status")
+		require.Zero(t, f.asked(), "nothing reads the Status")
 	})
 }
 
@@ -282,7 +282,7 @@ func TestCurrentAsOf_NoQuestionAfterALoss(t *testing.T) {
 		f.r.freshness.Lose()
 		f.changing(30*time.Second, func() { f.check() })
 		require.Zero(t, f.r.Status().CurrentAsOf)
-		require.Zero(t, f.questions)
+		require.Zero(t, f.asked())
 	})
 }
 
@@ -305,9 +305,9 @@ func TestCurrentAsOf_QuestionsAfterAnInterruption(t *testing.T) {
 						stale += 5 * time.Millisecond
 					}
 				})
-				t.Logf("%d questions, known to be current after %v", f.questions, stale)
+				t.Logf("%d questions, known to be current after %v", f.asked(), stale)
 				require.Less(t, stale, 5*time.Second)
-				require.LessOrEqual(t, f.questions, 24)
+				require.LessOrEqual(t, f.asked(), 24)
 			})
 		})
 	}
@@ -326,7 +326,7 @@ func TestCurrentAsOf_AnswerThatIsNeverReached(t *testing.T) {
 		}
 		f.changing(70*time.Second, func() { f.check() }) // it asks again after a minute
 		f.changing(time.Minute, func() { require.Less(t, f.check(), 11*time.Second) })
-		require.LessOrEqual(t, f.questions, 24)
+		require.LessOrEqual(t, f.asked(), 24)
 	})
 }
 
@@ -352,7 +352,7 @@ func TestCurrentAsOf_StoppedWhileQuiet(t *testing.T) {
 		has, _ := strconv.Atoi(f.r.LastSyncResourceVersion())
 		require.Equal(t, f.newest(), has)
 		require.Less(t, f.check(), 4*time.Second)
-		require.Zero(t, f.questions)
+		require.Zero(t, f.asked())
 	})
 }
 
@@ -377,8 +377,8 @@ func TestCurrentAsOf_AlwaysLate(t *testing.T) {
 			version, _ := strconv.Atoi(f.r.LastSyncResourceVersion())
 			require.WithinDuration(t, f.times[version-1], f.r.Status().CurrentAsOf, 30*time.Second)
 		})
-		require.Greater(t, f.questions, 3)
-		require.LessOrEqual(t, f.questions, 20)
+		require.Greater(t, f.asked(), 3)
+		require.LessOrEqual(t, f.asked(), 20)
 	})
 }
 
@@ -386,7 +386,7 @@ func TestCurrentAsOf_AlwaysLate(t *testing.T) {
 func TestCurrentAsOf_NoQuestionWithoutAReader(t *testing.T) {
 	feeding(t, slowly(4*time.Millisecond), func(t *testing.T, f *feed) {
 		f.changing(2*time.Minute, func() {})
-		require.Zero(t, f.questions)
+		require.Zero(t, f.asked())
 	})
 }
 
@@ -405,7 +405,7 @@ func TestCurrentAsOf_QuestionsWithoutAnAnswer(t *testing.T) {
 			feeding(t, slowly(4*time.Millisecond), func(t *testing.T, f *feed) {
 				test.begin(f)
 				f.changing(2*time.Minute+30*time.Second, func() { f.check() })
-				require.Equal(t, test.want, f.questions)
+				require.Equal(t, test.want, f.asked())
 			})
 		})
 	}
