@@ -180,9 +180,7 @@ func (w *waiting) learn(t reflector.Transition, isApply bool) (maybe, certain bo
 		w.wellSince = now
 	}
 	isSuccess := isRequest && t.Err == nil && w.answered
-	if isRequest {
-		w.answered = false // the next one may send no request: a kind that is gone is known
-	}
+	w.answered = false // the next phase may send no request: a kind that is gone is known
 	certain = w.failed && isSuccess
 	w.failed = fails || w.failed && !isRequest && !isApply
 	w.record.note(isSuccess, fails, t.Err)

@@ -84,6 +84,7 @@ type process struct {
 	late    bool          // what it receives may arrive long after it was sent
 	met     bool          // a fault or a stop since the last quiet time, or it started after that
 	refused bool          // its store has refused writes, so adds may be missing
+	short   bool          // its watch ended within a second, as the kind changed: it may wait
 	stopped atomic.Bool   // something but the script has stopped it
 
 	token atomic.Pointer[leaderelection.FencingToken] // of the last term that it worked in
