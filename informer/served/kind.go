@@ -83,9 +83,9 @@ func (k *Kinds) judgeLocked(r schema.GroupVersionResource) verdict {
 	}
 	for _, s := range k.sources {
 		err := s.Err()
-		switch {
-		case isRefused(err):
-			return verdict{phase: Unwatched, reason: err.Error()}
+		switch refusal := s.refusedLocked(); {
+		case refusal != nil:
+			return verdict{phase: Unwatched, reason: refusal.Error()}
 		case !s.HasSynced() && err != nil:
 			return verdict{phase: Unknown, reason: fmt.Sprintf("%s are not listed: %v",
 				s.resource, err)}

@@ -61,6 +61,7 @@ type Config struct {
 //	K2  the epoch of a kind grows each time that it is served again after it was gone, or has
 //	    another CustomResourceDefinition; nothing else moves it
 //	K3  changed is closed and replaced with each change of status and epoch
+//	K4  after a refusal, the store of a source says nothing until it is current as of a later time
 type Kinds struct {
 	sources []*source
 
@@ -76,6 +77,11 @@ type source struct {
 	resource string
 	judge    func(obj any, resource schema.GroupVersionResource) (verdict, bool)
 	key      func(resource schema.GroupVersionResource) string
+
+	// Guarded by the mutex of Kinds.
+
+	refusal   error // the newest one, until the store is newer; or nil
+	refusedAt time.Time
 }
 
 // New returns a Kinds, which knows nothing before Run.
@@ -123,7 +129,13 @@ func newSource[T interface {
 	options := informer.Options{Kind: resource.GroupVersion().WithKind(name)}
 	options.Reflector.TypeDescription = name
 	options.Reflector.Transform = slim
-	options.Reflector.Observe = func(reflector.Transition) { k.refresh() }
+	s := &source{resource: resource.Resource}
+	options.Reflector.Observe = func(t reflector.Transition) {
+		if isRefused(t.Err) {
+			k.refused(s, t.Err)
+		}
+		k.refresh()
+	}
 	var refused sync.Once
 	options.Reflector.WatchErrorHandler = func(
 		ctx context.Context, r *reflector.Reflector, err error,
@@ -137,10 +149,7 @@ func newSource[T interface {
 				"even while a kind is absent", "resource", resource.Resource, "err", err)
 		})
 	}
-	s := &source{
-		SharedIndexInformer: informer.New[T](c.REST(), resource.Resource, options),
-		resource:            resource.Resource,
-	}
+	s.SharedIndexInformer = informer.New[T](c.REST(), resource.Resource, options)
 	_, err = s.AddEventHandler(informer.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(_ any, isInInitialList bool) {
 			if !isInInitialList { // Run refreshes once that is complete
@@ -157,6 +166,22 @@ func newSource[T interface {
 func isRefused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
 		apierrors.IsMethodNotSupported(err)
+}
+
+// refused notes that the definitions of a source cannot be read.
+func (k *Kinds) refused(s *source, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s.refusal, s.refusedAt = err, time.Now()
+}
+
+// refusedLocked returns why the store of the source says nothing: it is from before a refusal. Even
+// another error since then, such as a server that is away, does not make it newer.
+func (s *source) refusedLocked() error {
+	if !isRefused(s.Err()) && s.Health().CurrentAsOf.After(s.refusedAt) {
+		s.refusal = nil
+	}
+	return s.refusal
 }
 
 // Run follows the definitions until ctx is done. Then all kinds are Unwatched. It runs once.
@@ -304,6 +329,7 @@ func (k *Kinds) Status() []Status {
 	defer k.mu.Unlock()
 	all := make([]Status, 0, len(k.kinds))
 	for _, followed := range k.kinds {
+		k.refreshLocked(followed) // no change follows when a store is current again, see K4
 		s := followed.status
 		s.Informers, s.Required = followed.informers, followed.required
 		all = append(all, s)

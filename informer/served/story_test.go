@@ -5,6 +5,7 @@ package served
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -559,6 +560,37 @@ func TestStory_WithoutPermissionAnOrdinaryInformer(t *testing.T) {
 		w.after(2 * time.Minute)
 		w.handlerSaw("initial a")
 		w.isRight()
+	})
+}
+
+// If the permission is taken away, the last definitions say nothing any more, even when the server
+// then fails in another way, until they are listed again.
+func TestStory_PermissionIsTakenAway(t *testing.T) {
+	story(t, Optional, func(w *world) {
+		t, ofDefinitions := w.t, apitest.Match{Resource: "customresourcedefinitions"}
+		w.start()
+		allow := w.server.Faults().Fail(0, ofDefinitions,
+			apierrors.NewForbidden(definitions.GroupResource(), "", nil))
+		w.server.Faults().Break(ofDefinitions, apitest.ErrorStream)
+		w.isFaulty = true
+		w.after(time.Minute)
+		w.define(true, "v1")
+		w.create("a")
+		w.after(time.Minute)
+		w.handlerSaw("add a")
+		repair := w.server.Faults().Fail(0, ofDefinitions, apierrors.NewInternalError(io.EOF))
+		allow()
+		w.server.Faults().Break(ofWebsites, apitest.ErrorStream)
+		w.after(time.Minute)
+		assert.Equal(t, Unwatched, w.status().Phase)
+		w.isRight()
+		repair()
+		w.after(time.Minute)
+		assert.Equal(t, Serving, w.status().Phase)
+		w.handlerSaw("update a")
+		w.isFaulty = false
+		w.undefine()
+		w.handlerSaw("delete a")
 	})
 }
 
