@@ -87,10 +87,13 @@ func (h *handler) neverResyncs() bool {
 	return h.period() == 0
 }
 
-// checkLookup checks what the store held during the call.
+// checkLookup checks what the store held during the call. An object that was dropped may be back in
+// the same version: then the handler gets an add.
 func (h *handler) checkLookup(n notification) {
 	left := h.p.seeing.leftAfter(n.key, n.rv)
+	h.back[n.key] = n.lookup == n.rv && n.tombstone && h.p.seeing.wasOut(n.key, n.rv)
 	switch {
+	case h.back[n.key]:
 	case n.lookup == 0 && n.what != "delete" && !left,
 		n.lookup != 0 && n.lookup < n.rv,
 		n.lookup == n.rv && n.what == "delete":
@@ -145,6 +148,11 @@ func (h *handler) checkQuiet() {
 	}
 	if want := h.p.seeing.latest(); !maps.Equal(want, h.known) {
 		h.p.violate(2, "%s knows %v, want %v", h.name, h.known, want)
+	}
+	for key, is := range h.back {
+		if is && !h.options.Coalesce { // which may merge the add with a delete
+			h.p.violate(3, "%s got a tombstone of %s, and the store has it", h.name, key)
+		}
 	}
 	if h.p.impl != clientGo && !h.p.has(spaced) { // its queue is not wrapped
 		h.checkResyncs()

@@ -51,10 +51,12 @@ type handler struct {
 
 	mu      sync.Mutex
 	calls   []notification // that were not checked yet
+	begun   int            // how many calls have begun
 	panics  int            // how many of the next calls panic
 	removed bool
 	until   time.Time         // removed: when its last call may begin
 	owed    map[string]uint64 // removed with a DrainTimeout: what it should still get
+	early   int               // how many calls had begun before it was removed
 
 	// Only the script's goroutine uses these.
 	synced   bool                   // HasSynced was seen
@@ -62,6 +64,7 @@ type handler struct {
 	over     bool                   // its calls were checked after until
 	known    map[string]uint64      // what the handler should believe: versions by key
 	last     map[string]uint64      // the newest version of each key, also of deleted ones
+	back     map[string]bool        // dropped, and stored again during the call
 	changed  map[string]time.Time   // when it last got a change of each key
 	repeats  map[string][]time.Time // when it got the same version again
 }
@@ -75,7 +78,7 @@ func (p *process) addHandler(n int, slow time.Duration) {
 	h := &handler{
 		p: p, name: fmt.Sprintf("%s.h%d", p.name, p.added.Add(1)-1), from: p.started,
 		slow: slow, added: time.Now(), known: map[string]uint64{}, last: map[string]uint64{},
-		changed: map[string]time.Time{}, repeats: map[string][]time.Time{},
+		back: map[string]bool{}, changed: map[string]time.Time{}, repeats: map[string][]time.Time{},
 		options: informer.HandlerOptions{
 			Coalesce: n&1 != 0, SplitRecreated: n&2 != 0, SkipUnchanged: n&4 != 0,
 			SkipPanics: n&8 != 0,
@@ -128,6 +131,9 @@ func (p *process) handlerAt(n int) *handler {
 // remove removes the handler. Any goroutine may call it. The handler's backlog has each object that
 // the store holds before.
 func (h *handler) remove() {
+	h.mu.Lock()
+	early := h.begun
+	h.mu.Unlock()
 	owed := h.p.stored()
 	if err := h.p.informer.RemoveEventHandler(h.handle); err != nil {
 		h.p.violate(3, "%s: remove the handler: %v", h.name, err)
@@ -140,7 +146,7 @@ func (h *handler) remove() {
 	h.removed, h.until = true, time.Now().Add(h.options.DrainTimeout)
 	h.history.cut = true
 	if h.options.DrainTimeout > 0 {
-		h.owed = owed
+		h.owed, h.early = owed, early
 	}
 }
 
@@ -188,6 +194,7 @@ func (h *handler) called(what string, oldObj, obj any) {
 	}
 	h.mu.Lock()
 	h.calls = append(h.calls, n)
+	h.begun++
 	panics := h.panics > 0
 	h.panics--
 	h.mu.Unlock()
