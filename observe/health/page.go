@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/journal"
@@ -82,7 +83,8 @@ type Informer struct {
 
 	Handlers []HandlerInfo `json:"handlers"`
 
-	added time.Time // when it was added to the page
+	selection informer.Collection // Selection
+	added     time.Time           // when it was added to the page
 	// startedOrNot is since when the page has seen the present value of Started.
 	startedOrNot time.Time
 	store        store.Store  // nil if it cannot be read

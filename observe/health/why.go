@@ -11,7 +11,6 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/observe/journal"
-	"example.com/informerstack/store"
 )
 
 const (
@@ -111,18 +110,17 @@ type search struct {
 	scope      *journal.Scope
 
 	found     map[Reason][]string
-	queues    int           // and controllers
-	standby   bool          // another process leads
-	addedNone bool          // no handler added a key for the last change, nor for any other object
-	stack     []string      // of the worker
-	has       bool          // an informer has the key
-	fresh     bool          // such an informer is not known to miss changes
-	old       []string      // about informers that are not, and have the key
-	stale     []string      // about others that are not, and may lack it
-	informers []string      // that are synced and do not have the key, with their selections
-	others    []store.Store // of these informers
-	remarks   []string      // about the program, not about the key
-	waits     []string      // about leases that another process has
+	queues    int        // and controllers
+	standby   bool       // another process leads
+	addedNone bool       // no handler added a key for the last change, nor for any other object
+	stack     []string   // of the worker
+	has       bool       // an informer has the key
+	fresh     bool       // such an informer is not known to miss changes
+	old       []string   // about informers that are not, and have the key
+	stale     []string   // about others that are not, and may lack it
+	others    []Informer // that are synced and do not have the key
+	remarks   []string   // about the program, not about the key
+	waits     []string   // about leases that another process has
 
 	versions map[string][]string // of the objects with the key, by informer
 	places   map[string]place    // by the sentence about it: a key that handlers added instead
@@ -172,8 +170,8 @@ func (s *search) answer(p Page) Answer {
 		s.unknown()
 	}
 	s.remarks = append(s.remarks, s.waits...)
-	if s.has && len(s.informers) > 0 {
-		s.remark("these informers have no object with that key: %s", firstOf(s.informers))
+	if s.has && len(s.others) > 0 {
+		s.remark("these informers have no object with that key: %s", firstOf(s.otherNames()))
 	}
 	a := Answer{Time: s.now, Key: keyText(s.asked), Evidence: []string{}, Stack: s.stack,
 		Goroutines: s.goroutines,
@@ -217,40 +215,6 @@ func (s *search) queuesOf(p Page) {
 	}
 	for _, c := range p.Controllers {
 		s.controller(c)
-	}
-}
-
-// knowsNothing reports whether all that was found is that an informer may lack the key.
-func (s *search) knowsNothing() bool {
-	switch {
-	case len(s.found) == 0:
-		return true
-	case len(s.found) > 1:
-		return false
-	}
-	return s.found[Stale] != nil && !s.has || s.found[Unsynced] != nil && len(s.informers) > 0
-}
-
-func (s *search) unknown() {
-	if s.kept {
-		s.add(Unknown, "neither a queue nor a reason has %s, and a recording has no stores", s.text)
-		if s.cut {
-			s.remark("the recording has only the first keys of long lists")
-		}
-		return
-	}
-	if len(s.informers) == 0 {
-		for _, sentence := range s.waits { // its informers may be made when it leads
-			s.add(Unknown, "%s", sentence)
-		}
-		s.waits = nil
-		s.add(Unknown, "nothing is known of %s: no informer with a store was found", s.text)
-		return
-	}
-	s.add(Unknown, "no informer has %s (%s): it does not exist, or a selector or a namespace of "+
-		"the informer leaves it out", s.text, strings.Join(s.informers, ", "))
-	if same := s.otherNamespaces(); len(same) > 0 {
-		s.remark("there is another namespace with this name: %s", strings.Join(same, ", "))
 	}
 }
 
