@@ -267,11 +267,13 @@ type List[T any] struct {
 	Items  []T `json:"items"`
 
 	numbers []int // the places of Items in the list, from 1; nil if they are not known
+	kept    bool  // Items is empty because a recording has only items before it
 }
 
 // page returns the items that are wanted of the beginning of a list.
 func (l List[T]) page(w wanted) List[T] {
-	return List[T]{Total: l.Total, Before: min(w.skip, l.Total), Items: page(l.Items, w)}
+	return List[T]{Total: l.Total, Before: min(w.skip, l.Total), Items: page(l.Items, w),
+		kept: w.skip > 0 && len(l.Items) <= w.skip && w.skip < l.Total}
 }
 
 // more is the number of items after Items.
