@@ -21,6 +21,8 @@ const (
 	longCall = time.Second
 	// longLook is the time of looks after which one more follows, and not more.
 	longLook = 50 * time.Millisecond
+	// longNote is the time from the note of an AddAfter to its Add, at most.
+	longNote = 100 * time.Millisecond
 	// maxSameName bounds the keys that an Answer names in place of one that no informer has, and
 	// maxOthers the informers that it names beside one that has the key.
 	maxSameName = 5
@@ -248,10 +250,32 @@ func (s *search) queue(q Queue, only bool) {
 		s.ready("queue "+q.Name, q.Ready, q.Order, s.workersOf(q))
 	}
 	var failing []FailingKey
+	count := rateLimited
 	if known, ok := s.knownOf(q.Name); ok && only {
 		failing = s.failed(q, known)
+		if delay := s.delayIn(q, known); delay > 0 {
+			count = func(n int) string {
+				if n == 0 {
+					return "AddAfter of " + delay.String()
+				}
+				return rateLimited(n)
+			}
+		}
 	}
-	s.waiting("queue "+q.Name, q.Waiting, rateLimited, failing)
+	s.waiting("queue "+q.Name, q.Waiting, count, failing)
+}
+
+// delayIn returns the delay of the AddAfter that the key is due by; 0 if it is not known.
+func (s *search) delayIn(q Queue, known journal.KeyFacts) time.Duration {
+	for _, w := range q.Waiting.Items {
+		for _, c := range known.Waiting {
+			late := w.Due.Sub(c.Time.Add(c.Delay)) // the time between the note and the Add
+			if s.is(w.Key) && c.Delay > 0 && late >= 0 && late < longNote {
+				return c.Delay
+			}
+		}
+	}
+	return 0
 }
 
 // orderIn says which priority the ready key has in a queue with priorities, and whether its group

@@ -590,8 +590,21 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 	queue.Done(key)
 	answer = page.Why("ns/b")
 	assert.Equal(t, health.Reconciled, answer.Reason)
-	assert.Regexp(t, "ns/b joins queue .* in .*, after AddAfter, or AddRateLimited before a Forget",
+	assert.Regexp(t, "ns/b joins queue .* in .*, after AddAfter of 1h0m0s$",
 		answer.Evidence[0])
+}
+
+// A queue keeps the shorter delay: it is not said to be that of an AddAfter which is longer.
+func TestWhy_OfTwoDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := record(t)
+		queue := page.newQueue("settings")
+		queue.AddRateLimited("ns/a")
+		queue.Forget("ns/a")
+		queue.AddAfter("ns/a", time.Hour)
+		assert.Regexp(t, "^ns/a joins queue settings in 1m0s, .*, after AddAfter, or "+
+			"AddRateLimited before a Forget$", page.Why("ns/a").Sentence)
+	})
 }
 
 // Many handlers get each change of a pod, and one of them adds a key: it is not filtered out.
