@@ -257,7 +257,8 @@ func TestPages_OfARecording(t *testing.T) {
 	}
 	assert.Contains(t, text("queue=settings&from=2&limit=1"),
 		"ready: 5, from number 2\n    ns/b\n    and 3 more\n")
-	assert.Contains(t, text("queue=settings&from=4"), "ready: 5, and the recording has only those before the number that was asked for\n")
+	assert.Contains(t, text("queue=settings&from=4"),
+		"ready: 5, and the recording has only those before the number that was asked for\n")
 	assert.Contains(t, text("queue=settings&from=6"),
 		"ready: 5, all before the number that was asked for\n")
 	assert.NotContains(t, text("queue=settings"), "other")

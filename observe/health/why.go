@@ -173,7 +173,8 @@ func (s *search) answer(p Page) Answer {
 	}
 	s.remarks = append(s.remarks, s.waits...)
 	if s.has && len(s.others) > 0 {
-		s.remark("these informers have no object with that key: %s", firstOf(s.otherNames(), maxOthers))
+		s.remark("these informers have no object with that key: %s",
+			firstOf(s.otherNames(), maxOthers))
 	}
 	a := Answer{Time: s.now, Key: keyText(s.asked), Evidence: []string{}, Stack: s.stack,
 		Goroutines: s.goroutines,

@@ -50,7 +50,7 @@ func (w *world) run(options controller.Options[string]) *controller.Controller[s
 	return c
 }
 
-// absent is the middle of what is said about a key that no informer has.
+// absent is the middle of the sentence about a key that no informer has.
 const absent = "it does not exist, has not arrived yet, is of a kind without an informer, or"
 
 func TestStory_WhyAKeyIsNotReconciled(t *testing.T) {
@@ -371,11 +371,13 @@ func TestWhy_NamesSelections(t *testing.T) {
 
 // Only what an informer selects by may leave an object out.
 func TestWhy_BlamesNoSelectionThatIsNotMade(t *testing.T) {
+	const only = "it does not exist, has not arrived yet, or is of a kind without an informer"
+	const by = absent + " is left out by "
 	for want, selection := range map[string]informer.Collection{
-		"it does not exist, has not arrived yet, or is of a kind without an informer": {},
-		absent + " is left out by a namespace":                                        {Namespace: "team"},
-		absent + " is left out by a selector":                                         {FieldSelector: "spec.nodeName=a"},
-		absent + " is left out by a selector or a namespace":                          {Namespace: "team", LabelSelector: "a"},
+		only:                             {},
+		by + "a namespace":               {Namespace: "team"},
+		by + "a selector":                {FieldSelector: "spec.nodeName=a"},
+		by + "a selector or a namespace": {Namespace: "team", LabelSelector: "a"},
 	} {
 		page := health.New()
 		selection.Resource = corev1.SchemeGroupVersion.WithResource("pods")

@@ -58,7 +58,8 @@ func TestDevtools_AsksAProgram(t *testing.T) {
 		`answers 400 Bad Request: queue="b": no queue and no controller has this name: `+
 			"want one of settings")
 	assert.Contains(t, runDevtools(t, cli.Failed, server.URL),
-		"answers 404 Not Found: no devtools are served at this address, or the link is not complete")
+		"answers 404 Not Found: no devtools are served at this address, or the link is not "+
+			"complete")
 }
 
 func TestDevtools_RefusesBadInput(t *testing.T) {
