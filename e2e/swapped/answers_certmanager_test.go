@@ -139,7 +139,7 @@ func (i *issuance) works() {
 	i.answers("", `\n  `+certificateInformer+` -> handler \S+ -> queue certificates-trigger: \d+ `+
 		`keys? added\n`)
 	i.asks("no such object", "missing")
-	i.answers("elsewhere/a", `\n  there is another namespace with this name: `+i.key("a"))
+	i.answers("elsewhere/a", `\n  this name exists in another namespace: `+i.key("a"))
 }
 
 func (i *issuance) isHealthy() {

@@ -52,7 +52,11 @@ func (s *search) limited(l journal.Limited, last journal.Reconcile) {
 	took, reported := "is not recorded", ""
 	if last.Result == journal.Retried {
 		took = "took " + last.Duration.Round(time.Microsecond).String()
-		if s.errors != nil && *s.errors == 0 {
+		switch {
+		case last.Beside != "":
+			reported = ": its goroutine reported an error while it also had " + last.Beside +
+				", without Done, so it may be about either key"
+		case s.errors != nil && *s.errors == 0:
 			reported = fmt.Sprintf(": no error has come from runtime.HandleError in the %s of the "+
 				"recording", short(s.now.Sub(s.recorded)))
 		}

@@ -29,13 +29,17 @@ func (w *witness) hearErrors() {
 func (w *witness) fails() {
 	key, _ := w.queue.Get()
 	time.Sleep(3 * time.Millisecond)
+	w.retries(key)
+}
+
+func (w *witness) retries(key any) {
 	w.queue.AddRateLimited(key)
 	w.queue.Done(key)
 }
 
 const (
 	joinsOnce  = "default/a joins queue settings in .*, after 1 call of AddRateLimited"
-	calledAt   = `health_test\.\(\*witness\)\.fails lasterror_test\.go:\d+ called AddRateLimited 2s ago`
+	calledAt   = `health_test\.\(\*witness\)\.retries lasterror_test\.go:\d+ called AddRateLimited 2s ago`
 	notKnown   = "; the reconcile before it took 3ms, and its error is not known"
 	noneHeard  = ": no error has come from runtime.HandleError in the 12.003s of the recording"
 	reportedAs = ", the last error 2s ago: no such volume"
@@ -130,6 +134,38 @@ func TestWhy_AnErrorAfterDone(t *testing.T) {
 		answer := w.says("default/a", health.Delayed, joinsOnce)
 		requireOne(t, answer.Evidence, calledAt+notKnown)
 	})
+}
+
+// A goroutine that has forgotten a Done may report errors of either key: the answer says so.
+func TestWhy_AnErrorOfAGoroutineWithTwoKeys(t *testing.T) {
+	const either = calledAt + notKnown + ": its goroutine reported an error while it also had " +
+		"default/forgotten, without Done, so it may be about either key"
+	for name, fail := range map[string]func(w *witness){
+		"before Done": func(w *witness) {
+			key, _ := w.queue.Get()
+			time.Sleep(3 * time.Millisecond)
+			runtime.HandleError(errors.New("no such volume"))
+			w.retries(key)
+		},
+		"after Done": func(w *witness) {
+			w.fails()
+			runtime.HandleError(errors.New("no such volume"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			witnessed(t, func(w *witness) {
+				w.hearErrors()
+				w.queue.Add("default/forgotten")
+				w.queue.Get()
+				w.changes(5)
+				fail(w)
+				time.Sleep(2 * time.Second)
+				answer := w.says("default/a", health.Delayed, joinsOnce)
+				requireOne(t, answer.Evidence, either)
+				w.queue.Done("default/forgotten")
+			})
+		})
+	}
 }
 
 // A reconcile that began before the recording is not known, nor what its worker reported.

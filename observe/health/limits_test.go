@@ -25,7 +25,7 @@ func TestTexts_NameTheFirst(t *testing.T) {
 		if n > maxOthers {
 			want += fmt.Sprintf(" and %d more", n-maxOthers)
 		}
-		require.Equal(t, want, firstOf(names))
+		require.Equal(t, want, firstOf(names, maxOthers))
 	}
 	for n := range 3 * maxCalls {
 		answer := Answer{Time: time.Unix(100, 0), Sentence: "It is reconciled."}

@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// maxNames bounds the names of an error about another one.
+const maxNames = 20
+
 // pageOf is the part of the page that shows the queues and controllers with a name, with the items
 // of their lists that are wanted.
 func (h *Handler) pageOf(w wanted) (Page, error) {
@@ -25,18 +28,26 @@ func (h *Handler) pageOf(w wanted) (Page, error) {
 func (p Page) only(name string) (Page, error) {
 	only := Page{Time: p.Time, Program: p.Program, Informers: []Informer{}, Findings: []Finding{},
 		Queues: []Queue{}, Controllers: []Controller{}}
+	var names []string
 	for _, q := range p.Queues {
+		names = append(names, q.Name)
 		if q.Name == name {
 			only.Queues = append(only.Queues, q)
 		}
 	}
 	for _, c := range p.Controllers {
+		names = append(names, c.Name)
 		if c.Name == name {
 			only.Controllers = append(only.Controllers, c)
 		}
 	}
 	if len(only.Queues)+len(only.Controllers) == 0 {
-		return Page{}, fmt.Errorf("queue=%q: no queue and no controller has this name", name)
+		if len(names) == 0 {
+			return Page{}, fmt.Errorf("queue=%q: there is no queue and no controller", name)
+		}
+		slices.Sort(names)
+		return Page{}, fmt.Errorf("queue=%q: no queue and no controller has this name: want one "+
+			"of %s", name, firstOf(slices.Compact(names), maxNames))
 	}
 	return only, nil
 }

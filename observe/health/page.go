@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/journal"
@@ -82,7 +83,8 @@ type Informer struct {
 
 	Handlers []HandlerInfo `json:"handlers"`
 
-	added time.Time // when it was added to the page
+	selection informer.Collection // Selection
+	added     time.Time           // when it was added to the page
 	// startedOrNot is since when the page has seen the present value of Started.
 	startedOrNot time.Time
 	store        store.Store  // nil if it cannot be read
@@ -265,11 +267,13 @@ type List[T any] struct {
 	Items  []T `json:"items"`
 
 	numbers []int // the places of Items in the list, from 1; nil if they are not known
+	kept    bool  // Items is empty because a recording has only items before it
 }
 
 // page returns the items that are wanted of the beginning of a list.
 func (l List[T]) page(w wanted) List[T] {
-	return List[T]{Total: l.Total, Before: min(w.skip, l.Total), Items: page(l.Items, w)}
+	return List[T]{Total: l.Total, Before: min(w.skip, l.Total), Items: page(l.Items, w),
+		kept: w.skip > 0 && len(l.Items) <= w.skip && w.skip < l.Total}
 }
 
 // more is the number of items after Items.

@@ -199,9 +199,9 @@ func TestPages_AsText(t *testing.T) {
 queue settings
   ready: 40, from number 40
     ns/ready-48
-  processing: 9
+  processing: 9, all before the number that was asked for
   again: 4
-  waiting: 30
+  waiting: 30, all before the number that was asked for
 `[1:], text("queue=settings&from=40&limit=2"))
 		assert.Equal(t, `
 queue settings
@@ -226,7 +226,7 @@ func TestPages_RefuseBadQuestions(t *testing.T) {
 	r := record(t)
 	r.newQueue("settings")
 	for query, want := range map[string]string{
-		"queue=none":            `queue="none": no queue and no controller has this name`,
+		"queue=none":            `queue="none": no queue and no controller has this name: want one of settings`,
 		"queue=settings&from=0": `from="0": want a number, 1 or more`,
 		"queue=settings&from=x": `from="x": want a number, 1 or more`,
 		"from=2":                "from has no effect without queue: want the name of one",
@@ -236,6 +236,13 @@ func TestPages_RefuseBadQuestions(t *testing.T) {
 		assert.Equal(t, http.StatusBadRequest, w.Code, query)
 		assert.Equal(t, want+"\n", w.Body.String())
 	}
+	for n := range 21 {
+		r.newQueue(fmt.Sprintf("more-%02d", n))
+	}
+	assert.Regexp(t, "want one of more-00, [^\n]*, more-19 and 2 more\n$",
+		get(r, "/debug/informers?queue=none", "").Body.String())
+	assert.Equal(t, "queue=\"none\": there is no queue and no controller\n",
+		get(health.New(), "/debug/informers?queue=none", "").Body.String())
 	w := get(r, "/debug/informers?queue=settings&from=9223372036854775807", "")
 	assert.Equal(t, http.StatusOK, w.Code)
 }
@@ -250,8 +257,11 @@ func TestPages_OfARecording(t *testing.T) {
 	}
 	assert.Contains(t, text("queue=settings&from=2&limit=1"),
 		"ready: 5, from number 2\n    ns/b\n    and 3 more\n")
-	assert.Contains(t, text("queue=settings&from=4"), "ready: 5\n")
+	assert.Contains(t, text("queue=settings&from=4"),
+		"ready: 5, and the recording has only those before the number that was asked for\n")
+	assert.Contains(t, text("queue=settings&from=6"),
+		"ready: 5, all before the number that was asked for\n")
 	assert.NotContains(t, text("queue=settings"), "other")
-	assert.Contains(t, text("queue=none"), "no queue and no controller has this name")
+	assert.Contains(t, text("queue=none"), "has this name: want one of other, settings\n")
 	assert.Contains(t, text("limit=2"), "ready: 5\n    ns/a\n    ns/b\n    and 3 more\n")
 }

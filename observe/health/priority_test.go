@@ -226,7 +226,7 @@ queue configmap
 			"the workers running?")
 		p.answers("later", "ns/later joins queue configmap in 1h0m0s, at "+
 			time.Now().Add(time.Hour).Format(time.RFC3339)+
-			", after AddAfter, or AddRateLimited before a Forget")
+			", after AddAfter of 1h0m0s")
 	})
 }
 

@@ -33,7 +33,7 @@ func (h *Handler) AddInformer(
 		i.added, i.meter = added, meter
 		if selects, ok := subject.(selecting); ok {
 			if selection, known := selects.Selection(); known {
-				i.Selection = printable.Short(selection.String())
+				i.selection, i.Selection = selection, printable.Short(selection.String())
 			}
 		}
 		if stored, ok := subject.(interface{ GetStore() store.Store }); ok {

@@ -4,11 +4,13 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/reflector"
 )
@@ -38,8 +40,7 @@ func (s *search) informer(i Informer) {
 		s.add(Unsynced, "informer %s is %s and has no list yet%s", i.Name, i.Phase,
 			s.lastError(i))
 	default:
-		s.informers = append(s.informers, i.nameAndSelection())
-		s.others = append(s.others, objects)
+		s.others = append(s.others, i)
 	}
 	switch sentence := s.missing(i); {
 	case sentence != "" && exists:
@@ -113,22 +114,102 @@ func (s *search) stored(i Informer, obj any) {
 	}
 }
 
-// otherNamespaces returns keys with the name of a key that no informer has. It lists all keys, so
-// only the last look does.
-func (s *search) otherNamespaces() (same []string) {
-	if !s.last {
-		return nil
+// knowsNothing reports whether all that was found is that informers may lack the key.
+func (s *search) knowsNothing() bool {
+	for reason := range s.found {
+		if s.has || len(s.others) == 0 || reason != Stale && reason != Unsynced {
+			return false
+		}
 	}
-	_, name, found := strings.Cut(s.key, "/")
-	if !found {
+	return true
+}
+
+func (s *search) unknown() {
+	if s.kept {
+		s.add(Unknown, "neither a queue nor a reason has %s, and a recording has no stores", s.text)
+		if s.cut {
+			s.remark("the recording has only the first keys of long lists")
+		}
+		return
+	}
+	if len(s.others) == 0 {
+		for _, sentence := range s.waits { // its informers may be made when it leads
+			s.add(Unknown, "%s", sentence)
+		}
+		s.waits = nil
+		s.add(Unknown, "nothing is known of %s: no informer with a store was found", s.text)
+		return
+	}
+	absent := "it does not exist, has not arrived yet, "
+	if by := leftOutBy(s.others); by == "" {
+		absent += "or is of a kind without an informer"
+	} else {
+		absent += "is of a kind without an informer, or is left out by " + by
+	}
+	s.add(Unknown, "no informer has %s (%s): %s", s.text, strings.Join(s.otherNames(), ", "),
+		absent)
+	s.otherNamespaces()
+}
+
+// otherNames returns the names of the informers without the key, with their selections.
+func (s *search) otherNames() (names []string) {
+	for _, i := range s.others {
+		names = append(names, i.nameAndSelection())
+	}
+	return names
+}
+
+// leftOutBy says what in the selections of informers may leave an object out; "" if nothing may.
+func leftOutBy(informers []Informer) string {
+	has := func(what func(informer.Collection) bool) bool {
+		return slices.ContainsFunc(informers, func(i Informer) bool { return what(i.selection) })
+	}
+	const selector, namespace = "a selector", "a namespace"
+	selects := has(func(c informer.Collection) bool {
+		return c.LabelSelector != "" || c.FieldSelector != ""
+	})
+	isIn := has(func(c informer.Collection) bool { return c.Namespace != "" })
+	switch {
+	case slices.ContainsFunc(informers, func(i Informer) bool { return i.Selection == "" }):
+		return selector + " or " + namespace + " (not known of all informers)"
+	case selects && isIn:
+		return selector + " or " + namespace
+	case selects:
+		return selector
+	case isIn:
+		return namespace
+	}
+	return ""
+}
+
+// otherNamespaces adds the keys with the same name. They come before informers that may lack a key
+// without a namespace: it is rather one of them. It lists all keys, so only the last look does.
+func (s *search) otherNamespaces() {
+	if !s.last {
+		return
+	}
+	_, name, namespaced := strings.Cut(s.key, "/")
+	if !namespaced {
 		name = s.key
 	}
-	for _, objects := range s.others {
-		for _, key := range objects.ListKeys() {
-			if strings.HasSuffix(key, "/"+name) && len(same) < maxSameName {
-				same = append(same, keyText(key))
+	var same []string
+	for _, i := range s.others {
+		for _, key := range i.store.ListKeys() {
+			if text := keyText(key); len(same) < maxSameName &&
+				strings.HasSuffix(key, "/"+name) && !slices.Contains(same, text) {
+				same = append(same, text)
 			}
 		}
 	}
-	return same
+	switch keys := strings.Join(same, ", "); {
+	case keys == "":
+	case namespaced:
+		s.add(Unknown, "this name exists in another namespace: %s", keys)
+	default:
+		s.add(Unknown, "this name exists in a namespace: %s", keys)
+		for _, reason := range []Reason{Stale, Unsynced} {
+			s.found[Unknown] = append(s.found[Unknown], s.found[reason]...)
+			delete(s.found, reason)
+		}
+	}
 }

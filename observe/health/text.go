@@ -246,7 +246,7 @@ func (t *text) election(e Election) {
 }
 
 func (t *text) journal(f journal.Facts) {
-	t.head("recorded for %s: reconciles with their causes, see ?why=KEY",
+	t.head("recorded for %s: reconciles with their causes, see --why KEY",
 		short(t.now.Sub(f.Since)))
 	if f.TooMany > 0 {
 		t.line("  whether requests wait for the limiter of their own client is not known: the "+
@@ -280,8 +280,13 @@ func (t *text) lastDue(l List[WaitingKey], at *time.Time) {
 // keys writes a list, one item per line.
 func keys[T any](t *text, name string, l List[T], describe func(T) string) {
 	from := ""
-	if l.Before > 0 && len(l.Items) > 0 {
+	switch {
+	case l.Before > 0 && len(l.Items) > 0:
 		from = fmt.Sprintf(", from number %d", l.Before+1)
+	case l.Before > 0 && l.Before == l.Total:
+		from = ", all before the number that was asked for"
+	case l.kept:
+		from = ", and the recording has only those before the number that was asked for"
 	}
 	t.line("  %s: %d%s", name, l.Total, from)
 	for _, item := range l.Items {
@@ -308,10 +313,10 @@ func withColon(s string) string {
 	return ": " + s
 }
 
-// firstOf joins the first names.
-func firstOf(names []string) string {
-	if more := len(names) - maxOthers; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxOthers], ", "), more)
+// firstOf joins the first names, at most limit.
+func firstOf(names []string, limit int) string {
+	if more := len(names) - limit; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }

@@ -11,7 +11,6 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/observe/journal"
-	"example.com/informerstack/store"
 )
 
 const (
@@ -22,6 +21,8 @@ const (
 	longCall = time.Second
 	// longLook is the time of looks after which one more follows, and not more.
 	longLook = 50 * time.Millisecond
+	// longNote is the time from the note of an AddAfter to its Add, at most.
+	longNote = 100 * time.Millisecond
 	// maxSameName bounds the keys that an Answer names in place of one that no informer has, and
 	// maxOthers the informers that it names beside one that has the key.
 	maxSameName = 5
@@ -111,18 +112,17 @@ type search struct {
 	scope      *journal.Scope
 
 	found     map[Reason][]string
-	queues    int           // and controllers
-	standby   bool          // another process leads
-	addedNone bool          // no handler added a key for the last change, nor for any other object
-	stack     []string      // of the worker
-	has       bool          // an informer has the key
-	fresh     bool          // such an informer is not known to miss changes
-	old       []string      // about informers that are not, and have the key
-	stale     []string      // about others that are not, and may lack it
-	informers []string      // that are synced and do not have the key, with their selections
-	others    []store.Store // of these informers
-	remarks   []string      // about the program, not about the key
-	waits     []string      // about leases that another process has
+	queues    int        // and controllers
+	standby   bool       // another process leads
+	addedNone bool       // no handler added a key for the last change, nor for any other object
+	stack     []string   // of the worker
+	has       bool       // an informer has the key
+	fresh     bool       // such an informer is not known to miss changes
+	old       []string   // about informers that are not, and have the key
+	stale     []string   // about others that are not, and may lack it
+	others    []Informer // that are synced and do not have the key
+	remarks   []string   // about the program, not about the key
+	waits     []string   // about leases that another process has
 
 	versions map[string][]string // of the objects with the key, by informer
 	places   map[string]place    // by the sentence about it: a key that handlers added instead
@@ -172,8 +172,9 @@ func (s *search) answer(p Page) Answer {
 		s.unknown()
 	}
 	s.remarks = append(s.remarks, s.waits...)
-	if s.has && len(s.informers) > 0 {
-		s.remark("these informers have no object with that key: %s", firstOf(s.informers))
+	if s.has && len(s.others) > 0 {
+		s.remark("these informers have no object with that key: %s",
+			firstOf(s.otherNames(), maxOthers))
 	}
 	a := Answer{Time: s.now, Key: keyText(s.asked), Evidence: []string{}, Stack: s.stack,
 		Goroutines: s.goroutines,
@@ -220,40 +221,6 @@ func (s *search) queuesOf(p Page) {
 	}
 }
 
-// knowsNothing reports whether all that was found is that an informer may lack the key.
-func (s *search) knowsNothing() bool {
-	switch {
-	case len(s.found) == 0:
-		return true
-	case len(s.found) > 1:
-		return false
-	}
-	return s.found[Stale] != nil && !s.has || s.found[Unsynced] != nil && len(s.informers) > 0
-}
-
-func (s *search) unknown() {
-	if s.kept {
-		s.add(Unknown, "neither a queue nor a reason has %s, and a recording has no stores", s.text)
-		if s.cut {
-			s.remark("the recording has only the first keys of long lists")
-		}
-		return
-	}
-	if len(s.informers) == 0 {
-		for _, sentence := range s.waits { // its informers may be made when it leads
-			s.add(Unknown, "%s", sentence)
-		}
-		s.waits = nil
-		s.add(Unknown, "nothing is known of %s: no informer with a store was found", s.text)
-		return
-	}
-	s.add(Unknown, "no informer has %s (%s): it does not exist, or a selector or a namespace of "+
-		"the informer leaves it out", s.text, strings.Join(s.informers, ", "))
-	if same := s.otherNamespaces(); len(same) > 0 {
-		s.remark("there is another namespace with this name: %s", strings.Join(same, ", "))
-	}
-}
-
 // follows returns a match for the key, and for those that the handlers have added for its object.
 func (s *search) follows(j *journal.Journal) (match func(item string) bool) {
 	if j == nil {
@@ -284,10 +251,32 @@ func (s *search) queue(q Queue, only bool) {
 		s.ready("queue "+q.Name, q.Ready, q.Order, s.workersOf(q))
 	}
 	var failing []FailingKey
+	count := rateLimited
 	if known, ok := s.knownOf(q.Name); ok && only {
 		failing = s.failed(q, known)
+		if delay := s.delayIn(q, known); delay > 0 {
+			count = func(n int) string {
+				if n == 0 {
+					return "AddAfter of " + delay.String()
+				}
+				return rateLimited(n)
+			}
+		}
 	}
-	s.waiting("queue "+q.Name, q.Waiting, rateLimited, failing)
+	s.waiting("queue "+q.Name, q.Waiting, count, failing)
+}
+
+// delayIn returns the delay of the AddAfter that the key is due by; 0 if it is not known.
+func (s *search) delayIn(q Queue, known journal.KeyFacts) time.Duration {
+	for _, w := range q.Waiting.Items {
+		for _, c := range known.Waiting {
+			late := w.Due.Sub(c.Time.Add(c.Delay)) // the time between the note and the Add
+			if s.is(w.Key) && c.Delay > 0 && late >= 0 && late < longNote {
+				return c.Delay
+			}
+		}
+	}
+	return 0
 }
 
 // orderIn says which priority the ready key has in a queue with priorities, and whether its group

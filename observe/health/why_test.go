@@ -50,6 +50,9 @@ func (w *world) run(options controller.Options[string]) *controller.Controller[s
 	return c
 }
 
+// absent is the middle of the sentence about a key that no informer has.
+const absent = "it does not exist, has not arrived yet, is of a kind without an informer, or"
+
 func TestStory_WhyAKeyIsNotReconciled(t *testing.T) {
 	story(t, false, func(w *world) {
 		c := w.run(controller.Options[string]{Workers: 1})
@@ -75,11 +78,11 @@ func TestStory_WhyAKeyIsNotReconciled(t *testing.T) {
 				"2000-01-01T01:00:00Z, after AddAfter or RequeueAfter\n"},
 			{"ns/hopeless", health.GivenUp, "controller volumes gave ns/hopeless up 90ms ago " +
 				"(Terminal, attempts: 1) until it changes: terminal error: spec makes no sense\n"},
-			{"ns/gone", health.Unknown, "no informer has ns/gone (configmaps): it does not " +
-				"exist, or a selector or a namespace of the informer leaves it out\n"},
-			{"other/a", health.Unknown, "no informer has other/a (configmaps): it does not " +
-				"exist, or a selector or a namespace of the informer leaves it out\n" +
-				"  there is another namespace with this name: ns/a\n"},
+			{"ns/gone", health.Unknown, "no informer has ns/gone (configmaps): " + absent +
+				" is left out by a selector or a namespace (not known of all informers)\n"},
+			{"other/a", health.Unknown, "no informer has other/a (configmaps): " + absent +
+				" is left out by a selector or a namespace (not known of all informers)\n" +
+				"  this name exists in another namespace: ns/a\n"},
 		} {
 			reason, text := w.why(row.key)
 			assert.Equal(t, row.reason, reason, row.key)
@@ -254,10 +257,48 @@ func TestWhy_OneInformerHasNoList(t *testing.T) {
 		const late = "informer late was not started, so it has no objects\n"
 		reason, text := w.why("other/a")
 		assert.Equal(t, health.Unsynced, reason)
-		assert.Equal(t, late+"  no informer has other/a (configmaps): it does not exist, or a "+
-			"selector or a namespace of the informer leaves it out\n"+
-			"  there is another namespace with this name: ns/a\n", text)
+		const other, leftOut = "  this name exists in another namespace: ns/a\n",
+			" is left out by a selector or a namespace (not known of all informers)\n"
+		assert.Equal(t, late+"  no informer has other/a (configmaps): "+absent+leftOut+other, text)
+
+		// Nor does a further reason, such as an informer that may be old.
+		w.AddInformer("old", altered{holding(t), func(s *informer.Status) {
+			s.Reflector.ConsecutiveFailures, s.Reflector.LastError = 1, errors.New("no route")
+		}})
+		const old = "informer old may be old: 1 failure in a row, the last one no route\n"
+		reason, text = w.why("other/a")
+		assert.Equal(t, health.Stale, reason)
+		assert.Equal(t, old+"  "+late+"  no informer has other/a (configmaps, old): "+absent+
+			leftOut+other, text)
+
+		// A key without its namespace is not what these informers may lack.
+		reason, text = w.why("a")
+		assert.Equal(t, health.Unknown, reason)
+		assert.Equal(t, "no informer has a (configmaps, old): "+absent+leftOut+
+			"  this name exists in a namespace: ns/a\n  "+old+"  "+late, text)
 	})
+}
+
+// An informer that stores a change is not read: it does not follow that no informer exists.
+func TestWhy_OnlyInformerIsStoring(t *testing.T) {
+	page := health.New()
+	page.AddInformer("configmaps", altered{holding(t), func(s *informer.Status) {
+		s.StoringSince = time.Now().Add(-time.Hour)
+	}})
+	assert.Regexp(t, "^informer configmaps has been storing changes for 1h[^\n]*\n$",
+		page.Why("ns/a").String())
+}
+
+// altered is an informer with another Status.
+type altered struct {
+	*stored
+	alter func(*informer.Status)
+}
+
+func (a altered) Status() informer.Status {
+	s := a.stored.Status()
+	a.alter(&s)
+	return s
 }
 
 // A key has no kind: an informer may have another object with it.
@@ -300,7 +341,7 @@ func TestWhy_ListsKeysOnce(t *testing.T) {
 	a, b := add("a"), add("b")
 	assert.Equal(t, health.Handled, page.Why("ns/a").Reason)
 	assert.Zero(t, a.lists+b.lists)
-	assert.Contains(t, page.Why("other/a").String(), "another namespace with this name: ns/a")
+	assert.Contains(t, page.Why("other/a").String(), "in another namespace: ns/a\n")
 	assert.Equal(t, []int{1, 1}, []int{a.lists, b.lists})
 }
 
@@ -320,12 +361,30 @@ func TestWhy_NamesSelections(t *testing.T) {
 		Namespace: "team", LabelSelector: "app=web"}})
 	page.AddInformer("nodes", synced)
 	assert.Equal(t, "no informer has team/a (mine selects pods namespace=team labels=app=web, "+
-		"nodes): it does not exist, or a selector or a namespace of the informer leaves it out",
+		"nodes): "+absent+" is left out by a selector or a namespace (not known of all informers)",
 		page.Why("team/a").Sentence)
 	page.AddInformer("configmaps", holding(t, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a"}}))
 	assert.Contains(t, page.Why("team/a").Evidence, "these informers have no object with that "+
 		"key: mine selects pods namespace=team labels=app=web, nodes")
+}
+
+// Only what an informer selects by may leave an object out.
+func TestWhy_BlamesNoSelectionThatIsNotMade(t *testing.T) {
+	const only = "it does not exist, has not arrived yet, or is of a kind without an informer"
+	const by = absent + " is left out by "
+	for want, selection := range map[string]informer.Collection{
+		only:                             {},
+		by + "a namespace":               {Namespace: "team"},
+		by + "a selector":                {FieldSelector: "spec.nodeName=a"},
+		by + "a selector or a namespace": {Namespace: "team", LabelSelector: "a"},
+	} {
+		page := health.New()
+		selection.Resource = corev1.SchemeGroupVersion.WithResource("pods")
+		page.AddInformer("mine", selectingInformer{holding(t), selection})
+		assert.Equal(t, "no informer has team/a (mine selects "+selection.String()+"): "+want,
+			page.Why("team/a").Sentence)
+	}
 }
 
 func TestWhy_NobodyLeadsHere(t *testing.T) {
@@ -533,8 +592,21 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 	queue.Done(key)
 	answer = page.Why("ns/b")
 	assert.Equal(t, health.Reconciled, answer.Reason)
-	assert.Regexp(t, "ns/b joins queue .* in .*, after AddAfter, or AddRateLimited before a Forget",
+	assert.Regexp(t, "ns/b joins queue .* in .*, after AddAfter of 1h0m0s$",
 		answer.Evidence[0])
+}
+
+// A queue keeps the shorter delay: it is not said to be that of an AddAfter which is longer.
+func TestWhy_OfTwoDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := record(t)
+		queue := page.newQueue("settings")
+		queue.AddRateLimited("ns/a")
+		queue.Forget("ns/a")
+		queue.AddAfter("ns/a", time.Hour)
+		assert.Regexp(t, "^ns/a joins queue settings in 1m0s, .*, after AddAfter, or "+
+			"AddRateLimited before a Forget$", page.Why("ns/a").Sentence)
+	})
 }
 
 // Many handlers get each change of a pod, and one of them adds a key: it is not filtered out.

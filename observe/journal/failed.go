@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -69,8 +70,8 @@ func (j *Journal) HearErrors() {
 
 // Failed notes an error that the program reports in the goroutine of a worker: the reconcile of its
 // key ends with it, or has just ended with a retry. Other goroutines may report errors, too. It is
-// left out if the goroutine has several keys, since it may be about any, and if reconcile has
-// returned an error, or the queue got one.
+// left out if the goroutine has several keys, since it may be about any: see Reconcile.Beside. It
+// is also left out if reconcile has returned an error, or the queue got one.
 func (j *Journal) Failed(err error) {
 	if err == nil || !j.recording() {
 		return
@@ -80,11 +81,12 @@ func (j *Journal) Failed(err error) {
 	defer j.mu.Unlock()
 	j.failures.count++
 	busy, newest := j.goroutines[own].items, j.newestLocked(own)
-	if busy == 1 && newest != nil && newest.value.current != nil && !newest.value.current.exact {
-		newest.value.current.Error = text
+	if newest != nil && newest.value.current != nil && !newest.value.current.exact {
+		j.failedLocked(own, newest, newest.value.current, text, busy-1)
+		return
 	}
 	ended, known := j.failures.ended[own]
-	if busy > 0 || !known || time.Since(ended.at) > afterDone {
+	if !known || time.Since(ended.at) > afterDone {
 		return
 	}
 	delete(j.failures.ended, own)
@@ -97,12 +99,34 @@ func (j *Journal) Failed(err error) {
 	if !r.Start.Equal(ended.start) {
 		return
 	}
-	r.Error = text
-	if h.delayed != nil && h.delayed.Kind == Retry {
-		h.delayed.Error = text
+	j.failedLocked(own, p, r, text, busy)
+	if r.Error != "" && h.delayed != nil && h.delayed.Kind == Retry {
+		h.delayed.Error = r.Error
 	}
 	h.recount()
 	j.keys.resize(p, h.size(p.key))
+}
+
+// failedLocked notes an error of a goroutine in a reconcile. If the goroutine has others, it may be
+// about them: the one that it has had for the longest time is noted instead.
+func (j *Journal) failedLocked(
+	own int64, p *pair[place, history], r *Reconcile, text string, others int,
+) {
+	if others == 0 {
+		r.Error = text
+		return
+	}
+	var first *Worker
+	for w, worker := range j.workers {
+		if worker.goroutine == own && worker.taken != p &&
+			(first == nil || worker.Since.Before(first.Since)) {
+			first = worker
+			r.Beside = cmp.Or(worker.key, "a key from before the recording")
+			if w.queue != p.key.queue {
+				r.Beside += " of queue " + w.queue.name
+			}
+		}
+	}
 }
 
 // Errors returns the number of errors that came from runtime.HandleError since the recording began;

@@ -424,7 +424,7 @@ func (h *history) size(p place) int {
 }
 
 func (r *Reconcile) size() int {
-	return reconcileBytes + len(r.Error) + r.requestBytes() + causesSize(r.Causes)
+	return reconcileBytes + len(r.Error) + len(r.Beside) + r.requestBytes() + causesSize(r.Causes)
 }
 
 // causesSize counts the room for more causes, too.

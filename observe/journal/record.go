@@ -104,6 +104,9 @@ type Reconcile struct {
 	More     int           `json:"moreCauses,omitempty"`
 	Result   Result        `json:"result"`
 	Error    string        `json:"error,omitempty"`
+	// Beside is another key that the goroutine had when it reported an error, which may be about
+	// either. The error is not kept.
+	Beside string `json:"beside,omitempty"`
 	// Returned says that reconcile has returned the Error.
 	Returned bool `json:"returned,omitempty"`
 	// Requests are those that its goroutine has sent through Journal.Writes: the first ones and the

@@ -64,6 +64,10 @@ func pageURL(text string, about question, format string, recorded bool) (*url.UR
 	if err != nil {
 		return nil, withoutURL(err)
 	}
+	if asked.Host != "" && strings.Trim(asked.Host, ".…") == "" {
+		return nil, errors.New("the link has dots in place of an address: want the link that the " +
+			"program has printed, such as http://127.0.0.1:9000/TOKEN/debug/informers")
+	}
 	if asked.Host == "" || asked.Scheme != "http" && asked.Scheme != "https" {
 		return nil, errors.New("want a link such as http://127.0.0.1:8080")
 	}
@@ -109,6 +113,9 @@ func askProgram(ctx context.Context, asked *url.URL) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, cli.Fail(cli.Unreachable, "devtools: %s: %w", asked.Host, err)
+	case response.StatusCode == http.StatusNotFound:
+		return nil, cli.Fail(cli.Failed, "devtools: %s answers %s: no devtools are served at this "+
+			"address, or the link is not complete", asked.Host, response.Status)
 	case response.StatusCode != http.StatusOK:
 		return nil, cli.Fail(cli.Failed, "devtools: %s answers %s: %s", asked.Host, response.Status,
 			printable.Text(strings.TrimSpace(string(page))))

@@ -55,15 +55,19 @@ func TestDevtools_AsksAProgram(t *testing.T) {
 		"queue settings\n  ready: 301, from number 102\n    default/more-100\n")
 	assert.Contains(t, keys, "    default/more-199\n    and 100 more\n")
 	assert.Contains(t, runDevtools(t, cli.Failed, server.URL+"/prefix", "--queue", "b"),
-		`answers 400 Bad Request: queue="b": no queue and no controller has this name`)
+		`answers 400 Bad Request: queue="b": no queue and no controller has this name: `+
+			"want one of settings")
 	assert.Contains(t, runDevtools(t, cli.Failed, server.URL),
-		"answers 404 Not Found: 404 page not found")
+		"answers 404 Not Found: no devtools are served at this address, or the link is not "+
+			"complete")
 }
 
 func TestDevtools_RefusesBadInput(t *testing.T) {
 	for want, args := range map[string][]string{
 		"want one LINK":                    {"a", "b"},
 		"want a link such as":              {"ftp://a"},
+		"dots in place of an address":      {"..."},
+		"want the link that the program":   {"http://…/debug/informers"},
 		"--why is empty":                   {"a", "--why", ""},
 		`--format "x": want text or json`:  {"a", "--format", "x"},
 		"invalid port":                     {"http://a:b:c"},

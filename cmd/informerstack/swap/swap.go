@@ -77,7 +77,7 @@ func NewCommand() *cobra.Command {
 				return cli.Fail(cli.Usage, "%w", err)
 			}
 			if options.Devtools = address != ""; options.Devtools {
-				if err := cli.CheckListen("devtools", address); err != nil {
+				if err := checkAddress(address); err != nil {
 					return err
 				}
 			}
@@ -97,6 +97,17 @@ func NewCommand() *cobra.Command {
 		"the folder of this stack's source (default: the one that the program is built with, "+
 			"else the one that informerstack was built from)")
 	return cmd
+}
+
+// checkAddress returns an error unless devtools can be served on the address. If that was left out,
+// the folder of the program takes its place.
+func checkAddress(address string) error {
+	err := cli.CheckListen("devtools", address)
+	if info, missing := os.Stat(address); err != nil && missing == nil && info.IsDir() {
+		return cli.Fail(cli.Usage, "--devtools %q is a folder: want an address before it, such as "+
+			"--devtools 127.0.0.1:9000 %s", address, quoted(address))
+	}
+	return err
 }
 
 // usualWidth is the width of a terminal that does not know its own.

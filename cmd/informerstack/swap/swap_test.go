@@ -130,6 +130,8 @@ func TestSwap_ServesDevtoolsOnLoopback(t *testing.T) {
 		"0.0.0.0:9000": "want a loopback address, such as 127.0.0.1:9000",
 		"9000":         "want HOST:PORT",
 		"":             "--devtools is empty",
+		".": `--devtools "." is a folder: want an address before it, such as ` +
+			"--devtools 127.0.0.1:9000 .",
 	} {
 		var stdout, stderr bytes.Buffer
 		args := []string{"swap", "--devtools", address, t.TempDir()}
