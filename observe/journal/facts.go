@@ -324,7 +324,8 @@ func (f *Facts) addRunning(call *Call) {
 	}
 }
 
-// Adds reports whether a handler has added a key to a queue since the recording began.
+// Adds reports whether a handler has added a key to a queue since the recording began. It is also
+// true if there are too many handlers and queues to know.
 func (j *Journal) Adds(informer, handler string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -333,7 +334,7 @@ func (j *Journal) Adds(informer, handler string) bool {
 			return true
 		}
 	}
-	return false
+	return len(j.arrows) >= maxNames
 }
 
 // About returns the last calls of handlers for objects with a key, the newest first, and what is

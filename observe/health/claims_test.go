@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/observe/health"
+	"example.com/informerstack/store"
+)
+
+const addedNone = "handler handle of informer configmaps has added no key of any object to these " +
+	"queues"
+
+// A handler that leaves out resyncs, and relists, has added the keys of other objects.
+func TestWhy_AHandlerThatLeavesOutResyncs(t *testing.T) {
+	for name, repeat := range map[string]func(w *witness){
+		"resync": (*witness).resyncs,
+		"relist": func(w *witness) { w.handler.OnUpdate(settings(5), settings(5)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			witnessed(t, func(w *witness) {
+				other := object("other", "4")
+				require.NoError(t, w.objects.Add(other))
+				require.NoError(t, w.objects.Add(settings(5)))
+				w.handler.OnAdd(other, false)
+				w.reconciles()
+				w.handle = func(any) {}
+				repeat(w)
+				answer := w.says("default/a", health.Handled, "informer configmaps has default/a "+
+					"at resourceVersion 5, its handlers were called, and no queue has the key: .*")
+				assert.NotContains(t, answer.String(), addedNone)
+			})
+		})
+	}
+}
+
+// The recording does not know which keys a handler added before it began.
+func TestWhy_AHandlerThatAddedKeysBeforeTheRecording(t *testing.T) {
+	witnessed(t, func(w *witness) {
+		w.handle = func(any) {}
+		w.changes(5)
+		time.Sleep(5 * time.Second)
+		answer := w.page.Why("default/a")
+		assert.Regexp(t, "^"+addedNone+` in the 5\S* of the recording: .*`, answer.Evidence[0])
+	})
+}
+
+// The tombstone of a delete that was missed has the version of the change before.
+func TestWhy_ATombstoneThatIsFiltered(t *testing.T) {
+	witnessed(t, func(w *witness) {
+		w.changes(5)
+		w.reconciles()
+		time.Sleep(time.Second)
+		require.NoError(t, w.objects.Delete(settings(5)))
+		w.handler.OnDelete(store.DeletedFinalStateUnknown{Key: "default/a", Obj: settings(5)})
+		w.says("default/a", health.Filtered, "a handler was called \\S+ ago, and no Add was seen "+
+			"within the call: tombstone of default/a at resourceVersion 5, .*")
+	})
+}
+
+// A queue may be noted, and not be on the page: then it is not known whether it has the key.
+func TestWhy_AKeyOfAQueueThatIsNotShown(t *testing.T) {
+	witnessed(t, func(w *witness) {
+		hidden := w.page.unseenQueue("hidden")
+		w.handle = func(any) { hidden.Add("default/owner") }
+		w.changes(5)
+		answer := w.says("default/a", health.Handled, ".*, and no queue has the key: .*")
+		assert.Regexp(t, `^handler handle added default/owner to queue hidden \S+ ago, which is `+
+			`not shown$`, answer.Evidence[0])
+	})
+}
+
+// Another informer may have another object with the key, which has changed since.
+func TestWhy_AnotherObjectMayHaveChanged(t *testing.T) {
+	witnessed(t, func(w *witness) {
+		w.changes(5)
+		w.reconciles()
+		w.says("default/a", health.Reconciled, notChanged)
+		other := &witness{status: w.status,
+			objects: store.New(store.MetaNamespaceKeyFunc, store.Options{})}
+		other.status.Name, other.status.Handlers = "secrets", nil
+		require.NoError(t, other.objects.Add(settings(9)))
+		w.page.AddInformer("", other)
+		w.says("default/a", health.Reconciled, "queue settings reconciled default/a \\S+ ago, and "+
+			"whether it has changed since is not known: .*")
+	})
+}
