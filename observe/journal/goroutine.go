@@ -25,6 +25,7 @@ type Worker struct {
 	Later string
 
 	goroutine int64
+	work      work // zero in Journal.workers
 	later     work
 	key       string                // the text of the item, if it was recorded
 	taken     *pair[place, history] // its entry, if it was recorded, until that is forgotten
@@ -32,10 +33,10 @@ type Worker struct {
 }
 
 // Stack returns the state of the goroutine at a time, and then its frames, innermost first, each
-// with a tab before the path and the line; nil if
-// it had ended. at is the zero time if no look was taken since the worker took the item: the
-// process stops during a look at all goroutines, so looks are as rare as those of Throttled. No
-// look is taken if TooMany goroutines exist, unless anyway is true.
+// with a tab before the path and the line; nil if it had ended. at is the zero time if no look was
+// taken since the worker took the item, or if the item is done: the process stops during a look at
+// all goroutines, so looks are as rare as those of Throttled. No look is taken if TooMany
+// goroutines exist, unless anyway is true.
 func (w Worker) Stack(anyway bool) (stack []string, at time.Time) {
 	return w.journal.stackOf(w, anyway)
 }
@@ -63,7 +64,7 @@ func (j *Journal) workersOf(queue *queueName) map[string]Worker {
 	for w, worker := range j.workers {
 		if w.queue == queue {
 			copied := *worker
-			copied.journal, copied.taken = j, nil
+			copied.journal, copied.work, copied.taken = j, w, nil
 			all[w.item] = copied
 		}
 	}
@@ -141,10 +142,18 @@ func (j *Journal) stackOf(w Worker, anyway bool) (stack []string, at time.Time) 
 		l.next = nextLook(now)
 	}
 	stack, known := l.stacks[w.goroutine]
-	if !known || l.at.Before(w.Since) {
+	if !known || l.at.Before(w.Since) || !j.has(w) {
 		return nil, time.Time{}
 	}
 	return stack, l.at
+}
+
+// has reports whether the worker still has its item. Otherwise a stack may be that of the next one.
+func (j *Journal) has(w Worker) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := j.workers[w.work]
+	return now != nil && now.Since.Equal(w.Since)
 }
 
 // withItems returns a set of the goroutines that have items.
