@@ -16,7 +16,6 @@ type history struct {
 	causes  []Cause // of Adds since the last Get
 	more    int     // causes that were dropped
 	delayed *Cause  // of the AddAfter or AddRateLimited that is due first, else the last; see begin
-	later   *Cause  // of an AddAfter that is due later
 	limited *Limited
 	current *Reconcile
 	last    []*Reconcile
@@ -119,12 +118,10 @@ func (j *Journal) addedLocked(call *running, at place) *pair[place, history] {
 func (h *history) adds(c Cause, delayed bool) {
 	switch {
 	case delayed && h.delayed != nil && h.delayed.due().After(c.Time) &&
-		h.delayed.due().Before(c.due()):
-		later := c
-		h.later = &later // the queue keeps the first
+		h.delayed.due().Before(c.due()): // the queue keeps the first
 	case delayed:
 		first := c
-		h.delayed, h.later = &first, nil
+		h.delayed = &first
 	case len(h.causes) < maxCauses:
 		h.causes = append(h.causes, c)
 	default:
@@ -172,8 +169,19 @@ func (j *Journal) historyLocked(at place) *pair[place, history] {
 	return p
 }
 
+// canceled notes that a key waits no longer.
+func (j *Journal) canceled(at place) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if p := j.keys.get(at); p != nil {
+		p.value.delayed = nil
+		j.keys.resize(p, p.value.size(p.key))
+	}
+}
+
 // begin notes that a worker took a key. A delayed Add is its cause only if there is no other: a
-// delay continues although the key is reconciled for another reason.
+// delay continues although the key is reconciled for another reason. One that is not due is no
+// cause: the key was added before the recording began.
 func (j *Journal) begin(w work, key, function string, worker Worker) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -186,12 +194,9 @@ func (j *Journal) begin(w work, key, function string, worker Worker) {
 	causes := h.causes
 	switch {
 	case len(causes) > 0:
-	case h.later != nil && !h.later.due().After(now): // the first was canceled
-		causes = append(causes, *h.later)
-		h.delayed, h.later = nil, nil
-	case h.delayed != nil:
+	case h.delayed != nil && !h.delayed.due().After(now):
 		causes = append(causes, *h.delayed)
-		h.delayed, h.later = nil, nil
+		h.delayed = nil
 	default:
 		causes = append(causes, Cause{Time: now, Kind: NotKnown})
 	}
@@ -240,10 +245,12 @@ func (j *Journal) forgottenAt(at place) {
 	}
 }
 
+// forgottenLocked notes a Forget. That of a handler, such as for a deleted object, ends no
+// reconcile.
 func (j *Journal) forgottenLocked(h *history) {
 	h.limited = nil
 	switch r := h.ending(); {
-	case r == nil:
+	case r == nil || j.calls[goroutine()] != nil:
 	case r == h.current:
 		r.forgotten = true
 	default:
@@ -409,10 +416,8 @@ func (h *history) recount() {
 // its error.
 func (h *history) size(p place) int {
 	n := historyBytes + len(p.key) + h.bytes + causesSize(h.causes)
-	for _, cause := range []*Cause{h.delayed, h.later} {
-		if cause != nil {
-			n += cause.size()
-		}
+	if h.delayed != nil {
+		n += h.delayed.size()
 	}
 	if h.limited != nil {
 		n += causeBytes + len(h.limited.Place) + len(h.limited.By)
