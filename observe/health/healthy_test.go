@@ -35,6 +35,26 @@ func TestFindings_OfHealthyPrograms(t *testing.T) {
 				p.server.CreateMap(fmt.Sprint("new-", objects))
 			}
 		},
+		"an object takes twelve steps, with a write each, after each change": func(p *program) {
+			p.workers = 1
+			p.changes(20*time.Second, 3)
+			steps, user := 0, p.user
+			p.user = func() {
+				p.mu.Lock()
+				steps = 0
+				p.mu.Unlock()
+				user()
+			}
+			p.reconcile = func(key string) error {
+				defer time.Sleep(10 * time.Millisecond)
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if steps++; key != "default/settings-3" || steps > 12 {
+					return nil
+				}
+				return p.write(key, fmt.Sprint(time.Now(), steps))
+			}
+		},
 		"a script writes while fast reconciles read": func(p *program) {
 			p.reconcile = func(string) error { time.Sleep(300 * time.Microsecond); return nil }
 			p.user = func() {

@@ -23,6 +23,7 @@ type history struct {
 	bytes   int        // of last
 
 	echoes uint64 // a bit for each of the last reconciles: it echoes the one before
+	chain  int    // of reconciles, since one that caused nothing
 	count  int
 	recent periods[int]
 }
@@ -210,7 +211,7 @@ func (j *Journal) begin(w work, key, function string, worker Worker) {
 	*r = Reconcile{Queue: w.queue.name, Key: p.key.key, Start: now, Causes: causes, More: h.more,
 		Result: Running}
 	h.current, h.more = r, 0
-	h.echoes = h.echoes<<1 | j.echoBitLocked(h)
+	j.noteEchoLocked(h)
 	h.count++
 	*h.recent.in(j.periodAt(now))++
 }

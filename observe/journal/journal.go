@@ -78,8 +78,8 @@ type Journal struct {
 	handlers     map[[2]string]*HandlerFacts // by informer and handler
 	queues       map[string]*queueFacts
 	arrows       map[Arrow]*int
-	writes       *recent[string, time.Time] // of this program, by the key of the object
-	requests     bool                       // one was seen
+	writes       *recent[string, write] // of this program, by the key of the object
+	requests     bool                   // one was seen
 	samples      map[sampleID]sample
 	sampled      map[string]int           // the number of samples with a key
 	modified     map[string]*Modified     // by informer
@@ -126,7 +126,7 @@ func (j *Journal) forgetLocked(since time.Time) {
 	j.handlers = map[[2]string]*HandlerFacts{}
 	j.queues = map[string]*queueFacts{}
 	j.arrows = map[Arrow]*int{}
-	j.writes, j.requests = newRecent[string, time.Time](), false
+	j.writes, j.requests = newRecent[string, write](), false
 	j.samples, j.sampled = map[sampleID]sample{}, map[string]int{}
 	j.modified = map[string]*Modified{}
 	j.compared, j.changed = 0, map[changeID]knownChange{}
