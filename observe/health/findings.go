@@ -266,7 +266,7 @@ func (f *finder) queue(q Queue, bound time.Duration) {
 	for key, worker := range workers {
 		switch age := f.now.Sub(worker.Since); {
 		case age <= bound:
-		case worker.Later != "":
+		case worker.Later != "" && worker.HasLeft(bound):
 			f.addKey(key, DoneForgotten, "devtools.md", "Call Done for each key that Get returns: "+
 				"write defer queue.Done(key) in the function that works on it. Until then no "+
 				"worker gets the key again. If another goroutine works on it, look for what "+

@@ -25,11 +25,16 @@ type Worker struct {
 	Later string
 
 	goroutine int64
-	work      work // zero in Journal.workers
+	round     int // of holds
 	later     work
 	key       string                // the text of the item, if it was recorded
 	taken     *pair[place, history] // its entry, if it was recorded, until that is forgotten
-	journal   *Journal              // nil in Journal.workers
+
+	// These are of a copy, and zero in Journal.workers.
+	journal   *Journal
+	work      work
+	isLeft    bool
+	tookOther time.Time // the last time
 }
 
 // Stack returns the state of the goroutine at a time, and then its frames, innermost first, each
@@ -39,6 +44,14 @@ type Worker struct {
 // goroutines exist, unless anyway is true.
 func (w Worker) Stack(anyway bool) (stack []string, at time.Time) {
 	return w.journal.stackOf(w, anyway)
+}
+
+// HasLeft reports whether the goroutine does not work on the item any more: it took another one
+// after it had called Done for a later one, or so long after this one. Both are not known if other
+// goroutines call Done. A goroutine that takes several items, and works on them together, has not
+// left the first ones.
+func (w Worker) HasLeft(after time.Duration) bool {
+	return w.isLeft || w.tookOther.Sub(w.Since) > after
 }
 
 // NextLook returns when the next look may be taken, for a Stack that is not known yet.
@@ -64,7 +77,11 @@ func (j *Journal) workersOf(queue *queueName) map[string]Worker {
 	for w, worker := range j.workers {
 		if w.queue == queue {
 			copied := *worker
-			copied.journal, copied.work, copied.taken = j, w, nil
+			copied.journal, copied.taken = j, nil
+			copied.work = w
+			if held := j.goroutines[worker.goroutine]; !queue.handsOver {
+				copied.isLeft, copied.tookOther = held.rounds > worker.round, held.taken
+			}
 			all[w.item] = copied
 		}
 	}

@@ -271,12 +271,16 @@ func (j *Journal) takenLocked(worker *Worker) *pair[place, history] {
 // not done.
 func (j *Journal) tookLocked(w work, worker Worker) {
 	delete(j.failures.ended, worker.goroutine)
-	j.doneLocked(w) // no queue hands out an item twice
+	j.doneLocked(w, 0) // no queue hands out an item twice
 	held := j.goroutines[worker.goroutine]
 	if held.items > 0 {
 		if left := j.workers[held.newest]; left != nil && left.later.queue == nil {
 			left.later = w
 		}
+	}
+	if held.taken = worker.Since; held.ended {
+		held.rounds++
+		held.ended = false
 	}
 	if len(j.workers) >= maxKeys {
 		if held.newest = (work{}); held.items > 0 {
@@ -284,7 +288,9 @@ func (j *Journal) tookLocked(w work, worker Worker) {
 		}
 		return
 	}
-	j.goroutines[worker.goroutine] = holds{w, held.items + 1}
+	held.newest, worker.round = w, held.rounds
+	held.items++
+	j.goroutines[worker.goroutine] = held
 	var noted *Worker
 	if n := len(j.spareWorkers); n > 0 {
 		noted, j.spareWorkers = j.spareWorkers[n-1], j.spareWorkers[:n-1]
@@ -300,10 +306,11 @@ func (j *Journal) tookLocked(w work, worker Worker) {
 func (j *Journal) done(w work) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.doneLocked(w)
+	j.doneLocked(w, goroutine())
 }
 
-func (j *Journal) doneLocked(w work) {
+// doneLocked forgets a worker. by is the goroutine that calls Done, or 0.
+func (j *Journal) doneLocked(w work, by int64) {
 	worker := j.workers[w]
 	if worker == nil {
 		return
@@ -311,8 +318,9 @@ func (j *Journal) doneLocked(w work) {
 	delete(j.workers, w)
 	held := j.goroutines[worker.goroutine]
 	if held.items--; held.newest == w {
-		held.newest = work{}
+		held.newest, held.ended = work{}, by == worker.goroutine
 	}
+	w.queue.handsOver = w.queue.handsOver || by != 0 && by != worker.goroutine
 	if held.items > 0 {
 		j.goroutines[worker.goroutine] = held
 	} else {
@@ -365,7 +373,7 @@ func (j *Journal) endLocked(w work, p *pair[place, history]) {
 		}
 		counts.facts.note(r, j.periodAt(r.Start.Add(r.Duration)))
 	}
-	j.doneLocked(w)
+	j.doneLocked(w, goroutine())
 }
 
 // end ends the current reconcile.
@@ -398,7 +406,7 @@ func (j *Journal) drop(queue *queueName) {
 	defer j.mu.Unlock()
 	for w := range j.workers {
 		if w.queue == queue {
-			j.doneLocked(w)
+			j.doneLocked(w, 0)
 		}
 	}
 }

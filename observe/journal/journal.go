@@ -158,8 +158,9 @@ type place struct {
 }
 
 type queueName struct {
-	name   string
-	counts queueCounts // guarded by the Journal's mutex
+	name      string
+	counts    queueCounts // guarded by the Journal's mutex, as is handsOver
+	handsOver bool        // another goroutine than that of an item has called its Done
 }
 
 // queueCounts is where the reconciles are counted. It is looked up once for each recording.
@@ -179,6 +180,10 @@ type work struct {
 type holds struct {
 	newest work // taken last; the zero value once it is done, or if it is not remembered
 	items  int
+	taken  time.Time // the last time
+	// rounds counts what it took after it had called Done for the newest item, with others left.
+	rounds int
+	ended  bool // it has called Done for the newest item
 }
 
 // entry returns the entry of a bounded map. If there is no room, it returns one that is not kept.
