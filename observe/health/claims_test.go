@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/health"
 	"example.com/informerstack/store"
 )
@@ -89,4 +90,12 @@ func TestWhy_AnotherObjectMayHaveChanged(t *testing.T) {
 		w.says("default/a", health.Reconciled, "queue settings reconciled default/a \\S+ ago, and "+
 			"whether it has changed since is not known: .*")
 	})
+}
+
+// An elector that was stopped does not know which process leads now.
+func TestWhy_OfAnElectorThatWasStopped(t *testing.T) {
+	page := health.New()
+	page.AddElection("ns/lease", quietElector{Phase: leaderelection.Idle, Leader: "other"})
+	assert.Contains(t, page.Why("a").String(),
+		"this process does not lead ns/lease (idle): no process that it knows does\n")
 }

@@ -335,6 +335,9 @@ func describeElection(name string, s leaderelection.Status) Election {
 		LastErrorTime: orNil(s.LastErrorTime),
 	}
 	e.Leading = s.Phase == leaderelection.Leading || s.Phase == leaderelection.Finishing
+	if s.Phase == leaderelection.Idle {
+		e.Leader = "" // it does not look any more
+	}
 	return e
 }
 
