@@ -99,3 +99,18 @@ func TestWhy_OfAnElectorThatWasStopped(t *testing.T) {
 	assert.Contains(t, page.Why("a").String(),
 		"this process does not lead ns/lease (idle): no process that it knows does\n")
 }
+
+// A handler that was removed, and added again, may have the same name, and as few calls.
+func TestFindings_OfAHandlerThatWasAddedAgain(t *testing.T) {
+	witnessed(t, func(w *witness) {
+		handler := &w.status.Handlers[0]
+		handler.Pending, handler.OldestPending = 2, time.Second
+		w.page.Page()
+		time.Sleep(time.Minute)
+		assert.Empty(t, w.page.Page().Findings)
+		handler.OldestPending = time.Minute
+		time.Sleep(11 * time.Second)
+		requireFinding(w.t, w.page.Page(), health.HandlerStuck, "a call of handler handle of "+
+			"informer configmaps has not returned for 12\\S*; calls that wait: 1")
+	})
+}

@@ -220,12 +220,20 @@ func (l *informerLooks) look(i *Informer) {
 		id := seenHandler{n, h.Name, h.Calls}
 		h.sameSince = now
 		if since, known := before[id]; known {
-			h.sameSince = since
+			pending := time.Duration(h.OldestPendingSeconds * float64(time.Second))
+			h.sameSince = later(since, now.Add(-pending)) // it may be another one with the name
 		}
 		if h.Pending > 0 {
 			l.calls[id] = h.sameSince
 		}
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // AddController adds a controller to the page, with its queue and its dead letters. The returned
