@@ -66,3 +66,16 @@ func TestJournal_ForgetByAHandler(t *testing.T) {
 		assert.Equal(t, NoForget, r.Result)
 	})
 }
+
+// A goroutine that limits the rate of what it adds says nothing of the reconcile that runs.
+func TestJournal_AddRateLimitedByAnother(t *testing.T) {
+	recorded(t, func(t *testing.T, w *world) {
+		w.queue.Add("a")
+		r := w.reconcile(t, func(key string) {
+			go w.queue.AddRateLimited(key)
+			synctest.Wait()
+			w.queue.Forget(key)
+		})
+		assert.Equal(t, Forgotten, r.Result)
+	})
+}

@@ -85,6 +85,7 @@ func (j *Journal) added(queue *queueName, w work, key string, c Cause, delayed b
 	case r == nil:
 	case retry && !isOthers:
 		c.Kind, c.By = Retry, ""
+		r.byOther = !isOwn && r.Result != Retried
 		j.resultLocked(r, Retried)
 		r.Error, r.exact = cmp.Or(c.Error, r.Error), r.exact || c.Error != ""
 		h.recount()
@@ -247,13 +248,15 @@ func (j *Journal) forgottenAt(at place) {
 }
 
 // forgottenLocked notes a Forget. That of a handler, such as for a deleted object, ends no
-// reconcile.
+// reconcile. That of a worker does, whatever a goroutine that waits before it adds has called.
 func (j *Journal) forgottenLocked(h *history) {
 	h.limited = nil
 	switch r := h.ending(); {
 	case r == nil || j.calls[goroutine()] != nil:
 	case r == h.current:
-		r.forgotten = true
+		if r.forgotten = true; r.byOther {
+			r.Result, r.Error = Running, "" // the worker knows better
+		}
 	default:
 		j.resultLocked(r, Forgotten)
 	}
