@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/health"
@@ -112,5 +113,27 @@ func TestFindings_OfAHandlerThatWasAddedAgain(t *testing.T) {
 		time.Sleep(11 * time.Second)
 		requireFinding(w.t, w.page.Page(), health.HandlerStuck, "a call of handler handle of "+
 			"informer configmaps has not returned for 12\\S*; calls that wait: 1")
+	})
+}
+
+// A struct that embeds a name has the text of the name, whatever else it has.
+func TestWhy_OfItemsWithOneText(t *testing.T) {
+	type request struct {
+		types.NamespacedName
+		cluster string
+	}
+	witnessed(t, func(w *witness) {
+		name := types.NamespacedName{Namespace: "default", Name: "a"}
+		w.handle = func(any) { w.queue.Add(request{name, "east"}) }
+		w.changes(5)
+		key, _ := w.queue.Get()
+		w.queue.Add(request{name, "west"})
+		w.reconciles()
+		w.queue.Done(key)
+		w.queue.AddAfter(request{name, "west"}, time.Hour)
+		answer := w.says("default/a", health.Scheduled, "default/a joins queue settings .*")
+		assert.NotContains(t, answer.String(), notChanged[:len("queue settings reconciled")])
+		assert.Contains(t, answer.Evidence, "several items of queue settings have the text "+
+			"default/a: it is not known which of them its reconciles are about")
 	})
 }

@@ -312,7 +312,7 @@ func (f *finder) controller(c Controller, bound time.Duration) {
 }
 
 func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
-	if len(k.Last) == 0 || f.now.Sub(k.Last[0].Start) > over {
+	if len(k.Last) == 0 || k.Several || f.now.Sub(k.Last[0].Start) > over {
 		return
 	}
 	if k.Of >= echoesOf && k.Echoes*5 >= k.Of*4 && nearEnds(k.Last) {

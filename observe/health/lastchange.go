@@ -21,6 +21,10 @@ func (s *search) journal() {
 		for i := range queue.Last {
 			queue.Last[i].Text = queue.Last[i].String()
 		}
+		if queue.Several {
+			s.remark("several items of queue %s have the text %s: it is not known which of them "+
+				"its reconciles are about", queue.Queue, s.text)
+		}
 	}
 	changed, added := s.lastChange(s.is)
 	if added.IsZero() && len(calls) > 0 {
@@ -159,11 +163,12 @@ func (s *search) follow(
 		added, k.Queue, short(s.now.Sub(done.Start)), done), nil
 }
 
-// newest returns the newest reconcile that has ended, in one queue or, if that is "", in all.
+// newest returns the newest reconcile that has ended, in one queue or, if that is "", in all that
+// have one item with the text.
 func newest(reconciles []journal.KeyFacts, queue string) (done journal.Reconcile) {
 	for _, facts := range reconciles {
 		for _, r := range facts.Last {
-			if (queue == "" || facts.Queue == queue) && r.Result != journal.Running &&
+			if !facts.Several && (queue == "" || facts.Queue == queue) && r.Result != journal.Running &&
 				r.Start.After(done.Start) {
 				done = r
 			}

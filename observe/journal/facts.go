@@ -145,6 +145,9 @@ type KeyFacts struct {
 	// came until 250 ms after the end. Of counts since a reconcile that nothing followed so soon.
 	Echoes int `json:"echoes"`
 	Of     int `json:"of"`
+	// Several is true if different items of the queue have this text, such as structs that embed a
+	// type with a String method. Then it is not known which of them the rest is about.
+	Several bool `json:"several,omitempty"`
 	// Last are the last reconciles, the newest first. The first one may be running.
 	Last []Reconcile `json:"last"`
 	// Limited is the last AddRateLimited since the last Forget; nil if it is not known.
@@ -364,7 +367,8 @@ func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 }
 
 func (h *history) facts(p place, at int64) KeyFacts {
-	f := KeyFacts{Queue: p.queue.name, Key: p.key, Reconciles: h.count, Last: []Reconcile{}}
+	f := KeyFacts{Queue: p.queue.name, Key: p.key, Reconciles: h.count, Several: h.several,
+		Last: []Reconcile{}}
 	f.Recent = *h.recent.in(at) + h.recent.before
 	f.Echoes, f.Of = h.echoed()
 	f.Limited = h.limited // nothing changes it

@@ -4,6 +4,7 @@ package journal
 
 import (
 	"cmp"
+	"hash/maphash"
 	"strings"
 	"time"
 
@@ -18,6 +19,8 @@ type history struct {
 	delayed *Cause  // of the AddAfter or AddRateLimited that is due first, else the last; see begin
 	limited *Limited
 	current *Reconcile
+	item    uint64 // a hash of the last item that was taken; 0 before the first
+	several bool   // items have this key as their text
 	last    []*Reconcile
 	spare   *Reconcile // to be used again
 	bytes   int        // of last
@@ -27,6 +30,9 @@ type history struct {
 	count  int
 	recent periods[int]
 }
+
+// seed is that of the hashes of items.
+var seed = maphash.MakeSeed()
 
 // doing returns what a goroutine does now: the call of a handler, or the work that it has. isOwn is
 // true if that is w.
@@ -202,6 +208,9 @@ func (j *Journal) begin(w work, key, function string, worker Worker) {
 	default:
 		causes = append(causes, Cause{Time: now, Kind: NotKnown})
 	}
+	item := maphash.Comparable(seed, w.item)
+	h.several = h.several || h.item != 0 && h.item != item
+	h.item = item
 	r := h.spare
 	if r == nil {
 		r = &Reconcile{}
