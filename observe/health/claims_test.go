@@ -137,3 +137,18 @@ func TestWhy_OfItemsWithOneText(t *testing.T) {
 			"default/a: it is not known which of them its reconciles are about")
 	})
 }
+
+// The workers of a queue that was shut down have ended on purpose, and what is added to it is lost.
+func TestFindings_OfAQueueThatWasShutDown(t *testing.T) {
+	witnessed(t, func(w *witness) {
+		w.changes(5)
+		w.page.Page()
+		w.queue.ShutDown()
+		time.Sleep(time.Minute)
+		assert.Empty(t, w.page.Page().Findings)
+		w.reconciles()
+		w.changes(6)
+		assert.Contains(t, w.page.Why("default/a").Evidence,
+			"queue settings was shut down: what is added to it is dropped")
+	})
+}

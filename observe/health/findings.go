@@ -282,7 +282,7 @@ func (f *finder) queue(q Queue, bound time.Duration) {
 		}
 	}
 	idle := f.now.Sub(q.unserved.since)
-	if f.leads && f.synced && !q.unserved.since.IsZero() &&
+	if f.leads && f.synced && !q.isShutDown && !q.unserved.since.IsZero() &&
 		idle > max(unservedFor, unservedFactor*q.unserved.longest) {
 		f.add(NoWorkers, "controller.md", "Start the workers, once the caches are synced.",
 			"queue %s has %s, and no worker took one in the last %s", q.Name,

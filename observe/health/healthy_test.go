@@ -172,7 +172,7 @@ func TestFindings_OfADoneThatIsForgotten(t *testing.T) {
 }
 
 // A goroutine that has several keys may work on all of them, and another one may call Done: only a
-// goroutine that goes on to other keys has left one.
+// goroutine that has taken other keys since, and ended them, has left one.
 func TestFindings_OfWorkersWithSeveralKeys(t *testing.T) {
 	type queue = *journal.RateLimitingQueue[string]
 	done := func(q queue, key string) { q.Done(key) }

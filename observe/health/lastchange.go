@@ -168,8 +168,8 @@ func (s *search) follow(
 func newest(reconciles []journal.KeyFacts, queue string) (done journal.Reconcile) {
 	for _, facts := range reconciles {
 		for _, r := range facts.Last {
-			if !facts.Several && (queue == "" || facts.Queue == queue) && r.Result != journal.Running &&
-				r.Start.After(done.Start) {
+			if !facts.Several && (queue == "" || facts.Queue == queue) &&
+				r.Result != journal.Running && r.Start.After(done.Start) {
 				done = r
 			}
 		}
@@ -226,9 +226,9 @@ func (s *search) filtered(calls []journal.Call) {
 	newest := calls[0]
 	if len(last) == 0 && newest.Duration > 0 && !s.adds(newest.Informer, newest.Handler) {
 		s.addedNone = !isRepetition(newest)
-		s.remark("handler %s of informer %s has added no key of any object to these queues in the "+
-			"%s of the recording: it may use another goroutine, or a queue that is not shown, such "+
-			"as that of controller-runtime", newest.Handler, newest.Informer,
+		s.remark("handler %s of informer %s has added no key of any object to these queues in "+
+			"the %s of the recording: it may use another goroutine, or a queue that is not shown, "+
+			"such as that of controller-runtime", newest.Handler, newest.Informer,
 			short(s.now.Sub(s.recorded)))
 	}
 }

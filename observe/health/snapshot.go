@@ -116,6 +116,9 @@ func AddQueue[K comparable](
 		}); ok {
 			q.workers = known.Workers
 		}
+		if known, ok := queue.(interface{ ShuttingDown() bool }); ok {
+			q.isShutDown = known.ShuttingDown()
+		}
 		return q
 	})
 }

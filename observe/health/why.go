@@ -286,6 +286,9 @@ func (s *search) queue(q Queue, only bool) {
 	var failing []FailingKey
 	if known, ok := s.knownOf(q.Name); ok && only {
 		failing = s.failed(q, known)
+		if q.isShutDown && len(known.Waiting) > 0 {
+			s.remark("queue %s was shut down: what is added to it is dropped", q.Name)
+		}
 	}
 	s.waiting("queue "+q.Name, q.Waiting, rateLimited, failing)
 }

@@ -142,7 +142,7 @@ type KeyFacts struct {
 	Recent     int    `json:"-"` // of Reconciles, those since RecentSince
 	// Echoes is the number of the last Of reconciles that the one before has caused: it, or another
 	// part of this program, wrote the object meanwhile, and the only causes are updates of it that
-	// came until 250 ms after the end. Of counts since a reconcile that nothing followed so soon.
+	// came until 250 ms after the end. Both count since a reconcile that nothing followed so soon.
 	Echoes int `json:"echoes"`
 	Of     int `json:"of"`
 	// Several is true if different items of the queue have this text, such as structs that embed a
