@@ -147,6 +147,11 @@ func (s shownQueue) Workers() map[string]journal.Worker {
 	return nil
 }
 
+func (s shownQueue) ShuttingDown() bool {
+	q, ok := s.view().(found.Queue)
+	return ok && q.ShuttingDown()
+}
+
 func (s shownElector) Status() leaderelection.Status {
 	if e, ok := s.view().(viewOfElector); ok {
 		return e.Status()

@@ -36,6 +36,7 @@ func (q *plainQueue) GetWithPriority() (item request, priority int, shutdown boo
 }
 
 func (q *plainQueue) Done(request)            {}
+func (q *plainQueue) ShuttingDown() bool      { return false }
 func (q *plainQueue) NumRequeues(request) int { return 1 }
 
 func (q *plainQueue) look(

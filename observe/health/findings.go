@@ -266,7 +266,7 @@ func (f *finder) queue(q Queue, bound time.Duration) {
 	for key, worker := range workers {
 		switch age := f.now.Sub(worker.Since); {
 		case age <= bound:
-		case worker.Later != "":
+		case worker.Later != "" && worker.HasLeft(bound):
 			f.addKey(key, DoneForgotten, "devtools.md", "Call Done for each key that Get returns: "+
 				"write defer queue.Done(key) in the function that works on it. Until then no "+
 				"worker gets the key again. If another goroutine works on it, look for what "+
@@ -282,7 +282,7 @@ func (f *finder) queue(q Queue, bound time.Duration) {
 		}
 	}
 	idle := f.now.Sub(q.unserved.since)
-	if f.leads && f.synced && !q.unserved.since.IsZero() &&
+	if f.leads && f.synced && !q.isShutDown && !q.unserved.since.IsZero() &&
 		idle > max(unservedFor, unservedFactor*q.unserved.longest) {
 		f.add(NoWorkers, "controller.md", "Start the workers, once the caches are synced.",
 			"queue %s has %s, and no worker took one in the last %s", q.Name,
@@ -312,7 +312,7 @@ func (f *finder) controller(c Controller, bound time.Duration) {
 }
 
 func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
-	if len(k.Last) == 0 || f.now.Sub(k.Last[0].Start) > over {
+	if len(k.Last) == 0 || k.Several || f.now.Sub(k.Last[0].Start) > over {
 		return
 	}
 	if k.Of >= echoesOf && k.Echoes*5 >= k.Of*4 && nearEnds(k.Last) {

@@ -12,6 +12,7 @@ import (
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/observe/health"
+	"example.com/informerstack/observe/journal"
 )
 
 // Healthy programs of different styles have no finding, in any look of an hour.
@@ -33,6 +34,26 @@ func TestFindings_OfHealthyPrograms(t *testing.T) {
 				time.Sleep(time.Minute)
 				objects++
 				p.server.CreateMap(fmt.Sprint("new-", objects))
+			}
+		},
+		"an object takes twelve steps, with a write each, after each change": func(p *program) {
+			p.workers = 1
+			p.changes(20*time.Second, 3)
+			steps, user := 0, p.user
+			p.user = func() {
+				p.mu.Lock()
+				steps = 0
+				p.mu.Unlock()
+				user()
+			}
+			p.reconcile = func(key string) error {
+				defer time.Sleep(10 * time.Millisecond)
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if steps++; key != "default/settings-3" || steps > 12 {
+					return nil
+				}
+				return p.write(key, fmt.Sprint(time.Now(), steps))
 			}
 		},
 		"a script writes while fast reconciles read": func(p *program) {
@@ -148,6 +169,62 @@ func TestFindings_OfADoneThatIsForgotten(t *testing.T) {
 			`took default/settings-7 1m\S+ ago in health_test.\S+, and its goroutine has taken default/settings-\d since: Done was not called for `+
 			`default/settings-7`)
 	})
+}
+
+// A goroutine that has several keys may work on all of them, and another one may call Done: only a
+// goroutine that has taken other keys since, and ended them, has left one.
+func TestFindings_OfWorkersWithSeveralKeys(t *testing.T) {
+	type queue = *journal.RateLimitingQueue[string]
+	done := func(q queue, key string) { q.Done(key) }
+	const stuck, left = health.ReconcileStuck, health.DoneForgotten
+	for name, row := range map[string]struct {
+		begins func(q queue) // with a, b and c in the queue
+		after  func(q queue) // a minute
+		want   map[string]health.FindingKind
+	}{
+		"a batch takes long": {func(q queue) { take(q, 3) }, func(queue) {},
+			map[string]health.FindingKind{"a": stuck, "b": stuck, "c": stuck}},
+		"a batch ends in reverse": {func(q queue) { take(q, 3); done(q, "c") },
+			func(queue) {}, map[string]health.FindingKind{"a": stuck, "b": stuck}},
+		"keys are given to other goroutines": {func(q queue) {
+			take(q, 2)
+			go done(q, "b")
+			synctest.Wait()
+		}, func(q queue) { take(q, 1) }, map[string]health.FindingKind{"a": stuck}},
+		"one Done is forgotten": {func(q queue) {
+			take(q, 2)
+			done(q, "b")
+			take(q, 1)
+			done(q, "c")
+		}, func(queue) {}, map[string]health.FindingKind{"a": left}},
+		"all are": {func(q queue) { take(q, 1) }, func(q queue) { take(q, 1) },
+			map[string]health.FindingKind{"a": left}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				page := record(t)
+				queue := page.newQueue("settings")
+				for _, key := range []string{"a", "b", "c"} {
+					queue.Add(key)
+				}
+				row.begins(queue)
+				time.Sleep(61 * time.Second)
+				row.after(queue)
+				found := map[string]health.FindingKind{}
+				for _, f := range page.Page().Findings {
+					found[f.Key] = f.Kind
+				}
+				assert.Equal(t, row.want, found)
+			})
+		})
+	}
+}
+
+// take takes so many keys, without Done.
+func take(queue *journal.RateLimitingQueue[string], keys int) {
+	for range keys {
+		queue.Get()
+	}
 }
 
 // An informer that others were started without is missed after a minute; see

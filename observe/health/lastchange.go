@@ -21,6 +21,10 @@ func (s *search) journal() {
 		for i := range queue.Last {
 			queue.Last[i].Text = queue.Last[i].String()
 		}
+		if queue.Several {
+			s.remark("several items of queue %s have the text %s: it is not known which of them "+
+				"its reconciles are about", queue.Queue, s.text)
+		}
 	}
 	changed, added := s.lastChange(s.is)
 	if added.IsZero() && len(calls) > 0 {
@@ -53,7 +57,7 @@ func (s *search) isOnItsWay() bool {
 func (s *search) lastChange(match func(key string) bool) (changed, added time.Time) {
 	adds := func(k journal.QueueKey) bool { return match(k.Key) }
 	for _, call := range s.calls {
-		if call.ResourceVersion != s.calls[0].ResourceVersion {
+		if !s.isLastChange(call) {
 			continue
 		}
 		if changed.IsZero() || call.Time.Before(changed) {
@@ -64,6 +68,17 @@ func (s *search) lastChange(match func(key string) bool) (changed, added time.Ti
 		}
 	}
 	return changed, added
+}
+
+// isLastChange reports whether a call was for the same version as the last call. A tombstone has
+// the version of the change before the delete.
+func (s *search) isLastChange(call journal.Call) bool {
+	last := s.calls[0]
+	return call.ResourceVersion == last.ResourceVersion && isDelete(call) == isDelete(last)
+}
+
+func isDelete(call journal.Call) bool {
+	return call.Kind == journal.Deleted || call.Kind == journal.Tombstone
 }
 
 // wasAdded reports whether a handler added any key for the last change.
@@ -85,7 +100,7 @@ func (s *search) followed(p Page) {
 	for _, call := range s.calls {
 		for _, k := range call.Keys() {
 			switch _, known := by[k]; {
-			case call.ResourceVersion != s.calls[0].ResourceVersion:
+			case !s.isLastChange(call):
 			case s.is(k.Key):
 				isOwn = true
 			case !known:
@@ -137,19 +152,24 @@ func (s *search) follow(
 	}
 	done := newest(other.reconciles, k.Queue)
 	if done.Result == "" || done.Start.Before(call.Time) {
-		return Handled, fmt.Sprintf("%s to queue %s %s ago, which has it no more", added, k.Queue,
-			short(s.now.Sub(call.Time))), nil
+		now := "which has it no more"
+		if other.queues == 0 {
+			now = "which is not shown"
+		}
+		return Handled, fmt.Sprintf("%s to queue %s %s ago, %s", added, k.Queue,
+			short(s.now.Sub(call.Time)), now), nil
 	}
 	return Reconciled, fmt.Sprintf("%s: queue %s reconciled it %s ago, after the change: it %s",
 		added, k.Queue, short(s.now.Sub(done.Start)), done), nil
 }
 
-// newest returns the newest reconcile that has ended, in one queue or, if that is "", in all.
+// newest returns the newest reconcile that has ended, in one queue or, if that is "", in all that
+// have one item with the text.
 func newest(reconciles []journal.KeyFacts, queue string) (done journal.Reconcile) {
 	for _, facts := range reconciles {
 		for _, r := range facts.Last {
-			if (queue == "" || facts.Queue == queue) && r.Result != journal.Running &&
-				r.Start.After(done.Start) {
+			if !facts.Several && (queue == "" || facts.Queue == queue) &&
+				r.Result != journal.Running && r.Start.After(done.Start) {
 				done = r
 			}
 		}
@@ -157,18 +177,26 @@ func newest(reconciles []journal.KeyFacts, queue string) (done journal.Reconcile
 	return done
 }
 
-// calledForPresent reports whether the last call for the key, in each informer with known calls,
-// was for what its store has now. It is false if no call is known.
+// calledForPresent reports whether the last call for the key, in each informer that has it, was for
+// what its store has now. It is false if no call is known. An informer without a known call may
+// have the same object as one with a call.
 func (s *search) calledForPresent() bool {
-	last := map[string]journal.Call{}
+	last, called := map[string]journal.Call{}, map[string]bool{}
 	for _, call := range slices.Backward(s.calls) {
 		last[call.Informer] = call
 	}
 	for name, call := range last {
-		deleted := call.Kind == journal.Deleted || call.Kind == journal.Tombstone
 		versions := s.versions[name]
-		if deleted && len(versions) > 0 ||
-			!deleted && !slices.Contains(versions, call.ResourceVersion) {
+		if isDelete(call) && len(versions) > 0 ||
+			!isDelete(call) && !slices.Contains(versions, call.ResourceVersion) {
+			return false
+		}
+		called[call.ResourceVersion] = true
+	}
+	for name, versions := range s.versions {
+		if _, known := last[name]; !known && slices.ContainsFunc(versions, func(v string) bool {
+			return !called[v]
+		}) {
 			return false
 		}
 	}
@@ -176,16 +204,15 @@ func (s *search) calledForPresent() bool {
 }
 
 // filtered says that no handler added a key within its call for the last change, if the call for
-// the change itself is known, and not only a resync. calls are not empty.
+// the change itself is known, and not only a repetition. calls are not empty.
 func (s *search) filtered(calls []journal.Call) {
 	var last []journal.Call // of each handler
 	for _, call := range calls {
 		ended := call.Duration > 0 // otherwise it may add one yet
-		if call.ResourceVersion != calls[0].ResourceVersion || !ended ||
-			!s.adds(call.Informer, call.Handler) {
+		if !s.isLastChange(call) || !ended || !s.adds(call.Informer, call.Handler) {
 			continue
 		}
-		if call.Kind == journal.Resync || slices.ContainsFunc(last, func(other journal.Call) bool {
+		if isRepetition(call) || slices.ContainsFunc(last, func(other journal.Call) bool {
 			return other.Informer == call.Informer && other.Handler == call.Handler
 		}) {
 			continue
@@ -196,10 +223,17 @@ func (s *search) filtered(calls []journal.Call) {
 		s.add(Filtered, "a handler was called %s ago, and no Add was seen within the call: %s",
 			short(s.now.Sub(call.Time)), call)
 	}
-	if len(s.found[Filtered]) == 0 && calls[0].Duration > 0 {
-		s.addedNone = true
-		s.remark("handler %s of informer %s has added no key of any object to these queues: it "+
-			"may use another goroutine, or a queue that is not shown, such as that of "+
-			"controller-runtime", calls[0].Handler, calls[0].Informer)
+	newest := calls[0]
+	if len(last) == 0 && newest.Duration > 0 && !s.adds(newest.Informer, newest.Handler) {
+		s.addedNone = !isRepetition(newest)
+		s.remark("handler %s of informer %s has added no key of any object to these queues in "+
+			"the %s of the recording: it may use another goroutine, or a queue that is not shown, "+
+			"such as that of controller-runtime", newest.Handler, newest.Informer,
+			short(s.now.Sub(s.recorded)))
 	}
+}
+
+// isRepetition reports whether a call repeats a change: a handler may leave it out.
+func isRepetition(call journal.Call) bool {
+	return call.Kind == journal.Resync || call.Kind == journal.Relist
 }

@@ -11,11 +11,11 @@ import (
 )
 
 // knownOf returns what a journal remembers of the key in a queue. It is not known if several queues
-// have the name, even those that the program no longer has.
+// have the name, even those that the program no longer has, or several items of it the text.
 func (s *search) knownOf(queue string) (known journal.KeyFacts, ok bool) {
 	for _, facts := range s.reconciles {
 		if facts.Queue == queue {
-			if ok {
+			if ok || facts.Several {
 				return journal.KeyFacts{}, false
 			}
 			known, ok = facts, true

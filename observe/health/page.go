@@ -129,8 +129,9 @@ type Queue struct {
 	LastDue *time.Time `json:"lastDue,omitempty"`
 	Order
 
-	workers  func() map[string]journal.Worker // nil if they are not known
-	unserved unserved
+	workers    func() map[string]journal.Worker // nil if they are not known
+	unserved   unserved
+	isShutDown bool // then it drops what is added
 }
 
 // Order is what decides which of the ready keys of a queue is next, beside their order.

@@ -49,6 +49,8 @@ type queuedItem struct {
 	due      time.Time
 }
 
+func (q *scriptedQueue) ShuttingDown() bool { return false }
+
 func (q *scriptedQueue) Add(item request) { q.AddWithOpts(addOpts{}, item) }
 func (q *scriptedQueue) AddAfter(item request, after time.Duration) {
 	q.AddWithOpts(addOpts{After: after}, item)

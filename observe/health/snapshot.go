@@ -116,6 +116,9 @@ func AddQueue[K comparable](
 		}); ok {
 			q.workers = known.Workers
 		}
+		if known, ok := queue.(interface{ ShuttingDown() bool }); ok {
+			q.isShutDown = known.ShuttingDown()
+		}
 		return q
 	})
 }
@@ -220,12 +223,20 @@ func (l *informerLooks) look(i *Informer) {
 		id := seenHandler{n, h.Name, h.Calls}
 		h.sameSince = now
 		if since, known := before[id]; known {
-			h.sameSince = since
+			pending := time.Duration(h.OldestPendingSeconds * float64(time.Second))
+			h.sameSince = later(since, now.Add(-pending)) // it may be another one with the name
 		}
 		if h.Pending > 0 {
 			l.calls[id] = h.sameSince
 		}
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // AddController adds a controller to the page, with its queue and its dead letters. The returned
@@ -335,6 +346,9 @@ func describeElection(name string, s leaderelection.Status) Election {
 		LastErrorTime: orNil(s.LastErrorTime),
 	}
 	e.Leading = s.Phase == leaderelection.Leading || s.Phase == leaderelection.Finishing
+	if s.Phase == leaderelection.Idle {
+		e.Leader = "" // it does not look any more
+	}
 	return e
 }
 

@@ -262,6 +262,9 @@ func (s *search) queue(q Queue, only bool) {
 				return rateLimited(n)
 			}
 		}
+		if q.isShutDown && len(known.Waiting) > 0 {
+			s.remark("queue %s was shut down: what is added to it is dropped", q.Name)
+		}
 	}
 	s.waiting("queue "+q.Name, q.Waiting, count, failing)
 }

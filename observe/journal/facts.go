@@ -142,9 +142,12 @@ type KeyFacts struct {
 	Recent     int    `json:"-"` // of Reconciles, those since RecentSince
 	// Echoes is the number of the last Of reconciles that the one before has caused: it, or another
 	// part of this program, wrote the object meanwhile, and the only causes are updates of it that
-	// came until 250 ms after the end.
+	// came until 250 ms after the end. Both count since a reconcile that nothing followed so soon.
 	Echoes int `json:"echoes"`
 	Of     int `json:"of"`
+	// Several is true if different items of the queue have this text, such as structs that embed a
+	// type with a String method. Then it is not known which of them the rest is about.
+	Several bool `json:"several,omitempty"`
 	// Last are the last reconciles, the newest first. The first one may be running.
 	Last []Reconcile `json:"last"`
 	// Limited is the last AddRateLimited since the last Forget; nil if it is not known.
@@ -324,7 +327,8 @@ func (f *Facts) addRunning(call *Call) {
 	}
 }
 
-// Adds reports whether a handler has added a key to a queue since the recording began.
+// Adds reports whether a handler has added a key to a queue since the recording began. It is also
+// true if there are too many handlers and queues to know.
 func (j *Journal) Adds(informer, handler string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -333,7 +337,7 @@ func (j *Journal) Adds(informer, handler string) bool {
 			return true
 		}
 	}
-	return false
+	return len(j.arrows) >= maxNames
 }
 
 // About returns the last calls of handlers for objects with a key, the newest first, and what is
@@ -363,7 +367,8 @@ func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 }
 
 func (h *history) facts(p place, at int64) KeyFacts {
-	f := KeyFacts{Queue: p.queue.name, Key: p.key, Reconciles: h.count, Last: []Reconcile{}}
+	f := KeyFacts{Queue: p.queue.name, Key: p.key, Reconciles: h.count, Several: h.several,
+		Last: []Reconcile{}}
 	f.Recent = *h.recent.in(at) + h.recent.before
 	f.Echoes, f.Of = h.echoed()
 	f.Limited = h.limited // nothing changes it

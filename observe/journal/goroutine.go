@@ -25,19 +25,33 @@ type Worker struct {
 	Later string
 
 	goroutine int64
+	round     int // of holds
 	later     work
 	key       string                // the text of the item, if it was recorded
 	taken     *pair[place, history] // its entry, if it was recorded, until that is forgotten
-	journal   *Journal              // nil in Journal.workers
+
+	// These are of a copy, and zero in Journal.workers.
+	journal   *Journal
+	work      work
+	isLeft    bool
+	tookOther time.Time // the last time
 }
 
 // Stack returns the state of the goroutine at a time, and then its frames, innermost first, each
-// with a tab before the path and the line; nil if
-// it had ended. at is the zero time if no look was taken since the worker took the item: the
-// process stops during a look at all goroutines, so looks are as rare as those of Throttled. No
-// look is taken if TooMany goroutines exist, unless anyway is true.
+// with a tab before the path and the line; nil if it had ended. at is the zero time if no look was
+// taken since the worker took the item, or if the item is done: the process stops during a look at
+// all goroutines, so looks are as rare as those of Throttled. No look is taken if TooMany
+// goroutines exist, unless anyway is true.
 func (w Worker) Stack(anyway bool) (stack []string, at time.Time) {
 	return w.journal.stackOf(w, anyway)
+}
+
+// HasLeft reports whether the goroutine does not work on the item any more: it took another one
+// after it had called Done for a later one, or so long after this one. Both are not known if other
+// goroutines call Done. A goroutine that takes several items, and works on them together, has not
+// left the first ones.
+func (w Worker) HasLeft(after time.Duration) bool {
+	return w.isLeft || w.tookOther.Sub(w.Since) > after
 }
 
 // NextLook returns when the next look may be taken, for a Stack that is not known yet.
@@ -64,6 +78,10 @@ func (j *Journal) workersOf(queue *queueName) map[string]Worker {
 		if w.queue == queue {
 			copied := *worker
 			copied.journal, copied.taken = j, nil
+			copied.work = w
+			if held := j.goroutines[worker.goroutine]; !queue.handsOver {
+				copied.isLeft, copied.tookOther = held.rounds > worker.round, held.taken
+			}
 			all[w.item] = copied
 		}
 	}
@@ -141,10 +159,18 @@ func (j *Journal) stackOf(w Worker, anyway bool) (stack []string, at time.Time) 
 		l.next = nextLook(now)
 	}
 	stack, known := l.stacks[w.goroutine]
-	if !known || l.at.Before(w.Since) {
+	if !known || l.at.Before(w.Since) || !j.has(w) {
 		return nil, time.Time{}
 	}
 	return stack, l.at
+}
+
+// has reports whether the worker still has its item. Otherwise a stack may be that of the next one.
+func (j *Journal) has(w Worker) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := j.workers[w.work]
+	return now != nil && now.Since.Equal(w.Since)
 }
 
 // withItems returns a set of the goroutines that have items.

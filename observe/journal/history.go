@@ -4,6 +4,7 @@ package journal
 
 import (
 	"cmp"
+	"hash/maphash"
 	"strings"
 	"time"
 
@@ -16,16 +17,28 @@ type history struct {
 	causes  []Cause // of Adds since the last Get
 	more    int     // causes that were dropped
 	delayed *Cause  // of the AddAfter or AddRateLimited that is due first, else the last; see begin
-	later   *Cause  // of an AddAfter that is due later
 	limited *Limited
 	current *Reconcile
+	item    uint64 // a hash of the last item that was taken; 0 before the first
+	several bool   // items have this key as their text
 	last    []*Reconcile
 	spare   *Reconcile // to be used again
 	bytes   int        // of last
 
 	echoes uint64 // a bit for each of the last reconciles: it echoes the one before
+	chain  int    // of reconciles, since one that caused nothing
 	count  int
 	recent periods[int]
+}
+
+// seed is that of the hashes of items.
+var seed = maphash.MakeSeed()
+
+func hashOf(item any) uint64 {
+	if text, ok := item.(string); ok { // without an allocation
+		return maphash.String(seed, text)
+	}
+	return maphash.Comparable(seed, item)
 }
 
 // doing returns what a goroutine does now: the call of a handler, or the work that it has. isOwn is
@@ -85,6 +98,7 @@ func (j *Journal) added(queue *queueName, w work, key string, c Cause, delayed b
 	case r == nil:
 	case retry && !isOthers:
 		c.Kind, c.By = Retry, ""
+		r.byOther = !isOwn && r.Result != Retried
 		j.resultLocked(r, Retried)
 		r.Error, r.exact = cmp.Or(c.Error, r.Error), r.exact || c.Error != ""
 		h.recount()
@@ -119,12 +133,10 @@ func (j *Journal) addedLocked(call *running, at place) *pair[place, history] {
 func (h *history) adds(c Cause, delayed bool) {
 	switch {
 	case delayed && h.delayed != nil && h.delayed.due().After(c.Time) &&
-		h.delayed.due().Before(c.due()):
-		later := c
-		h.later = &later // the queue keeps the first
+		h.delayed.due().Before(c.due()): // the queue keeps the first
 	case delayed:
 		first := c
-		h.delayed, h.later = &first, nil
+		h.delayed = &first
 	case len(h.causes) < maxCauses:
 		h.causes = append(h.causes, c)
 	default:
@@ -172,8 +184,19 @@ func (j *Journal) historyLocked(at place) *pair[place, history] {
 	return p
 }
 
+// canceled notes that a key waits no longer.
+func (j *Journal) canceled(at place) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if p := j.keys.get(at); p != nil {
+		p.value.delayed = nil
+		j.keys.resize(p, p.value.size(p.key))
+	}
+}
+
 // begin notes that a worker took a key. A delayed Add is its cause only if there is no other: a
-// delay continues although the key is reconciled for another reason.
+// delay continues although the key is reconciled for another reason. One that is not due is no
+// cause: the key was added before the recording began.
 func (j *Journal) begin(w work, key, function string, worker Worker) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -186,15 +209,15 @@ func (j *Journal) begin(w work, key, function string, worker Worker) {
 	causes := h.causes
 	switch {
 	case len(causes) > 0:
-	case h.later != nil && !h.later.due().After(now): // the first was canceled
-		causes = append(causes, *h.later)
-		h.delayed, h.later = nil, nil
-	case h.delayed != nil:
+	case h.delayed != nil && !h.delayed.due().After(now):
 		causes = append(causes, *h.delayed)
-		h.delayed, h.later = nil, nil
+		h.delayed = nil
 	default:
 		causes = append(causes, Cause{Time: now, Kind: NotKnown})
 	}
+	item := hashOf(w.item)
+	h.several = h.several || h.item != 0 && h.item != item
+	h.item = item
 	r := h.spare
 	if r == nil {
 		r = &Reconcile{}
@@ -205,7 +228,7 @@ func (j *Journal) begin(w work, key, function string, worker Worker) {
 	*r = Reconcile{Queue: w.queue.name, Key: p.key.key, Start: now, Causes: causes, More: h.more,
 		Result: Running}
 	h.current, h.more = r, 0
-	h.echoes = h.echoes<<1 | j.echoBitLocked(h)
+	j.noteEchoLocked(h)
 	h.count++
 	*h.recent.in(j.periodAt(now))++
 }
@@ -240,12 +263,16 @@ func (j *Journal) forgottenAt(at place) {
 	}
 }
 
+// forgottenLocked notes a Forget. That of a handler, such as for a deleted object, ends no
+// reconcile. That of a worker does, whatever a goroutine that waits before it adds has called.
 func (j *Journal) forgottenLocked(h *history) {
 	h.limited = nil
 	switch r := h.ending(); {
-	case r == nil:
+	case r == nil || j.calls[goroutine()] != nil:
 	case r == h.current:
-		r.forgotten = true
+		if r.forgotten = true; r.byOther {
+			r.Result, r.Error = Running, "" // the worker knows better
+		}
 	default:
 		j.resultLocked(r, Forgotten)
 	}
@@ -263,12 +290,16 @@ func (j *Journal) takenLocked(worker *Worker) *pair[place, history] {
 // not done.
 func (j *Journal) tookLocked(w work, worker Worker) {
 	delete(j.failures.ended, worker.goroutine)
-	j.doneLocked(w) // no queue hands out an item twice
+	j.doneLocked(w, 0) // no queue hands out an item twice
 	held := j.goroutines[worker.goroutine]
 	if held.items > 0 {
 		if left := j.workers[held.newest]; left != nil && left.later.queue == nil {
 			left.later = w
 		}
+	}
+	if held.taken = worker.Since; held.ended {
+		held.rounds++
+		held.ended = false
 	}
 	if len(j.workers) >= maxKeys {
 		if held.newest = (work{}); held.items > 0 {
@@ -276,7 +307,9 @@ func (j *Journal) tookLocked(w work, worker Worker) {
 		}
 		return
 	}
-	j.goroutines[worker.goroutine] = holds{w, held.items + 1}
+	held.newest, worker.round = w, held.rounds
+	held.items++
+	j.goroutines[worker.goroutine] = held
 	var noted *Worker
 	if n := len(j.spareWorkers); n > 0 {
 		noted, j.spareWorkers = j.spareWorkers[n-1], j.spareWorkers[:n-1]
@@ -292,10 +325,11 @@ func (j *Journal) tookLocked(w work, worker Worker) {
 func (j *Journal) done(w work) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.doneLocked(w)
+	j.doneLocked(w, goroutine())
 }
 
-func (j *Journal) doneLocked(w work) {
+// doneLocked forgets a worker. by is the goroutine that calls Done, or 0.
+func (j *Journal) doneLocked(w work, by int64) {
 	worker := j.workers[w]
 	if worker == nil {
 		return
@@ -303,8 +337,9 @@ func (j *Journal) doneLocked(w work) {
 	delete(j.workers, w)
 	held := j.goroutines[worker.goroutine]
 	if held.items--; held.newest == w {
-		held.newest = work{}
+		held.newest, held.ended = work{}, by == worker.goroutine
 	}
+	w.queue.handsOver = w.queue.handsOver || by != 0 && by != worker.goroutine
 	if held.items > 0 {
 		j.goroutines[worker.goroutine] = held
 	} else {
@@ -357,7 +392,7 @@ func (j *Journal) endLocked(w work, p *pair[place, history]) {
 		}
 		counts.facts.note(r, j.periodAt(r.Start.Add(r.Duration)))
 	}
-	j.doneLocked(w)
+	j.doneLocked(w, goroutine())
 }
 
 // end ends the current reconcile.
@@ -390,7 +425,7 @@ func (j *Journal) drop(queue *queueName) {
 	defer j.mu.Unlock()
 	for w := range j.workers {
 		if w.queue == queue {
-			j.doneLocked(w)
+			j.doneLocked(w, 0)
 		}
 	}
 }
@@ -409,10 +444,8 @@ func (h *history) recount() {
 // its error.
 func (h *history) size(p place) int {
 	n := historyBytes + len(p.key) + h.bytes + causesSize(h.causes)
-	for _, cause := range []*Cause{h.delayed, h.later} {
-		if cause != nil {
-			n += cause.size()
-		}
+	if h.delayed != nil {
+		n += h.delayed.size()
 	}
 	if h.limited != nil {
 		n += causeBytes + len(h.limited.Place) + len(h.limited.By)

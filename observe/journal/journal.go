@@ -78,8 +78,8 @@ type Journal struct {
 	handlers     map[[2]string]*HandlerFacts // by informer and handler
 	queues       map[string]*queueFacts
 	arrows       map[Arrow]*int
-	writes       *recent[string, time.Time] // of this program, by the key of the object
-	requests     bool                       // one was seen
+	writes       *recent[string, write] // of this program, by the key of the object
+	requests     bool                   // one was seen
 	samples      map[sampleID]sample
 	sampled      map[string]int           // the number of samples with a key
 	modified     map[string]*Modified     // by informer
@@ -126,7 +126,7 @@ func (j *Journal) forgetLocked(since time.Time) {
 	j.handlers = map[[2]string]*HandlerFacts{}
 	j.queues = map[string]*queueFacts{}
 	j.arrows = map[Arrow]*int{}
-	j.writes, j.requests = newRecent[string, time.Time](), false
+	j.writes, j.requests = newRecent[string, write](), false
 	j.samples, j.sampled = map[sampleID]sample{}, map[string]int{}
 	j.modified = map[string]*Modified{}
 	j.compared, j.changed = 0, map[changeID]knownChange{}
@@ -158,8 +158,9 @@ type place struct {
 }
 
 type queueName struct {
-	name   string
-	counts queueCounts // guarded by the Journal's mutex
+	name      string
+	counts    queueCounts // guarded by the Journal's mutex, as is handsOver
+	handsOver bool        // another goroutine than that of an item has called its Done
 }
 
 // queueCounts is where the reconciles are counted. It is looked up once for each recording.
@@ -179,6 +180,10 @@ type work struct {
 type holds struct {
 	newest work // taken last; the zero value once it is done, or if it is not remembered
 	items  int
+	taken  time.Time // the last time
+	// rounds counts what it took after it had called Done for the newest item, with others left.
+	rounds int
+	ended  bool // it has called Done for the newest item
 }
 
 // entry returns the entry of a bounded map. If there is no room, it returns one that is not kept.

@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"cmp"
 	"math/bits"
 	"net/http"
 	"os"
@@ -53,50 +54,92 @@ func (w writes) RoundTrip(request *http.Request) (response *http.Response, err e
 		return response, err
 	}
 	if key, _ := objects.OfPath(request.URL.Path); key != "" {
-		w.journal.wrote(key, sent)
+		w.journal.wrote(key, write{sent, managerOf(request)})
 	}
 	return response, err
 }
 
-func (j *Journal) wrote(key string, sent time.Time) {
+// write is the last write of an object with a key. manager is that of its fields, as the server
+// derives it from the request; "" if it is not known.
+type write struct {
+	sent    time.Time
+	manager string
+}
+
+func managerOf(request *http.Request) string {
+	name, _, _ := strings.Cut(request.UserAgent(), "/")
+	return strings.Clone(shortText(
+		cmp.Or(request.URL.Query().Get("fieldManager"), name), maxPathRunes))
+}
+
+func (j *Journal) wrote(key string, w write) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.writes != nil {
-		j.writes.put(strings.Clone(key), sent, writeBytes+len(key))
+		j.writes.put(strings.Clone(key), w, writeBytes+len(key)+len(w.manager))
 	}
 }
 
-// echoBitLocked is 1 if the reconcile before has caused the current one: all causes are updates of
-// its object during that, or soon after. They have the manager of this program, or it wrote an
-// object with that key meanwhile.
-func (j *Journal) echoBitLocked(h *history) uint64 {
-	if len(h.last) == 0 {
-		return 0
+// noteEchoLocked notes whether the reconcile before has caused the current one: all causes are
+// updates of its object by this program, during that or soon after. A chain of such reconciles that
+// nothing has followed soon has ended by itself, and is no loop: it is not counted.
+func (j *Journal) noteEchoLocked(h *history) {
+	own, soon, late := false, false, false
+	if len(h.last) > 0 {
+		own, soon, late = j.followsLocked(h.last[len(h.last)-1], h.current)
 	}
-	before := h.last[len(h.last)-1]
+	if late && !own {
+		h.echoes, h.chain = 0, 0
+	}
+	h.echoes <<= 1
+	if own && soon {
+		h.echoes |= 1
+	}
+	h.chain++
+}
+
+// followsLocked reports whether all causes of a reconcile are updates of its object by this
+// program, whether all came during the reconcile before or soon after, and whether all came later
+// and that needed no retry.
+func (j *Journal) followsLocked(before, r *Reconcile) (own, soon, late bool) {
 	end := before.Start.Add(before.Duration)
-	key := printable.Canonical(h.current.Key)
-	isOwn := true
-	for i := range h.current.Causes {
-		c := &h.current.Causes[i]
-		if c.Kind != Updated || c.call == nil || c.call.key != key || c.Time.Before(before.Start) ||
-			c.Time.After(end.Add(echo)) {
-			return 0
+	key := printable.Canonical(r.Key)
+	own, soon, late = true, true, before.Result != Retried
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		at := c.Time
+		if c.Kind == Delay {
+			at = c.due()
 		}
-		isOwn = isOwn && c.call.changed != nil && slices.Contains(c.call.changed.managers, manager)
+		isLate := at.After(end.Add(echo))
+		soon = soon && !isLate && !c.Time.Before(before.Start)
+		late = late && isLate && c.Kind != Retry && c.Kind != NotKnown
+		own = own && c.Kind == Updated && c.call != nil && c.call.key == key &&
+			j.isOwnLocked(c.call, before.Start, end)
 	}
-	if !isOwn {
-		wrote := j.writes.get(key)
-		isOwn = wrote != nil && !wrote.value.Before(before.Start) && !wrote.value.After(end)
-	}
-	if isOwn {
-		return 1
-	}
-	return 0
+	return own, soon, late
 }
 
-// echoed returns how many of the last reconciles, of at most maxEchoes, were echoes.
+// isOwnLocked reports whether this program has written an update: it has the manager of this
+// program, or an object with the key was written between two times, by the manager of the update if
+// that is known. That object may be another one, such as a child with the same name.
+func (j *Journal) isOwnLocked(c *call, from, to time.Time) bool {
+	var by []string
+	if c.changed != nil {
+		by = c.changed.managers
+	}
+	if slices.Contains(by, manager) {
+		return true
+	}
+	wrote := j.writes.get(c.key)
+	if wrote == nil || wrote.value.sent.Before(from) || wrote.value.sent.After(to) {
+		return false
+	}
+	return by == nil || wrote.value.manager == "" || slices.Contains(by, wrote.value.manager)
+}
+
+// echoed returns how many of the last reconciles of a chain, of at most maxEchoes, were echoes.
 func (h *history) echoed() (echoes, of int) {
-	of = min(maxEchoes, h.count)
+	of = min(maxEchoes, h.chain)
 	return bits.OnesCount64(h.echoes & (1<<of - 1)), of
 }

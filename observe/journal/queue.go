@@ -218,5 +218,11 @@ func (q *RateLimitingQueue[T]) Forget(item T) {
 // NumRequeues implements workqueue.TypedRateLimitingInterface.
 func (q *RateLimitingQueue[T]) NumRequeues(item T) int { return q.inner.NumRequeues(item) }
 
-// CancelDelayed implements workqueue.ExtendedInterface.
-func (q *RateLimitingQueue[T]) CancelDelayed(item T) bool { return q.inner.CancelDelayed(item) }
+// CancelDelayed notes that the item waits no longer, if it did.
+func (q *RateLimitingQueue[T]) CancelDelayed(item T) bool {
+	canceled := q.inner.CancelDelayed(item)
+	if canceled && q.journal.recording() {
+		q.journal.canceled(place{q.name, printable.KeyOf(item)})
+	}
+	return canceled
+}

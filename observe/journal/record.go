@@ -117,6 +117,7 @@ type Reconcile struct {
 	Text string `json:"text,omitempty"`
 
 	forgotten bool
+	byOther   bool // another goroutine than that of the worker has called AddRateLimited
 	bytes     int  // see size
 	exact     bool // the Error was returned, or the queue got it
 }

@@ -127,6 +127,7 @@ type Queue interface {
 	workqueue.Partial[string]
 	workqueue.Grouped
 	Workers() map[string]journal.Worker
+	ShuttingDown() bool
 }
 
 // AddQueue reports a queue, which is a pointer.
@@ -152,6 +153,12 @@ func (t texts[T]) Workers() map[string]journal.Worker {
 		return noted.Workers()
 	}
 	return nil
+}
+
+// ShuttingDown implements Queue. It is false if it is not known.
+func (t texts[T]) ShuttingDown() bool {
+	known, ok := t.queue.(interface{ ShuttingDown() bool })
+	return ok && known.ShuttingDown()
 }
 
 // Groups implements Queue.
