@@ -146,6 +146,8 @@ func TestFindings_OfAQueueThatWasShutDown(t *testing.T) {
 		w.queue.ShutDown()
 		time.Sleep(time.Minute)
 		assert.Empty(t, w.page.Page().Findings)
+		assert.Contains(t, w.page.Why("default/a").Sentence,
+			"no worker has a key now, and the queue was shut down")
 		w.reconciles()
 		w.changes(6)
 		assert.Contains(t, w.page.Why("default/a").Evidence,

@@ -202,7 +202,8 @@ func (s *search) answer(p Page) Answer {
 		a.Sentence += " and added no key to these queues"
 	case a.Reason == Handled:
 		a.Sentence += ", and no queue has the key: it was reconciled since it changed, or no " +
-			"handler has added it, or a handler has added another key"
+			"handler has added it, or a handler has added another key, or used a queue that " +
+			"is not shown"
 		if s.adds != nil && len(s.calls) == 0 {
 			a.Evidence = append(a.Evidence, "the reasons of its reconciles are recorded from now "+
 				"on: ask again after its next change")
@@ -301,6 +302,8 @@ func (s *search) orderIn(o Order) (said string) {
 // workersOf says what the workers of a queue do, in which the key is ready.
 func (s *search) workersOf(q Queue) string {
 	switch {
+	case q.Processing.Total == 0 && q.isShutDown:
+		return "; no worker has a key now, and the queue was shut down"
 	case q.Processing.Total == 0 && s.standby:
 		return "; no worker has a key now: are the workers running? They may wait until this " +
 			"process leads"

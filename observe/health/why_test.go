@@ -109,7 +109,8 @@ func TestWhy_ReconciledOrNotAdded(t *testing.T) {
 		assert.Equal(t, health.Handled, reason)
 		assert.Equal(t, "informer configmaps has ns/a at resourceVersion 5, its handlers were "+
 			"called, and no queue has the key: it was reconciled since it changed, or no handler "+
-			"has added it, or a handler has added another key\n", text)
+			"has added it, or a handler has added another key, or used a queue that is not "+
+			"shown\n", text)
 	})
 }
 
