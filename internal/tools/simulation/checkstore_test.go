@@ -48,7 +48,7 @@ func (p *process) checkAlways() {
 	p.checkDevtools()
 	requests, refusals, election := p.gate.lastMinute()
 	if p.has(inTurn) {
-		refusals /= 2 // before each list it asks for the number of objects
+		requests, refusals = requests/2, refusals/2 // it asks for a number before each list
 	}
 	if p.has(spaced) {
 		requests, refusals = requests/len(allSpaces), refusals/(len(allSpaces)+1)

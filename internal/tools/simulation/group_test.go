@@ -179,6 +179,9 @@ func (w *waiting) learn(t reflector.Transition, isApply bool) (maybe, certain bo
 	case !fails && isRequest && (w.failed || w.wellSince.IsZero()):
 		w.wellSince = now
 	}
+	if t.From == reflector.Watching && now.Equal(w.since) {
+		w.since = time.Time{} // the kind has changed meanwhile, and the answer did not count
+	}
 	isSuccess := isRequest && t.Err == nil && w.answered
 	w.answered = false // the next phase may send no request: a kind that is gone is known
 	certain = w.failed && isSuccess
