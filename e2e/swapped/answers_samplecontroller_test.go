@@ -107,8 +107,8 @@ func (s *sample) works() {
 	s.answers(s.key("a"), `because of: update of \S+/web-a from resourceVersion \d+ to \d+ `+
 		`by \S+ \(changed: .*\.spec\.replicas.*\), `+deploymentInformer)
 	s.asks("no such object", "missing", `^no informer has \S+/missing \(`)
-	s.answers("elsewhere/a", `^no informer has elsewhere/a \(.*\n  there is another namespace `+
-		`with this name: `+s.key("a")+`\n`)
+	s.answers("elsewhere/a", `^no informer has elsewhere/a \(.*\n  this name exists in another `+
+		`namespace: `+s.key("a")+`\n`)
 }
 
 // Four resyncs happen meanwhile.
