@@ -117,11 +117,11 @@ func (s *search) stored(i Informer, obj any) {
 // knowsNothing reports whether all that was found is that informers may lack the key.
 func (s *search) knowsNothing() bool {
 	for reason := range s.found {
-		if s.has || len(s.others) == 0 || reason != Stale && reason != Unsynced {
+		if reason != Stale && reason != Unsynced {
 			return false
 		}
 	}
-	return true
+	return len(s.found) == 0 || !s.has && len(s.others) > 0
 }
 
 func (s *search) unknown() {

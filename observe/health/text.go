@@ -246,7 +246,7 @@ func (t *text) election(e Election) {
 }
 
 func (t *text) journal(f journal.Facts) {
-	t.head("recorded for %s: reconciles with their causes, see --why KEY",
+	t.head("recorded for %s: reconciles with their causes, see --why KEY or ?why=KEY",
 		short(t.now.Sub(f.Since)))
 	if f.TooMany > 0 {
 		t.line("  whether requests wait for the limiter of their own client is not known: the "+

@@ -3,11 +3,14 @@
 package journal
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/internal/helpers/printable"
 )
 
 // A stack that was read after Done is that of another item.
@@ -77,5 +80,22 @@ func TestJournal_AddRateLimitedByAnother(t *testing.T) {
 			w.queue.Forget(key)
 		})
 		assert.Equal(t, Forgotten, r.Result)
+	})
+}
+
+// The text of a key has a limit, and its beginning may be that of two keys.
+func TestJournal_LongKeysWithOneText(t *testing.T) {
+	recorded(t, func(t *testing.T, w *world) {
+		long := strings.Repeat("x", 10<<10)
+		for _, row := range []struct {
+			key  string
+			want bool
+		}{{long + "1", false}, {long + "1", false}, {long + "2", true}, {long + "1", true}} {
+			w.queue.Add(row.key)
+			key, _ := w.queue.Get()
+			w.queue.Done(key)
+			_, queues := w.journal.About(printable.Key(key))
+			assert.Equal(t, row.want, queues[0].Several)
+		}
 	})
 }

@@ -668,6 +668,7 @@ func TestJournal_IsBounded(t *testing.T) {
 	assert.LessOrEqual(t, len(facts.Keys), 10)
 	assert.Len(t, facts.Handlers, maxNames)
 	assert.Len(t, facts.Arrows, maxNames)
+	assert.True(t, w.journal.Adds(fmt.Sprint("informer-", 2*maxNames-1), ""), "it has no arrow")
 }
 
 // Long names and many causes do not take more memory.
